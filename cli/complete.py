@@ -26,7 +26,7 @@ def contexts(_context: click.Context, _param: click.Parameter, incomplete: str) 
 
 def streams(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Names of streams that start so."""
-    return _matching(context, incomplete, lambda link: link.js.stream_names())
+    return _matching(context, incomplete, lambda connection: connection.js.stream_names())
 
 
 def consumers(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
@@ -34,7 +34,7 @@ def consumers(context: click.Context, _param: click.Parameter, incomplete: str) 
     stream = str(context.params.get("stream") or "")
     if not stream:
         return []
-    return _matching(context, incomplete, lambda link: link.js.consumer_names(stream))
+    return _matching(context, incomplete, lambda connection: connection.js.consumer_names(stream))
 
 
 def _matching(
@@ -49,8 +49,8 @@ def _matching(
 
         run = context.find_root().obj
         profile = resolve(run if isinstance(run, CliSession) else CliSession())
-        async with asyncio.timeout(BUDGET), connect(profile, quiet=True) as link:
-            return await ask(link)
+        async with asyncio.timeout(BUDGET), connect(profile, quiet=True) as connection:
+            return await ask(connection)
 
     try:
         return [name for name in asyncio.run(names()) if name.startswith(incomplete)]

@@ -1,6 +1,6 @@
 """Connecting to NATS with the settings of a run.
 
-`async with connect() as link:` gives a `NatsConnection`: the nats-py client, the JetStream API and the
+`async with connect() as connection:` gives a `NatsConnection`: the nats-py client, the JetStream API and the
 profile. Promises: fails within the timeout with an error that says where and as whom it tried and
 what to do; closes the connection whatever happens. After the first connect a lost connection is
 found again by the client as usual.
@@ -35,7 +35,7 @@ class NatsConnection:
     nc: Any
     js: JsApi
     profile: Profile
-    faults: list[Exception] = field(default_factory=list)  # asynchronous errors, newest last
+    errors: list[Exception] = field(default_factory=list)  # asynchronous errors, newest last
 
     @property
     def timeout(self) -> float:
@@ -62,34 +62,34 @@ async def connect(profile: Profile | None = None, *, quiet: bool = False) -> Asy
     """
     # asyncio warns on stderr of how nats-py closes a TLS connection; there is nothing to do about it.
     logging.getLogger("asyncio").setLevel(logging.ERROR)
-    settled = profile or resolve(flags.session())
-    options = client_options(settled)
+    chosen = profile or resolve(flags.session())
+    options = client_options(chosen)
     nc = _client(wants_tls="tls" in options or any(url.startswith("tls://") for url in options["servers"]))
-    js = JsApi(nc, settled.api_prefix, settled.timeout / SECOND, trace=settled.trace)
-    link = NatsConnection(nc, js, settled)
+    js = JsApi(nc, chosen.api_prefix, chosen.timeout / SECOND, trace=chosen.trace)
+    connection = NatsConnection(nc, js, chosen)
     connected = False
 
     async def on_error(error: Exception) -> None:
-        link.faults.append(error)
+        connection.errors.append(error)
         if connected and not quiet:
             warn(plain_error(error))
 
     try:
         await asyncio.wait_for(
             nc.connect(error_cb=on_error, max_reconnect_attempts=1, reconnect_time_wait=0, **options),
-            settled.timeout / SECOND + 1,
+            chosen.timeout / SECOND + 1,
         )
     except (Exception, asyncio.CancelledError) as error:
         await close(nc)
         if isinstance(error, asyncio.CancelledError | CliError):
             raise
-        refusals = [fault for fault in link.faults if _is_refusal(fault)]
-        raise refused(settled, [error, *link.faults, *refusals][-1]) from None
+        refusals = [one for one in connection.errors if _is_refusal(one)]
+        raise refused(chosen, [error, *connection.errors, *refusals][-1]) from None
     connected = True
     nc.options["max_reconnect_attempts"] = RECONNECT_ATTEMPTS
     nc.options["reconnect_time_wait"] = RECONNECT_WAIT
     try:
-        yield link
+        yield connection
     finally:
         await close(nc)
 
@@ -150,7 +150,7 @@ class _Together:
 
 
 async def close(nc: Any) -> None:
-    """Flush what is pending if the connection lives, and close it."""
+    """Flush what is pending if the connection is open, and close it."""
     if nc.is_connected:
         try:
             await nc.flush(timeout=2)

@@ -110,7 +110,7 @@ def run(action: Callable[[], Any]) -> int:
         say(error)
         return error.exit_code
     except BrokenPipeError:
-        # The reader of our output went away (`pyjs … | head`); that is no fault of anyone's.
+        # The reader of our output went away (`pyjs … | head`); that is no error.
         sys.stderr.close()
         return EXIT_ERROR
     except OSError as error:

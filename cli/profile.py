@@ -41,7 +41,7 @@ OVERLAY = {
 
 @dataclass
 class Profile:
-    """Settled settings. `fields` are those of a context file; `timeout` is in nanoseconds."""
+    """The settings in force. `fields` are those of a context file; `timeout` is in nanoseconds."""
 
     context: str = ""  # the name of the context they come from, if any
     fields: dict[str, object] = field(default_factory=lambda: dict(context.FIELDS))

@@ -209,7 +209,7 @@ def clustered(cluster: dict[str, Any] | None) -> bool:
 
 
 def cluster_servers(cluster: dict[str, Any] | None) -> str:
-    """The servers of a replicated asset by name, `*` at the leader and `!` at one that is not well."""
+    """Servers of a replicated stream or consumer by name, `*` at the leader `!` at an unhealthy one."""
     if not cluster:
         return ""
     names = []

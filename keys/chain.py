@@ -1,8 +1,8 @@
 """The trust chain: operator, account, user.
 
-Pure: tokens, claims and the time come in, a typed verdict goes out.
+Pure: tokens, claims and the time come in, a typed result goes out.
 
-Nothing here raises for what a peer sent. The order of the checks is nats-server's. A verdict is an
+Nothing here raises for what a peer sent. The order of the checks is nats-server's. A result is an
 `Admission` (what the user may do, and until when) or a `Refusal` with a `Reason`; `Reason.live_error` is the
 `-ERR` text for a connection that stands, every refusal of a new one is `CONNECT_ERROR`. Times are
 nanoseconds.
@@ -87,7 +87,7 @@ _LIVE_ERRORS = {
     Reason.USER_REVOKED: "User Authentication Revoked",
     Reason.ACCOUNT_EXPIRED: "Account Authentication Expired",
 }
-_FAULTS = {
+_REASONS = {
     TokenFault.SIGNATURE: Reason.BAD_SIGNATURE,
     TokenFault.ALGORITHM: Reason.BAD_ALGORITHM,
     TokenFault.KIND: Reason.WRONG_KIND,
@@ -164,7 +164,7 @@ class Admission:
 def open_operator(token: str, now: int | None = None) -> OperatorClaims | Refusal:
     """Read an operator's token: self-signed, or signed by one of its signing keys.
 
-    Its dates are judged only when `now` is given: nats-server does not judge them.
+    Its dates are checked only when `now` is given: nats-server does not check them.
     """
     from .claims import OperatorClaims
 
@@ -173,13 +173,13 @@ def open_operator(token: str, now: int | None = None) -> OperatorClaims | Refusa
         return claims
     if not claims.did_sign(claims):
         return Refusal(Reason.UNKNOWN_ISSUER, f"operator {claims.sub} is signed by {claims.iss}")
-    return _judged(claims, _faults(claims), now, Reason.OPERATOR_EXPIRED, Reason.OPERATOR_NOT_YET_VALID)
+    return _validated(claims, _errors(claims), now, Reason.OPERATOR_EXPIRED, Reason.OPERATOR_NOT_YET_VALID)
 
 
 def open_account(token: str, trust: Trust, now: int, *, key: str = "") -> AccountClaims | Refusal:
     """Read an account's token: signed by a trusted key, valid at `now`; `key`: whose token it must be."""
-    claims, faults = open_account_token(token)
-    return authorize_account(claims, faults, trust, now, key=key)
+    claims, errors = open_account_token(token)
+    return authorize_account(claims, errors, trust, now, key=key)
 
 
 def open_account_token(token: str) -> tuple[AccountClaims | Refusal, list[str]]:
@@ -189,19 +189,19 @@ def open_account_token(token: str) -> tuple[AccountClaims | Refusal, list[str]]:
     claims = _open(token, AccountClaims)
     if isinstance(claims, Refusal):
         return claims, []
-    return claims, _faults(claims)
+    return claims, _errors(claims)
 
 
 def authorize_account(
-    claims: AccountClaims | Refusal, faults: list[str], trust: Trust, now: int, *, key: str = ""
+    claims: AccountClaims | Refusal, errors: list[str], trust: Trust, now: int, *, key: str = ""
 ) -> AccountClaims | Refusal:
-    """Judge what `open_account_token` gave: signed by a trusted key, valid at `now`, the token of `key`."""
+    """Authorize what `open_account_token` gave: signed by a trusted key, valid at `now`, of `key`."""
     if isinstance(claims, Refusal):
         return claims
     if key and claims.sub != key:
         return Refusal(Reason.WRONG_ACCOUNT, f"the token is that of account {claims.sub}, not of {key}")
-    return _trusted(claims, trust) or _judged(
-        claims, faults, now, Reason.ACCOUNT_EXPIRED, Reason.ACCOUNT_NOT_YET_VALID
+    return _trusted(claims, trust) or _validated(
+        claims, errors, now, Reason.ACCOUNT_EXPIRED, Reason.ACCOUNT_NOT_YET_VALID
     )
 
 
@@ -212,21 +212,22 @@ def open_user(token: str, now: int) -> UserClaims | Refusal:
     claims = _open(token, UserClaims)
     if isinstance(claims, Refusal):
         return claims
-    return _judged(claims, _faults(claims), now, Reason.USER_EXPIRED, Reason.USER_NOT_YET_VALID)
+    return _validated(claims, _errors(claims), now, Reason.USER_EXPIRED, Reason.USER_NOT_YET_VALID)
 
 
 def authorize(
     user: UserClaims, account: AccountClaims, trust: Trust, now: int, connection: ConnectInfo
 ) -> Admission | Refusal:
-    """Judge a user that wants to connect. `user` and `account` come from `open_user` and `open_account`."""
+    """Authorize a user that connects. `user` and `account` come from `open_user` and `open_account`."""
     granted = account_status(user, account, trust, now)
     if isinstance(granted, Refusal):
         return granted
-    return _judge_connection(granted, now, connection)
+    return _authorize_connection(granted, now, connection)
 
 
 def account_status(user: UserClaims, account: AccountClaims, trust: Trust, now: int) -> Admission | Refusal:
-    """Judge user and account without a connection: whether a session may stand, for example after an update.
+    """Authorize user and account without a connection: whether a session may go on, for example after an
+    update.
 
     Revocations count here; connection types, proof of the key, networks and hours do not.
     """
@@ -263,7 +264,7 @@ def account_status(user: UserClaims, account: AccountClaims, trust: Trust, now: 
     )
 
 
-def _judge_connection(granted: Admission, now: int, connection: ConnectInfo) -> Admission | Refusal:
+def _authorize_connection(granted: Admission, now: int, connection: ConnectInfo) -> Admission | Refusal:
     """The checks that need the connection, and the deadline that the hours set."""
     limits, user = granted.limits, granted.user
     if limits.proxy_required and not connection.proxied:
@@ -292,20 +293,20 @@ def _open(token: str, kind: type[C]) -> C | Refusal:
     try:
         return decode(token, kind, v1=True)
     except TokenError as error:
-        return Refusal(_FAULTS.get(error.fault, Reason.BAD_TOKEN), str(error))
+        return Refusal(_REASONS.get(error.fault, Reason.BAD_TOKEN), str(error))
     except IdentityError as error:
         return Refusal(Reason.BAD_TOKEN, str(error))
 
 
-def _faults(claims: Claims) -> list[str]:
+def _errors(claims: Claims) -> list[str]:
     """Why the contents cannot be, apart from the dates."""
     return [issue.text for issue in claims.issues(0).blocking(time=False)]
 
 
-def _judged(claims: C, faults: list[str], now: int | None, expired: Reason, early: Reason) -> C | Refusal:
-    """Judge dates (unless `now` is None) and contents."""
-    if faults:
-        return Refusal(Reason.INVALID_CLAIMS, faults[0])
+def _validated(claims: C, errors: list[str], now: int | None, expired: Reason, early: Reason) -> C | Refusal:
+    """Validate dates (unless `now` is None) and contents."""
+    if errors:
+        return Refusal(Reason.INVALID_CLAIMS, errors[0])
     if now is not None and claims.exp and claims.exp < now // SECOND:
         return Refusal(expired, f"{claims.KIND} {claims.sub} has expired")
     if now is not None and claims.nbf > now // SECOND:

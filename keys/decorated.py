@@ -87,7 +87,7 @@ def format_credentials(token: str, seed: str) -> str:
 
 
 def parse_credentials(text: str) -> Credentials:
-    """Read a credentials file's text; signature and dates of the token are not judged here.
+    """Read a credentials file's text; signature and dates of the token are not checked here.
 
     Raises CredentialsError: no token, no seed, a damaged seed, or a seed that is not the token's user's.
     """

@@ -53,7 +53,7 @@ def find_export(exporter: AccountClaims, item: Import) -> Export | None:
 def validate_import(
     item: Import, importer: AccountClaims, exporter: AccountClaims | Offer, now: int
 ) -> Refusal | None:
-    """Judge one import at `now` (nanoseconds): None when it is granted, and the Refusal when it is not."""
+    """Authorize one import at `now` (nanoseconds): None when it is granted, else the Refusal."""
     offer = exporter if isinstance(exporter, Offer) else Offer(exporter)
     exporter = offer.exporter
     if item.account != exporter.sub:
@@ -71,10 +71,10 @@ def validate_import(
         )
     if not export.token_req:
         return None
-    return _judge_activation(item, importer, exporter, export, now)
+    return _authorize_activation(item, importer, exporter, export, now)
 
 
-def _judge_activation(
+def _authorize_activation(
     item: Import, importer: AccountClaims, exporter: AccountClaims, export: Export, now: int
 ) -> Refusal | None:
     from .claims import Issues

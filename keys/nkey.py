@@ -143,7 +143,7 @@ def raw_public(text: str, *roles: KeyRole) -> bytes:
 def verify(public_key: str, data: bytes, signature: bytes) -> bool:
     """Whether `signature` is that of `data` by the owner of `public_key`.
 
-    Any fault is False, nothing is raised.
+    Any error is False, nothing is raised.
     """
     from nacl.exceptions import CryptoError
     from nacl.signing import VerifyKey

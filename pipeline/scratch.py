@@ -1,6 +1,6 @@
 """The folder of a Spark session's own files, and the end of those that killed sessions left.
 
-`TMP/pyjs-spark-*`, with a file `lock` that its process holds for as long as it lives: whoever starts next
+`TMP/pyjs-spark-*`, with a file `lock` that its process holds for as long as it runs: whoever starts next
 removes the folders whose lock nobody holds. A process that was killed leaves no more than until then.
 """
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 END_SECONDS = 20.0  # how long Spark's Java may take to end by itself
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
-# Without the file for Java's own tools, which a killed Java leaves behind.
+# Without the file for Java's own tools, which remains of a killed Java.
 LOGGING = f"-XX:-UsePerfData -Dlog4j2.configurationFile={Path(__file__).parent / 'log4j2.properties'}"
 # A session on this machine alone speaks to nobody else.
 LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}

@@ -2,7 +2,7 @@
 
 Written: no blanks, UTF-8 as it is, but ``< > &`` and the line separators escaped. Read: what is not UTF-8,
 and lone surrogates, become U+FFFD; nesting is bounded; ``NaN`` is no JSON; errors have the reference's texts,
-with the offset of the byte behind the wrong one.
+with the offset of the byte after the wrong one.
 """
 
 import json

@@ -20,7 +20,7 @@ _DISABLED = "trace disabled"  # the reference's mark of a message that is traced
 
 
 class Trace(NamedTuple):
-    """destination: a valid subject, or "" when the one that is named is not. only: nobody is to hear it."""
+    """destination: a valid subject, or "" when the one that is named is not. only: nobody receives it."""
 
     destination: str
     only: bool
@@ -40,7 +40,7 @@ def wanted(block: bytes) -> Trace | None:
 
 
 def only(block: bytes) -> bool:
-    """Whether nobody is to hear the message."""
+    """Whether nobody is to receive the message."""
     trace = wanted(block)
     return trace is not None and trace.only
 

@@ -1,8 +1,8 @@
 """Raft as a core without I/O, in the manner of etcd's.
 
 One `RawNode` is one member of one group. It is given messages, ticks and proposals, and hands out what is to
-besent, written and applied; clock, network, disk and dice are arguments. Terms and rules are those of
-Ongaro'sthesis (2014); where a rule is not in it, the module that has it says why it is safe.
+be sent, written and applied; clock, network, disk and random numbers are arguments. Terms and rules are those
+of Ongaro's thesis (2014); where a rule is not in it, the module that has it says why it is safe.
 """
 
 from .entry import Entry, EntryType

@@ -1,6 +1,6 @@
 """Messages of a group as bytes, and back.
 
-A byte says which message it is; strings have their length in front; entries come last, each `term, kind,
+A byte is the kind of the message; strings have their length in front; entries come last, each `term, kind,
 length, data`. `group` is the caller's name of the group, so that one subject can carry the messages of many.
 """
 
@@ -78,8 +78,8 @@ def decode(data: bytes) -> tuple[str, RaftMessage]:
     """(group, message). Raises CodecError."""
     try:
         return _decode(data)
-    except (struct.error, IndexError, KeyError, UnicodeDecodeError, ValueError, TypeError) as fault:
-        raise CodecError(f"not a Raft message: {fault}") from fault
+    except (struct.error, IndexError, KeyError, UnicodeDecodeError, ValueError, TypeError) as error:
+        raise CodecError(f"not a Raft message: {error}") from error
 
 
 def _decode(data: bytes) -> tuple[str, RaftMessage]:

@@ -2,11 +2,11 @@
 
 Recovering. A member whose disk lost entries that it had acknowledged must not help to elect someone who lacks
 them. So it neither votes nor campaigns until it holds again all that the present leader had when it answered
-this life of the member: every message carries the leader's last index and echoes the boot count of the
-member's last answer, and the first such index heard with this life's boot is the goal. Why that is enough: an
-entry that was committed with the member's lost acknowledgement is in every later leader's log (they were
+this boot of the member: every message carries the leader's last index and echoes the boot count of the
+member's last answer, and the first such index received with this boot count is the goal. Why that is enough:
+an entry that was committed with the member's lost acknowledgement is in every later leader's log (they were
 elected without the member's vote, or with the one it gave while it still had the entry), and an
-acknowledgement of an earlier life is not counted once this life has been heard of.
+acknowledgement of an earlier boot is not counted once this boot is known.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Follower:
         self._timeout = node.timing.election + node.random.randrange(node.timing.election)
         # What is committed is every leader's; of this term's leader more may be known to be here already.
         self._matched = max(node.log.commit, node.agreed[1] if node.agreed[0] == node.term else 0)
-        self._told = 0
+        self._acknowledged = 0
         self._goal: int | None = None
         self._arriving: _Arriving | None = None
 
     @property
     def leased(self) -> bool:
-        """Whether a leader was heard a short while ago."""
+        """Whether a leader sent something a short while ago."""
         return self.leader != "" and self.elapsed < self.node.timing.election
 
     def tick(self) -> None:
@@ -59,7 +59,7 @@ class Follower:
                 self.node.campaign(pre=True)
 
     def step(self, message: RaftMessage) -> None:
-        """Take what a leader says."""
+        """Take a leader's message."""
         if isinstance(message, (AppendEntries, Heartbeat, InstallSnapshot)):
             self.leader = message.source
             self.elapsed = 0
@@ -74,7 +74,7 @@ class Follower:
         elif isinstance(message, TimeoutNow) and self.node.may_campaign:
             self.node.campaign(pre=False, transfer=True)
 
-    def hurry(self, ticks: int) -> None:
+    def campaign_soon(self, ticks: int) -> None:
         """The leader is known to be gone: wait so many ticks at most."""
         self.leader = ""
         self.elapsed = max(self.elapsed, self._timeout - 1 - ticks)
@@ -83,7 +83,7 @@ class Follower:
         """Acknowledge what is durable now."""
         reached = min(self._matched, self.node.log.stable)
         self._recover(reached)
-        if self.leader and reached > self._told:
+        if self.leader and reached > self._acknowledged:
             self._acknowledge(reached)
 
     def _append(self, message: AppendEntries) -> None:
@@ -114,7 +114,7 @@ class Follower:
 
     def _acknowledge(self, index: int) -> None:
         node = self.node
-        self._told = index
+        self._acknowledged = index
         node.reply(AppendEntriesAccepted(node.id, self.leader, node.term, index, node.state.boot))
 
     def _match(self, index: int) -> None:

@@ -29,15 +29,15 @@ _SILENCE = 3  # beats without an acknowledgement of what is under way
 
 
 class Leader:
-    """One leadership. successor: whom it hands over to, "" if to nobody."""
+    """One leadership. lead_transferee: whom it hands over to, "" if to nobody."""
 
-    leased = True  # it steps down by itself when it does not hear a majority
+    leased = True  # it steps down by itself when no majority answers
 
     def __init__(self, node: RawNode) -> None:
         self.node = node
         self.leader = node.id
         self.elapsed = 0
-        self.successor = ""
+        self.lead_transferee = ""
         self.followers: dict[str, Progress] = {}
         self._handing_over = 0
 
@@ -45,48 +45,52 @@ class Leader:
         """Begin: an empty entry, by which what came before can be committed."""
         self.members_changed()
         self.node.log.append([Entry(self.node.term, EntryType.EMPTY, b"")])
-        self._beat()
+        self._broadcast_heartbeat()
 
     def members_changed(self) -> None:
         """Know everyone of the newest configuration; who left is forgotten when that is committed."""
         last = self.node.log.last
         for member in sorted(self.node.members.all - {self.node.id}):
             if member not in self.followers:
-                self.followers[member] = Progress(next=last + 1, heard=True)
+                self.followers[member] = Progress(next=last + 1, recent_active=True)
 
     # --- time
 
     def tick(self) -> None:
         """Beat; step down when no majority answers; do not hand over for ever."""
         self.elapsed += 1
-        if self.successor:
+        if self.lead_transferee:
             self._handing_over += 1
             if self._handing_over >= self.node.timing.election:
-                self.successor = ""
+                self.lead_transferee = ""
         if self.elapsed >= self.node.timing.election:
             self.elapsed = 0
             if not self._has_quorum():
                 self.node.follow(self.node.term, "")
                 return
         if self.node.now % self.node.timing.heartbeat == 0:
-            self._beat()
+            self._broadcast_heartbeat()
 
     def _has_quorum(self) -> bool:
         members = self.node.members
-        heard = {name for name, progress in self.followers.items() if progress.heard} | {self.node.id}
+        active = {name for name, progress in self.followers.items() if progress.recent_active} | {
+            self.node.id
+        }
         for progress in self.followers.values():
-            progress.heard = False
-        return len(heard & members.voters) >= members.quorum
+            progress.recent_active = False
+        return len(active & members.voters) >= members.quorum
 
-    def _beat(self) -> None:
+    def _broadcast_heartbeat(self) -> None:
         for name, progress in self.followers.items():
-            progress.beat()
+            progress.heartbeat_sent()
             self._heartbeat(name, progress, answer=True)
 
     def _heartbeat(self, name: str, progress: Progress, *, answer: bool) -> None:
         node = self.node
-        commit = progress.told = min(progress.match, node.log.commit)
-        node.out.append(Heartbeat(node.id, name, node.term, commit, node.log.last, progress.boot, answer))
+        commit = progress.sent_commit = min(progress.match, node.log.commit)
+        node.outgoing.append(
+            Heartbeat(node.id, name, node.term, commit, node.log.last, progress.boot, answer)
+        )
 
     # --- answers
 
@@ -98,50 +102,50 @@ class Leader:
         ):
             return
         if message.boot < progress.boot:
-            return  # of an earlier life
+            return  # of an earlier boot
         if message.boot > progress.boot:
             if progress.boot:
                 progress.restarted(message.boot, self.node.log.last + 1)
             progress.boot = message.boot
-        progress.heard = True
+        progress.recent_active = True
         if isinstance(message, AppendEntriesAccepted):
-            self._appended(message, progress)
+            self._accepted(message, progress)
         elif isinstance(message, AppendEntriesRejected):
-            self._refused(message, progress)
+            self._rejected(message, progress)
         elif isinstance(message, InstallSnapshotReply):
-            self._part_taken(message, progress)
-        elif progress.silent >= _SILENCE:  # it answers, but not to what was sent: that got lost
-            progress.probe(progress.match + 1)
+            self._snapshot_part_acked(message, progress)
+        elif progress.unanswered_beats >= _SILENCE:  # it answers, but not to what was sent: that got lost
+            progress.become_probe(progress.match + 1)
 
-    def _appended(self, message: AppendEntriesAccepted, progress: Progress) -> None:
+    def _accepted(self, message: AppendEntriesAccepted, progress: Progress) -> None:
         log = self.node.log
-        news = progress.acknowledge(message.index)
-        if progress.pace is ProgressState.PROBE or (
-            progress.pace is ProgressState.INSTALL and message.index >= log.base
+        news = progress.maybe_update(message.index)
+        if progress.state is ProgressState.PROBE or (
+            progress.state is ProgressState.SNAPSHOT and message.index >= log.base
         ):
-            progress.replicate()
+            progress.become_replicate()
         if news:
             self._commit()
-        if self.successor == message.source:
+        if self.lead_transferee == message.source:
             self._pass_on()
 
-    def _refused(self, message: AppendEntriesRejected, progress: Progress) -> None:
-        if progress.pace is ProgressState.REPLICATE:
+    def _rejected(self, message: AppendEntriesRejected, progress: Progress) -> None:
+        if progress.state is ProgressState.REPLICATE:
             if message.prev > progress.match:
-                progress.probe(progress.match + 1)
+                progress.become_probe(progress.match + 1)
             return
-        if progress.pace is not ProgressState.PROBE or message.prev != progress.next - 1:
+        if progress.state is not ProgressState.PROBE or message.prev != progress.next - 1:
             return
         if message.hint < 0:
-            progress.install(self.node.log.snapshot.index)
+            progress.become_snapshot(self.node.log.snapshot.index)
             return
         agreement, _ = self.node.log.agreement(message.hint, message.hint_term)
-        progress.probe(max(min(message.prev, agreement + 1), progress.match + 1))
+        progress.become_probe(max(min(message.prev, agreement + 1), progress.match + 1))
 
-    def _part_taken(self, message: InstallSnapshotReply, progress: Progress) -> None:
-        if progress.pace is not ProgressState.INSTALL or message.index != progress.snapshot:
+    def _snapshot_part_acked(self, message: InstallSnapshotReply, progress: Progress) -> None:
+        if progress.state is not ProgressState.SNAPSHOT or message.index != progress.pending_snapshot:
             return
-        progress.taken = message.offset
+        progress.snapshot_acked = message.offset
 
     def written(self) -> None:
         """What is durable here counts."""
@@ -159,7 +163,7 @@ class Leader:
             for gone in [name for name in self.followers if name not in members.all]:
                 del self.followers[gone]
             if node.id not in members.voters:
-                self.abdicate()
+                self.step_down()
                 node.follow(node.term, "")
 
     def _match(self, voter: str) -> int:
@@ -168,34 +172,34 @@ class Leader:
 
     # --- handing over
 
-    def hand_over(self, to: str) -> None:
+    def transfer_leadership(self, to: str) -> None:
         """Let `to` be elected when it has everything."""
-        self.successor, self._handing_over = to, 0
+        self.lead_transferee, self._handing_over = to, 0
         self._pass_on()
 
     def _pass_on(self) -> None:
         node = self.node
-        if self.followers[self.successor].match == node.log.last:
-            node.out.append(TimeoutNow(node.id, self.successor, node.term))
+        if self.followers[self.lead_transferee].match == node.log.last:
+            node.outgoing.append(TimeoutNow(node.id, self.lead_transferee, node.term))
 
-    def abdicate(self) -> None:
+    def step_down(self) -> None:
         """Ask the voter that has most to take over, without waiting for anything."""
         node = self.node
         others = [name for name in self.followers if name in node.members.voters]
         if others:
             best = max(others, key=lambda name: self.followers[name].match)
-            node.out.append(TimeoutNow(node.id, best, node.term))
+            node.outgoing.append(TimeoutNow(node.id, best, node.term))
 
     # --- sending
 
     def fill(self) -> None:
-        """Put into the outbox what each follower can take now."""
+        """Put into `outgoing` what each follower can take now."""
         for name, progress in self.followers.items():
-            if progress.pace is ProgressState.INSTALL:
+            if progress.state is ProgressState.SNAPSHOT:
                 self._send_parts(name, progress)
-            elif progress.pace is ProgressState.PROBE:
-                if not progress.waiting:
-                    progress.waiting = True
+            elif progress.state is ProgressState.PROBE:
+                if not progress.probe_sent:
+                    progress.probe_sent = True
                     self._send(name, progress)
             else:
                 self._stream(name, progress)
@@ -205,7 +209,7 @@ class Leader:
         while progress.next <= last and not progress.full(timing.window_messages, timing.window_bytes):
             if not self._send(name, progress):
                 return
-        if progress.told < min(progress.match, self.node.log.commit):
+        if progress.sent_commit < min(progress.match, self.node.log.commit):
             self._heartbeat(name, progress, answer=False)
 
     def _send(self, name: str, progress: Progress) -> bool:
@@ -215,36 +219,36 @@ class Leader:
         prev = progress.next - 1
         prev_term = log.term(prev)
         if prev_term < 0:
-            progress.install(log.snapshot.index)
+            progress.become_snapshot(log.snapshot.index)
             self._send_parts(name, progress)
             return False
         entries = log.slice(progress.next, node.timing.message_bytes)
-        node.out.append(
+        node.outgoing.append(
             AppendEntries(
                 node.id, name, node.term, prev, prev_term, entries, log.commit, log.last, progress.boot
             )
         )
-        progress.told = log.commit
-        if progress.pace is ProgressState.REPLICATE and entries:
+        progress.sent_commit = log.commit
+        if progress.state is ProgressState.REPLICATE and entries:
             size = sum(len(entry.data) for entry in entries) + OVERHEAD * len(entries)
-            progress.send(prev + len(entries), size)
+            progress.sent_entries(prev + len(entries), size)
         return True
 
     def _send_parts(self, name: str, progress: Progress) -> None:
         """Send what the window allows of the snapshot; a newer one begins anew."""
         node = self.node
         snapshot, timing = node.log.snapshot, node.timing
-        if progress.snapshot != snapshot.index:
-            progress.install(snapshot.index)
+        if progress.pending_snapshot != snapshot.index:
+            progress.become_snapshot(snapshot.index)
         size = len(snapshot.data)
-        if not progress.waiting:  # a beat has passed: go on from where it says it is
-            progress.waiting = True
-            progress.sent = progress.taken
-        end = progress.taken + timing.part_bytes * timing.part_window
-        while progress.sent < min(size, end) or (size == 0 and progress.sent == 0):
-            offset = progress.sent
+        if not progress.probe_sent:  # a beat has passed: go on from what it acknowledged
+            progress.probe_sent = True
+            progress.snapshot_sent = progress.snapshot_acked
+        end = progress.snapshot_acked + timing.part_bytes * timing.part_window
+        while progress.snapshot_sent < min(size, end) or (size == 0 and progress.snapshot_sent == 0):
+            offset = progress.snapshot_sent
             data = snapshot.data[offset : offset + timing.part_bytes]
-            node.out.append(
+            node.outgoing.append(
                 InstallSnapshot(
                     node.id,
                     name,
@@ -259,4 +263,4 @@ class Leader:
                     progress.boot,
                 )
             )
-            progress.sent = offset + max(len(data), 1)
+            progress.snapshot_sent = offset + max(len(data), 1)

@@ -17,7 +17,7 @@ class MembersError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """Sets of ids. An id is one life of a member: who lost its disk comes back under another."""
+    """Sets of ids. An id is one incarnation of a server: who lost its disk comes back under another id."""
 
     voters: frozenset[str]
     learners: frozenset[str] = frozenset()

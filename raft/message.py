@@ -1,8 +1,8 @@
-"""What members say to each other. Every message may be lost, doubled, delayed and overtaken.
+"""The messages between members. Every message may be lost, doubled, delayed and overtaken.
 
 `source` and `to` are members' ids. `term` is the sender's, but for a pre-vote, where it is the term the
 candidate would have. `boot` counts the starts of the answering member, and `echo` is the one the leader last
-heard of: see `recovery`.
+knew: see `follower`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class RequestVoteReply(RaftMessage):
 
 @dataclass(frozen=True, slots=True)
 class AppendEntries(RaftMessage):
-    """Entries after `prev`; none at all tells of `commit` only. last: the leader's last index."""
+    """Entries after `prev`; with none of them it only carries `commit`. last: the leader's last index."""
 
     prev: int
     prev_term: int
@@ -75,7 +75,7 @@ class AppendEntriesRejected(RaftMessage):
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat(RaftMessage):
-    """I lead. commit: no more than what the follower is known to have. answer: whether to say so."""
+    """I lead. commit: no more than what the follower is known to have. answer: whether to reply."""
 
     commit: int
     last: int

@@ -1,16 +1,16 @@
-"""One member of one group: the face of this folder.
+"""RawNode: one member of one group; what other folders use of this one.
 
-It is driven from outside: `step` for a message, `tick` for time, `propose` for the application's wishes; and
+It is driven from outside: `step` for a message, `tick` for time, `propose` for the application's entries; and
 asked: `messages` to send now, `write` to make durable (then `written`), `committed` to apply. None of these
 blocks or does I/O. Promises:
 
-1. A vote, and the term it is in, are durable before they are told.
+1. A vote, and the term it is in, are durable before they are sent.
 2. An entry is durable here before it is acknowledged to the leader, or counted by it as its own.
 3. A leader commits by majority only what its own term added, and with it all that came before.
-4. Only what is committed and durable here is given to be applied, in order, once in this life.
+4. Only what is committed and durable here is given to be applied, in order, once in this process.
 5. A member that may have lost what it vouched for (`HardState.recovering`) neither votes nor campaigns; see
    `follower`.
-6. A failed member (`fail`) says and does nothing more.
+6. A failed member (`fail`) sends and does nothing more.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class CommittedEntries:
 
 
 class RawNode:
-    """See the module. `log` and `state` are as they were read from the disk; state.boot is this life's.
+    """See the module. `log` and `state` are as they were read from the disk; state.boot is this process's.
 
     now: in ticks; leaders that count alike beat alike.
     """
@@ -116,7 +116,7 @@ class RawNode:
         self.timing = timing or RaftConfig()
         self.random = random
         self.now = now
-        self.out: list[RaftMessage] = []
+        self.outgoing: list[RaftMessage] = []
         self._durable = state
         self._late: list[RaftMessage] = []
         self._writing: StorageAppend | None = None
@@ -178,7 +178,7 @@ class RawNode:
     @property
     def accepts(self) -> bool:
         """Whether it takes proposals: it leads, and is not handing over."""
-        return not self.failure and isinstance(self.role, Leader) and not self.role.successor
+        return not self.failure and isinstance(self.role, Leader) and not self.role.lead_transferee
 
     def matches(self) -> dict[str, int]:
         """Up to where the others' logs are known to be durable; {} for who does not lead."""
@@ -193,20 +193,20 @@ class RawNode:
         if not self.failure:
             self.role.tick()
 
-    def hurry(self, ticks: int) -> None:
+    def campaign_soon(self, ticks: int) -> None:
         """The leader is known to be gone, or there was none yet: call an election after so many ticks.
 
-        Members that are told different numbers do not split the votes.
+        Members that get different numbers do not split the votes.
         """
         if not self.failure and isinstance(self.role, Follower):
-            self.role.hurry(ticks)
+            self.role.campaign_soon(ticks)
 
     def step(self, message: RaftMessage) -> None:
         """Take a message. One that is stale or makes no sense is dropped."""
         if self.failure:
             return
         if isinstance(message, RequestVote):
-            self._asked(message)
+            self._vote_requested(message)
             return
         if message.term > self.term and not (
             isinstance(message, RequestVoteReply) and message.pre and message.granted
@@ -257,7 +257,7 @@ class RawNode:
         leader = self._leading()
         if to not in self.members.voters or to == self.id:
             raise MembersError(f"{to} cannot take over")
-        leader.hand_over(to)
+        leader.transfer_leadership(to)
 
     def compact(self, snapshot: Snapshot) -> int:
         """The application's state up to snapshot.index is durable elsewhere: let go of entries.
@@ -274,9 +274,9 @@ class RawNode:
         """
         if self.failure:
             return
-        self.out = []
+        self.outgoing = []
         if isinstance(self.role, Leader):
-            self.role.abdicate()
+            self.role.step_down()
         self.failure = why
 
     # --- output
@@ -285,11 +285,11 @@ class RawNode:
         """What may be sent now."""
         if not self.failure and isinstance(self.role, Leader):
             self.role.fill()
-        out, self.out = self.out, []
+        out, self.outgoing = self.outgoing, []
         return out
 
     def may_wait(self, message: RaftMessage) -> bool:
-        """Whether a message can be sent a little later: it only says that this member follows, as it did."""
+        """Whether a message can be sent a little later: it only confirms that this member still follows."""
         known = message.to == self.leader and not self.state.recovering
         return known and isinstance(message, HeartbeatReply)
 
@@ -303,7 +303,7 @@ class RawNode:
         entries = log.entries[first - log.base - 1 :]
         late, self._late = self._late, []
         if state is None and not entries and self._restored is None:
-            self.out += late
+            self.outgoing += late
             return None
         log.unwritten = log.last + 1
         self._writing = StorageAppend(self._restored, first, entries, state, late)
@@ -321,7 +321,7 @@ class RawNode:
             self.log.written_to(write.snapshot.index, write.snapshot.term)
         if write.entries:
             self.log.written_to(write.first + len(write.entries) - 1, write.entries[-1].term)
-        self.out += [message for message in write.then if message.term >= self.term]
+        self.outgoing += [message for message in write.then if message.term >= self.term]
         self.role.written()
 
     def committed(self, most_bytes: int = 1 << 30) -> CommittedEntries | None:
@@ -342,7 +342,7 @@ class RawNode:
 
     def reply(self, message: RaftMessage) -> None:
         """Send, once the state it speaks of is durable."""
-        (self.out if self.state == self._durable else self._late).append(message)
+        (self.outgoing if self.state == self._durable else self._late).append(message)
 
     def set_state(
         self, *, term: int | None = None, vote: str | None = None, recovering: bool | None = None
@@ -378,12 +378,12 @@ class RawNode:
         self._restored = self._to_apply = snapshot
 
     def _leading(self) -> Leader:
-        if self.failure or not isinstance(self.role, Leader) or self.role.successor:
+        if self.failure or not isinstance(self.role, Leader) or self.role.lead_transferee:
             raise NotLeaderError("" if self.is_leader else self.leader)
         return self.role
 
-    def _asked(self, message: RequestVote) -> None:
-        """A candidate asks. Who hears a leader lets nobody disturb it (thesis 6.2), but its own successor."""
+    def _vote_requested(self, message: RequestVote) -> None:
+        """A candidate asks. While a leader is active it is refused (thesis 6.2), except in a transfer."""
         if message.term > self.term and not message.transfer and self.role.leased:
             return
         if message.term > self.term and not message.pre:

@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 
 class HardState(NamedTuple):
-    """Durable before any message that tells of it is sent.
+    """Durable before any message that depends on it is sent.
 
     term: the latest seen. vote: whom it voted for in it, "" for nobody. boot: how often this member has
-    started, so that answers from before a loss can be told from later ones. recovering: its log lost
-    something that it may have vouched for; it neither votes nor campaigns until a leader has refilled it.
+    started, so that answers from before a loss can be distinguished from later ones. recovering: its log lost
+    something that it may have vouched for; it neither votes nor campaigns until it has caught up with a
+    leader.
     """
 
     term: int = 0

@@ -13,12 +13,12 @@ from .state import HardState
 
 @dataclass(frozen=True, slots=True)
 class StorageAppend:
-    """In this order: state, snapshot, entries; when all is durable, `Node.written`.
+    """In this order: state, snapshot, entries; when all is durable, `RawNode.written`.
 
     The state first: an entry must not be durable with a term that the member could vote in once more.
 
     snapshot: replaces the whole log. first, entries: from this index on what the log held is replaced. state:
-    None when unchanged. then: messages that may go when all is durable; `Node.written` lets them go.
+    None when unchanged. then: messages that may go when all is durable; `RawNode.written` releases them.
     """
 
     snapshot: Snapshot | None

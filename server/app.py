@@ -1,7 +1,7 @@
 """Server: the composition root. Knows every part, puts them together, starts and stops them in order.
 
 Promises: `start` either returns a server that accepts connections, however much is stored, or raises and
-leaves nothing behind; `ready` returns when the streams are open, which the log tells, too; `stop` leaves no
+leaves nothing running; `ready` returns when the streams are open, which the log tells, too; `stop` leaves no
 task, timer, socket or thread. Never imports a part that the options do not ask for.
 """
 
@@ -46,10 +46,10 @@ class ServerPart(Protocol):
     """Something that runs beside the clients: leafs, monitoring, system services."""
 
     async def start(self) -> None:
-        """Begin; raises and leaves nothing behind when it cannot."""
+        """Begin; raises and leaves nothing running when it cannot."""
 
     async def stop(self) -> None:
-        """End; leaves nothing behind."""
+        """End; leaves nothing running."""
 
 
 class Server:
@@ -215,21 +215,21 @@ class Server:
         wanted = self.options.jetstream.enabled
         if wanted == (self.jetstream is not None):
             return
-        fault = ""
+        problem = ""
         try:
             await (self._start_jetstream() if wanted else self._stop_jetstream())
         except (OSError, ValueError) as error:
-            fault = str(error)
-        if fault:
-            self.log.error(f"JetStream could not be {'started' if wanted else 'stopped'}: {fault}")
+            problem = str(error)
+        if problem:
+            self.log.error(f"JetStream could not be {'started' if wanted else 'stopped'}: {problem}")
             await self._stop_jetstream()
         if self.leafs is not None:
             self.leafs.set_jetstream(jetstream=self.jetstream is not None)
 
     async def _start_cluster(self) -> None:
         """Routes to the other servers, and with JetStream a place among them."""
-        cluster = self.options.cluster
-        if cluster is not None and (cluster.port is not None or cluster.routes):
+        options = self.options.cluster
+        if options is not None and (options.port is not None or options.routes):
             from .route import Routes
 
             self.routes = Routes(self.clients, jetstream=self.jetstream is not None)
@@ -240,23 +240,23 @@ class Server:
             if self.operator is not None:
                 self.operator.accounts.observers.append(self.routes.account_made)
             await self.routes.start()
-        domain = self.jetstream.cluster if self.jetstream is not None else None
-        if domain is None:
+        cluster = self.jetstream.cluster if self.jetstream is not None else None
+        if cluster is None:
             return
         if self.routes is not None:
-            self.routes.observers.append(domain)
-        self._parts.append(domain)
-        domain.expected = self._expected
+            self.routes.observers.append(cluster)
+        self._parts.append(cluster)
+        cluster.expected = self._expected
         if self.leafs is not None and self.jetstream is not None and self.jetstream.extends:
-            domain.extend(self.leafs.hub_domains)
-        await domain.start()
+            cluster.extend(self.leafs.hub_domains)
+        await cluster.start()
         if self.operator is not None:
             self.operator.hold_all()
             if self.routes is not None:
                 self.routes.wanted = self.operator.need
 
     def _expected(self) -> BootstrapExpect:
-        """Who must be there before a meta group is founded: those that the routes name."""
+        """Who must be there before a meta group is bootstrapped: those that the routes name."""
         from .cluster.bootstrap_peers import expected
 
         remotes = self.routes.remotes if self.routes is not None else ()

@@ -61,7 +61,7 @@ def _run(argv: Sequence[str], program: str, held: HeldSignals) -> int:
 def check_config(path: str, program: str = PROGRAM) -> int:
     """Check a configuration file and say so on standard error; 0 when a server would start with it."""
     from .config import ConfigError, load, paths
-    from .config.support import unserved
+    from .config.support import unsupported
 
     try:
         options = load(path)
@@ -69,7 +69,7 @@ def check_config(path: str, program: str = PROGRAM) -> int:
         return _report(error.problems, program)
     if options.warnings:
         return _report(options.warnings, program)
-    warnings, refusals = unserved(options)
+    warnings, refusals = unsupported(options)
     for warning in warnings:
         _complain(f"{program}: warning: {warning}")
     refusals = [*refusals, *paths.problems(options), *_account_problems(options)]
@@ -150,14 +150,14 @@ def _signal(text: str, program: str) -> int:
 
 def _start(line: CommandLine, program: str, held: HeldSignals) -> int:
     from .config import ConfigError, paths
-    from .config.support import unserved
+    from .config.support import unsupported
 
     try:
         options = line.options()
     except ConfigError as error:
         return _report(error.problems, program)
     _report(options.warnings, program)
-    warnings, refusals = unserved(options)
+    warnings, refusals = unsupported(options)
     refusals = [*refusals, *paths.problems(options)]
     if refusals:
         return _report(refusals, program)
@@ -185,14 +185,14 @@ def _serve(
 ) -> int:
     import asyncio
 
-    from .memory import settle_allocator
+    from .memory import configure_allocator
     from .process.descriptors import raise_limit
     from .process.serve import Process
 
     async def serve() -> int:
         return await Process(line, options, log, program, held).run(warnings)
 
-    settle_allocator()
+    configure_allocator()
     raise_limit()
     factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
     try:

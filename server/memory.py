@@ -27,7 +27,7 @@ def available() -> int:
     return min((each for each in found if each > 0), default=_UNKNOWN)
 
 
-def settle_allocator() -> None:
+def configure_allocator() -> None:
     """Have large buffers go back to the system when they are freed, for good, where the allocator can be told
     so (glibc).
 

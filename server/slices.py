@@ -145,14 +145,14 @@ def matching(items: Iterable[T], wanted: Callable[[T], bool]) -> Steps[list[T]]:
     return found
 
 
-def let_go(held: list[Any]) -> Steps[None]:
-    """Free a large document bit by bit; `held` is all that holds it, and is empty in the end."""
-    while held:
-        item = held.pop()
+def let_go(items: list[Any]) -> Steps[None]:
+    """Free a large document bit by bit; `items` is all that refers to it, and is empty in the end."""
+    while items:
+        item = items.pop()
         if isinstance(item, dict):
-            held.extend(item.values())
+            items.extend(item.values())
         elif isinstance(item, list):
-            held.extend(item)
+            items.extend(item)
         del item
         yield
 

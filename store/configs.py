@@ -60,7 +60,7 @@ class StoredConfig:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What a meta file says besides the caller's document.
+    """What a meta file has besides the caller's document.
 
     identity: the asset's; since: see `Identity`. account: its account's name. stream: of a consumer, the
     identity of its stream. revision: how often the file was written. The default is the version before's.
@@ -125,8 +125,8 @@ def _decode(data: bytes, path: str, expected: Callable[[_Facts], str]) -> _Meta:
     if checksum != f"{crc32(covered):08x}".encode():
         raise Damaged(0, f"{path}: checksum mismatch")
     named, _, text = covered.partition(b"\n")
-    quoted, _, said = named.partition(b" ")
-    name, facts = unquote(quoted.decode()), _Facts.decode(said) if said else _Facts()
+    quoted, _, facts_text = named.partition(b" ")
+    name, facts = unquote(quoted.decode()), _Facts.decode(facts_text) if facts_text else _Facts()
     if directory_name(name) != path.split("/")[-2]:
         raise Damaged(0, f"{path}: belongs to '{name}'")
     if other := expected(facts):
@@ -212,7 +212,7 @@ class AccountDirectory:
         return "" if facts.account in ("", self.name) else f"account '{facts.account}'"
 
     def _expect_consumer(self, stream: _Facts) -> Callable[[_Facts], str]:
-        """Judge consumers of that stream; one without an identity is as old as the stream, or not its own."""
+        """Check whose consumers they are; one without an identity is as old as the stream, or not its own."""
         old = bool(stream.since or not stream.identity)
 
         def expected(facts: _Facts) -> str:
@@ -225,8 +225,8 @@ class AccountDirectory:
         """Read a meta file. Raises NotFound, Damaged (two of different assets, as well), OSError."""
         path, decode = f"{folder}/{META}", partial(_decode, expected=expected)
         found = read_copies(self._fs, path, decode, lambda meta: (meta.facts.revision,))
-        said = {found.value.facts.identity, 0 if found.other is None else found.other.facts.identity}
-        if len(said - {0}) > 1:
+        identities = {found.value.facts.identity, 0 if found.other is None else found.other.facts.identity}
+        if len(identities - {0}) > 1:
             raise Damaged(0, f"{path} and its copy belong to different ones: the wrong one is to be removed")
         return found
 
@@ -287,14 +287,14 @@ class AccountDirectory:
             with suppress(OSError):  # a disk that is full must not keep it from being served
                 mend(self._fs, path, read)
             meta = read.value
-            return StoredConfig(meta.name, meta.document, mended=read.fault), meta.facts
-        except (Damaged, OSError) as fault:
-            return StoredConfig(unquote(entry), None, str(fault)), _Facts()
+            return StoredConfig(meta.name, meta.document, mended=read.damage), meta.facts
+        except (Damaged, OSError) as error:
+            return StoredConfig(unquote(entry), None, str(error)), _Facts()
 
     # -- streams
 
     def is_new(self) -> bool:
-        """Tell whether nothing was ever stored here; what the disk does not let see is not new."""
+        """Whether nothing was ever stored here; what the disk does not let see is not new."""
         try:
             return not self._fs.exists(self.path)
         except OSError:
@@ -303,10 +303,10 @@ class AccountDirectory:
     def streams(self) -> list[StoredConfig]:
         """List all streams, damaged ones too; mends documents."""
         found = list(self._list(f"{self.path}/streams", self._expect_stream))
-        for asset, facts in found:
+        for stored, facts in found:
             if facts.identity:
-                self._facts.setdefault(self._stream(asset.name), facts)
-        return [asset for asset, _ in found]
+                self._facts.setdefault(self._stream(stored.name), facts)
+        return [stored for stored, _ in found]
 
     def read_stream(self, stream: str) -> StoredConfig | None:
         """Find one stream, changing nothing; None: there is none."""
@@ -315,8 +315,8 @@ class AccountDirectory:
             return StoredConfig(meta.name, meta.document)
         except NotFound:
             return None
-        except (Damaged, OSError) as fault:
-            return StoredConfig(stream, None, str(fault))
+        except (Damaged, OSError) as error:
+            return StoredConfig(stream, None, str(error))
 
     def set_aside(self, stream: str) -> str:
         """Keep a stream's messages under another name, which is never read; gives where, "" for none.
@@ -429,10 +429,10 @@ class AccountDirectory:
         expected = self._expect_consumer(self._facts_of(stream) or _Facts())
         found = list(self._list(f"{folder}/consumers", expected))
         known = self._consumers.setdefault(folder, {})
-        for asset, facts in found:
-            if asset.document is not None:
-                known.setdefault(asset.name, facts)
-        return [asset for asset, _ in found]
+        for stored, facts in found:
+            if stored.document is not None:
+                known.setdefault(stored.name, facts)
+        return [stored for stored, _ in found]
 
     def _consumer_facts(self, stream: str, consumer: str) -> _Facts | None:
         """What is known of a consumer; None: it is new, or its document cannot be read."""

@@ -11,10 +11,10 @@ that damage to one of them costs nothing (`mended`) and a save no second sync. R
 to save; the file that knows more counts.
 
 A crash leaves the state of some save not older than the last one committed. Where both logs are damaged, the
-state before the damage is given, and `fault` says so, also after the next start (`state.damaged` is kept):
+state before the damage is given, and `damage` names it, also after the next start (`state.damaged` is kept):
 messages are then delivered again, none is lost. Two damaged checkpoints raise.
 
-A checkpoint says the consumer's identity, as subject. A file that says another is set aside, and never taken
+A checkpoint has the consumer's identity, as subject. A file with another is set aside, and never taken
 for the consumer's.
 """
 
@@ -41,10 +41,10 @@ _GROWTH = 4  # the log may grow to so many times its checkpoint
 class ConsumerStore(Protocol):
     """Keeps one consumer's state. The commit protocol is that of `StreamStore`.
 
-    fault: what `load` found to be lost, "" for nothing; mended: what it found damaged, and nothing is lost.
+    damage: what `load` found to be lost, "" for nothing; mended: what it found damaged, and nothing is lost.
     """
 
-    fault: str
+    damage: str
     mended: str
 
     def load(self) -> ConsumerState | None:
@@ -54,7 +54,7 @@ class ConsumerStore(Protocol):
     def save(self, state: ConsumerState | ConsumerChange) -> None:
         """Keep a state, or what changed since the last one, for the next commit.
 
-        The caller does not change it any more. A change comes after a state, in the life of the store.
+        The caller does not change it any more. A change comes after a state, as long as the store is open.
         """
         ...
 
@@ -82,7 +82,7 @@ class ConsumerStore(Protocol):
 class MemoryConsumer:
     """The state of a consumer that need not survive."""
 
-    fault = mended = ""
+    damage = mended = ""
 
     def __init__(self) -> None:
         self._state: ConsumerState | None = None
@@ -131,7 +131,7 @@ class _Log:
     """What one of the two files holds. state: None if it cannot be read; number: of the last save (0: written
     by a version that did not count); data: the good part; checkpoint: how much of that is the first record.
 
-    identity: whose it is, 0 if none is told. damaged: something is lost here; torn: something follows that is
+    identity: whose it is, 0 if unknown. damaged: something is lost here; torn: something follows that is
     no record, as a crash leaves it.
     """
 
@@ -190,7 +190,7 @@ class _Commit:
 class FileConsumer:
     """A `ConsumerStore` in the folder `directory`; the files are `state` and `state.copy`.
 
-    fault: what is lost, "" for nothing; mended: which file was written anew from the other, and why.
+    damage: what is lost, "" for nothing; mended: which file was written anew from the other, and why.
     identity: the consumer's.
     """
 
@@ -205,7 +205,7 @@ class FileConsumer:
         self._identity = identity
         self.directory = directory
         self.path = f"{directory}/{STATE}"
-        self.fault = self.mended = ""
+        self.damage = self.mended = ""
         self._fs: FileSystem = Disk() if fs is None else fs
         self._own_handles = handles is None
         self._handles = Handles(self._fs, 1) if handles is None else handles
@@ -234,7 +234,7 @@ class FileConsumer:
         if best.damaged:
             self._keep_damaged(self.path if best is first else self.path + COPY)
         if self._fs.exists(self.path + _KEPT):
-            self.fault = f"{self.path} was damaged, an older state was taken (see {self.path}{_KEPT})"
+            self.damage = f"{self.path} was damaged, an older state was taken (see {self.path}{_KEPT})"
         self._mend(best, first, copy)
         self._number = best.number
         if not best.torn and best.identity == self._identity.value:

@@ -1,4 +1,4 @@
-"""Where a consumer stands, what changes of that, and both as bytes.
+"""ConsumerState: what a consumer was given and acknowledged, what changes of that, and both as bytes.
 
 Promises: a change applied to the state before it gives the state after it; its bytes name only what differs.
 Costs by the change where that is known (`ConsumerChange`), else by the state; `encoding` and `changing` do it
@@ -23,7 +23,7 @@ _COUNT = Struct("<QQ")
 
 @dataclass(slots=True)
 class ConsumerState:
-    """Where a consumer stands.
+    """What a consumer was given, acknowledged, and has pending.
 
     `delivered` and `ack_floor` are (consumer sequence, stream sequence); `pending` maps a stream sequence to
     (consumer sequence, time of the last delivery in ns); `redelivered` maps a stream sequence to how often it
@@ -66,7 +66,7 @@ class ConsumerChange:
 
 
 def encode_change(state: ConsumerState | ConsumerChange, before: ConsumerState | None) -> bytes:
-    """Say what changed since `before`, or everything: for `apply_change`."""
+    """Encode what changed since `before`, or everything: for `apply_change`."""
     return _end(encoding(state, before))
 
 
@@ -74,18 +74,18 @@ def encoding(state: ConsumerState | ConsumerChange, before: ConsumerState | None
     """The same in steps, during which neither may change."""
     old = ConsumerState() if before is None else before
     pending, acked = yield from _differing(state.pending, old.pending, _pending_row)
-    counts, settled = yield from _differing(state.redelivered, old.redelivered, _COUNT.pack)
+    counts, dropped = yield from _differing(state.redelivered, old.redelivered, _COUNT.pack)
     if isinstance(state, ConsumerState):
         acked = yield from _missing(old.pending, state.pending)
-        settled = yield from _missing(old.redelivered, state.redelivered)
+        dropped = yield from _missing(old.redelivered, state.redelivered)
     sizes = (
         len(pending) // _PENDING.size,
         len(counts) // _COUNT.size,
         len(acked) // _GONE.size,
-        len(settled) // _GONE.size,
+        len(dropped) // _GONE.size,
     )
     facts = _FACTS.pack(*state.delivered, *state.ack_floor, *sizes)
-    return b"".join([facts, pending, counts, acked, settled])
+    return b"".join([facts, pending, counts, acked, dropped])
 
 
 def _differing(
@@ -118,26 +118,26 @@ def _pending_row(seq: int, entry: tuple[int, int]) -> bytes:
 
 
 def apply_change(body: bytes, state: ConsumerState) -> None:
-    """Bring `state` forward by what `encode_change` said. Raises struct.error when that is cut off."""
+    """Apply what `encode_change` encoded to `state`. Raises struct.error when that is cut off."""
     _end(changing(body, state))
 
 
 def changing(body: bytes, state: ConsumerState) -> Steps[tuple[list[int], list[int]]]:
     """The same in steps; gives what is not pending any more, and what is not redelivered any more."""
-    *facts, pending, redelivered, acked, settled = _FACTS.unpack_from(body)
+    *facts, pending, redelivered, acked, dropped = _FACTS.unpack_from(body)
     at = _FACTS.size
     parts: list[memoryview] = []
     for size in (
         pending * _PENDING.size,
         redelivered * _COUNT.size,
         acked * _GONE.size,
-        settled * _GONE.size,
+        dropped * _GONE.size,
     ):
         parts.append(memoryview(body)[at : at + size])
         at += size
     entries, counts, gone, uncounted = parts
     acks = yield from _dropping(gone, state.pending)
-    settles = yield from _dropping(uncounted, state.redelivered)
+    cleared = yield from _dropping(uncounted, state.redelivered)
     for start in range(0, len(entries), STEP * _PENDING.size):
         page = entries[start : start + STEP * _PENDING.size]
         state.pending.update({seq: (number, time) for seq, number, time in _PENDING.iter_unpack(page)})
@@ -150,15 +150,15 @@ def changing(body: bytes, state: ConsumerState) -> Steps[tuple[list[int], list[i
             yield
     state.delivered = (facts[0], facts[1])
     state.ack_floor = (facts[2], facts[3])
-    return acks, settles
+    return acks, cleared
 
 
-def _dropping(rows: memoryview, held: dict[int, Any]) -> Steps[list[int]]:
+def _dropping(rows: memoryview, entries: dict[int, Any]) -> Steps[list[int]]:
     """Drop these; give those that were there."""
     dropped: list[int] = []
     for start in range(0, len(rows), STEP * _GONE.size):
         page = rows[start : start + STEP * _GONE.size]
-        dropped += [seq for (seq,) in _GONE.iter_unpack(page) if held.pop(seq, None) is not None]
+        dropped += [seq for (seq,) in _GONE.iter_unpack(page) if entries.pop(seq, None) is not None]
         if len(page) == STEP * _GONE.size:
             yield
     return dropped

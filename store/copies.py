@@ -2,7 +2,7 @@
 
 Promises: as long as one of the two is whole, its content is found; of two whole ones the first counts, which
 is written first, unless the copy has a later revision: then the first is an older one put back. Reading
-changes nothing and says what is wrong with either (it may be a directory, too); `mend` writes the bad one
+changes nothing and gives what is wrong with either (it may be a directory, too); `mend` writes the bad one
 anew. The copy is for damage, not for crashes: who need not have it durable leaves its sync to the system.
 What was written with a copy ends with a newline: without one it is of a version that made no copies.
 """
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class CopyRead(Generic[T]):
-    """What was read, and its bytes. fault: what is wrong with one of the two files, "" for nothing.
+    """What was read, and its bytes. damage: what is wrong with one of the two files, "" for nothing.
 
     whole, copied: whether the first file is, and whether its copy is the same. other: what the file says that
     does not count, None if it is not whole.
@@ -32,7 +32,7 @@ class CopyRead(Generic[T]):
 
     value: T
     data: bytes
-    fault: str
+    damage: str
     whole: bool
     copied: bool
     other: T | None = None
@@ -56,25 +56,25 @@ def read_copies(
 ) -> CopyRead[T]:
     """Read a file from itself or its copy. `decode(data, path)` raises Damaged.
 
-    revision: what grows each time the content is written anew, if the content tells.
+    revision: what grows each time the content is written anew, if the content has one.
     Raises NotFound when there is neither, Damaged when none is whole, and OSError.
     """
-    first, fault = _read(fs, path, decode)
-    second, copy_fault = _read(fs, path + COPY, decode)
+    first, damage = _read(fs, path, decode)
+    second, copy_damage = _read(fs, path + COPY, decode)
     if first is not None and second is not None and revision(first[0]) < revision(second[0]):
         return CopyRead(*second, f"{path} is older than its copy", whole=False, copied=True, other=first[0])
     if first is not None:
         same = second is not None and first[1] == second[1]
         if second is not None and not same:
-            copy_fault = f"{path}{COPY} is older than the file itself"
-        elif second is None and not copy_fault and first[1].endswith(b"\n"):
-            copy_fault = f"{path}{COPY} is missing"
+            copy_damage = f"{path}{COPY} is older than the file itself"
+        elif second is None and not copy_damage and first[1].endswith(b"\n"):
+            copy_damage = f"{path}{COPY} is missing"
         other = None if second is None else second[0]
-        return CopyRead(*first, copy_fault, whole=True, copied=same, other=other)
+        return CopyRead(*first, copy_damage, whole=True, copied=same, other=other)
     if second is not None:
-        return CopyRead(*second, fault or f"{path} is missing", whole=False, copied=True)
-    if fault or copy_fault:
-        raise Damaged(0, fault or copy_fault)
+        return CopyRead(*second, damage or f"{path} is missing", whole=False, copied=True)
+    if damage or copy_damage:
+        raise Damaged(0, damage or copy_damage)
     raise NotFound(path)
 
 
@@ -99,8 +99,8 @@ def _read(fs: FileSystem, path: str, decode: Callable[[bytes, str], T]) -> tuple
     try:
         data = read_file(fs, path)
         return (decode(data, path), data), ""
-    except Damaged as fault:
-        return None, fault.where
+    except Damaged as cause:
+        return None, cause.where
     except OSError as error:
         if error.errno not in UNREADABLE:
             raise

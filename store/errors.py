@@ -1,7 +1,7 @@
 """What can go wrong in a store, as exceptions.
 
-`NotFound` is an answer, not a fault. `Damaged` says that what was stored cannot be trusted any more.
-`StoreFailed` says that the disk refused a write: the store takes nothing more until it is opened anew.
+`NotFound` is an answer, not an error. `Damaged`: what was stored cannot be trusted any more.
+`StoreFailed`: the disk refused a write: the store takes nothing more until it is opened anew.
 """
 
 
@@ -10,7 +10,7 @@ class StoreError(Exception):
 
 
 class NotFound(StoreError, LookupError):  # noqa: N818 - an answer
-    """There is no such message, or no such asset."""
+    """There is no such message, stream or consumer."""
 
 
 class Damaged(StoreError):  # noqa: N818 - a state

@@ -1,4 +1,4 @@
-"""The only door to the disk.
+"""FileSystem: the only access to the disk.
 
 `FileSystem` is what the store asks of a disk, with paths as plain strings and files as descriptors; `Disk` is
 the real one. Tests put a fake in its place that tears, loses, flips and fills up. What is promised of each
@@ -71,7 +71,7 @@ class FileSystem(Protocol):
         ...
 
     def exists(self, path: str) -> bool:
-        """Tell whether there is a file or directory of that name."""
+        """Whether there is a file or directory of that name."""
         ...
 
 
@@ -164,7 +164,7 @@ class Disk:
             self.sync_directory(str(directory.parent))
 
     def exists(self, path: str) -> bool:
-        """Tell whether there is something of that name."""
+        """Whether there is something of that name."""
         return Path(path).exists()
 
 

@@ -1,9 +1,9 @@
 """Identity: which stream or consumer a file belongs to.
 
 Each stream and each consumer gets a random number when it is created. Its meta file keeps it, and its blocks,
-indexes, manifest and state repeat it. Promises: a file that says another identity is never taken for the
+indexes, manifest and state repeat it. Promises: a file with another identity is never taken for the
 owner's, whatever its name and place; it is renamed (`fs.set_aside`), not removed. Files of the version before
-say none: they are the owner's only where it is known to be as old.
+have none: they are the owner's only where it is known to be as old.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Identity(NamedTuple):
     since: int = 0
 
     def owns(self, value: int, number: int = 0) -> bool:
-        """Whether a file that says `value` is the owner's. number: of the block that it is, or tells of."""
+        """Whether a file of identity `value` is the owner's. number: of the block that it is, or names."""
         if self == ANYBODY:
             return True
         return value == self.value if value else number < self.since

@@ -87,7 +87,7 @@ class MemoryStream(IndexedStream):
         return [seq for seq in live if self._messages[seq][_HEADER]]
 
     def size_of(self, subject: str, header_len: int, body_len: int) -> int:
-        """Say what a message counts in `bytes`: its parts and 16 bytes for sequence and time."""
+        """Give what a message counts in `bytes`: its parts and 16 bytes for sequence and time."""
         return 16 + len(subject.encode("utf-8", "surrogateescape")) + header_len + body_len
 
     def _load(self, seq: int) -> StoredMessage:

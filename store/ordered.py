@@ -156,7 +156,7 @@ class OrderedNames:
                 most -= 1
                 if not name.startswith(prefix):
                     return found, ""
-                jump = walk.judge(name)
+                jump = walk.skip_to(name)
                 if jump is None:
                     found.append(name)
                     place += 1
@@ -191,7 +191,7 @@ class _Walk:
         self.prefix = ".".join(tokens[:known]) + ("." if 0 < known < len(tokens) else "")
         self.takes_rest = rest and not wild
 
-    def judge(self, name: str) -> str | None:
+    def skip_to(self, name: str) -> str | None:
         """None: the name is one of those looked for. Otherwise the next place to look; "" if there is none.
 
         The name begins with `prefix`.

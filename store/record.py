@@ -116,7 +116,7 @@ def read_fields(data: bytes, seed: int) -> tuple[int, int, int, int] | None:
 
 
 def is_valid(data: bytes, seed: int) -> bool:
-    """Tell whether `data` is one whole, undamaged record."""
+    """Whether `data` is one whole, undamaged record."""
     return read_fields(data, seed) is not None
 
 

@@ -139,7 +139,7 @@ class Sequences:
         self.count += 1
 
     def discard(self, seq: int) -> bool:
-        """Remove a member; tell whether it was one."""
+        """Remove a member; whether it was one."""
         if not self.count:
             return False
         index = self._chunk_of(seq)

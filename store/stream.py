@@ -258,7 +258,7 @@ class StreamStore(Protocol):
         ...
 
     def size_of(self, subject: str, header_len: int, body_len: int) -> int:
-        """Say what a message counts in `bytes`."""
+        """Give what a message counts in `bytes`."""
         ...
 
     def begin_commit(self) -> Commit | None:

@@ -2,7 +2,7 @@
 
 For each subject its sorted sequences (one plain integer for a subject with one message, as in key-value
 buckets); for filters with wildcards, and for several filters, a `FilterView`. Views are made when first asked
-forand then kept up to date, so that `next_seq` and `count` cost O(log n) per call.
+for and then kept up to date, so that `next_seq` and `count` cost O(log n) per call.
 
 Promises: what depends on subjects costs by those matched, not by all there are. What may be much is offered
 in steps of a millisecond or two (`preparing`, `matching`), between which anything may be added and removed;
@@ -18,7 +18,7 @@ from typing import Any
 from ..protocol.subject import has_wildcard
 from .ordered import PIECE, OrderedNames
 from .sequences import Sequences
-from .views import AllButSubjects, FewSubjects, FilterView, Held, Selection, SequenceGather
+from .views import AllButSubjects, FewSubjects, FilterView, Selection, SequenceGather, SubjectSeqs
 
 MAX_VIEWS = 256  # distinct sets of filters remembered; the one longest unused is forgotten first
 FEW = 8  # subjects up to which their sequences are asked one by one
@@ -48,13 +48,13 @@ def releasing(remains: list[Heap]) -> Generator[None, None, None]:
 
 
 class SubjectIndex:
-    """The sequences held, in all and by subject. A subject's id is valid while it has a message."""
+    """The stored sequences, in all and by subject. A subject's id is valid while it has a message."""
 
     def __init__(self) -> None:
         self.live = Sequences()
         self.ids: dict[str, int] = {}
         self.names: list[str] = []
-        self._held: list[Held] = []
+        self._by_number: list[SubjectSeqs] = []
         self._free: list[int] = []
         self._order = OrderedNames()
         self._ordered = 0  # the subjects with ids below this are in order
@@ -69,11 +69,11 @@ class SubjectIndex:
         number = self.ids.get(subject)
         if number is None:
             return self._add_subject(subject, seq)
-        held = self._held[number]
-        if isinstance(held, int):
-            self._held[number] = Sequences((held, seq))
+        seqs = self._by_number[number]
+        if isinstance(seqs, int):
+            self._by_number[number] = Sequences((seqs, seq))
         else:
-            held.append(seq)
+            seqs.append(seq)
         if self._views:
             for view in self._groups[number]:
                 view.append(seq)
@@ -85,27 +85,27 @@ class SubjectIndex:
         if count > 1:
             more = array("Q", range(first + 1, first + count))
             self.live.extend(more)
-            held = self._held[number]
-            if isinstance(held, int):
-                held = self._held[number] = Sequences((held,))
-            held.extend(more)
+            seqs = self._by_number[number]
+            if isinstance(seqs, int):
+                seqs = self._by_number[number] = Sequences((seqs,))
+            seqs.extend(more)
             if self._views:
                 for view in self._groups[number]:
                     view.extend(more)
         return number
 
-    def adopt(self, ids: dict[str, int], held: "list[int | array[int]]") -> None:
+    def adopt(self, ids: dict[str, int], seqs: "list[int | array[int]]") -> None:
         """Take over the subjects of a recovered store, with the ids 0, 1 and so on; the caller fills `live`.
 
-        held: of each subject its sequences, or the only one, or 0. A subject without sequences is none: its
-        id is free.
+        seqs: of each subject its sequences, or the only one, or 0. A subject without sequences is none: its
+                id is free.
         """
         self.ids = ids
         names, left = self.names, iter(ids)
         while part := list(islice(left, _AT_ONCE)):
             names += part
-        self._held = [one if isinstance(one, int) else Sequences(one) for one in held]
-        for number, one in enumerate(held) if not all(held) else ():
+        self._by_number = [one if isinstance(one, int) else Sequences(one) for one in seqs]
+        for number, one in enumerate(seqs) if not all(seqs) else ():
             if not one:
                 del self.ids[names[number]]
                 names[number] = ""
@@ -115,13 +115,13 @@ class SubjectIndex:
         if self._free:
             number = self._free.pop()
             self.names[number] = subject
-            self._held[number] = seq
+            self._by_number[number] = seq
             if number < self._ordered:
                 self._order.add(subject)
         else:
             number = len(self.names)
             self.names.append(subject)
-            self._held.append(seq)
+            self._by_number.append(seq)
             if self._views:
                 self._groups.append(_NO_VIEWS)
         self.ids[subject] = number
@@ -147,12 +147,12 @@ class SubjectIndex:
         if self._views:
             for view in self._groups[number]:
                 view.discard(seq)
-        held = self._held[number]
-        if isinstance(held, int):
+        seqs = self._by_number[number]
+        if isinstance(seqs, int):
             self._drop_subject(number)
             return
-        held.discard(seq)
-        if not held.count:
+        seqs.discard(seq)
+        if not seqs.count:
             self._drop_subject(number)
 
     def drop_before(self, seq: int) -> None:
@@ -161,20 +161,20 @@ class SubjectIndex:
         for view in self._views.values():
             view.drop_before(seq)
         for number in list(self.ids.values()):
-            held = self._held[number]
-            if isinstance(held, int):
-                if held < seq:
+            seqs = self._by_number[number]
+            if isinstance(seqs, int):
+                if seqs < seq:
                     self._drop_subject(number)
-            elif held.first < seq:
-                held.drop_before(seq)
-                if not held.count:
+            elif seqs.first < seq:
+                seqs.drop_before(seq)
+                if not seqs.count:
                     self._drop_subject(number)
 
     def clear(self) -> list[Heap]:
         """Forget all messages, in no time; give what is left of them, for `releasing`."""
-        remains: list[Heap] = [self.ids, self.names, self._held, self._groups, *self._order.remains()]
+        remains: list[Heap] = [self.ids, self.names, self._by_number, self._groups, *self._order.remains()]
         self.live = Sequences()
-        self.ids, self.names, self._held, self._free = {}, [], [], []
+        self.ids, self.names, self._by_number, self._free = {}, [], [], []
         self._order, self._ordered = OrderedNames(), 0
         for view in self._views.values():
             view.work = view.gathering = view.merged = None
@@ -187,7 +187,7 @@ class SubjectIndex:
         name = self.names[number]
         del self.ids[name]
         self.names[number] = ""
-        self._held[number] = 0
+        self._by_number[number] = 0
         self._free.append(number)
         if number < self._ordered:
             self._order.remove(name)
@@ -229,7 +229,7 @@ class SubjectIndex:
         if not self._views:
             self._groups = [_NO_VIEWS] * len(self.names)
         view = self._views[key] = FilterView(key)
-        # From now on it hears of new subjects.
+        # From now on it gets new subjects.
         view.gathering = SequenceGather(self.live.first)
         view.work = self._make(view)
         if len(self._views) > MAX_VIEWS:
@@ -247,7 +247,7 @@ class SubjectIndex:
         """Find out what a new view matches; sequences are gathered only if it is neither little nor all."""
         gathering = view.gathering
         assert gathering is not None
-        found: list[tuple[array[int], int]] = []  # ids, and the sequence after which the view hears of them
+        found: list[tuple[array[int], int]] = []  # ids, and the sequence after which the view gets them
         for names in self.matching(view.filters):
             numbers = [number for name in names if (number := self.ids.get(name)) is not None]
             attached = array("Q", [number for number in numbers if self._attach(view, number)])
@@ -281,7 +281,7 @@ class SubjectIndex:
     def _merge(self, view: FilterView, gathering: SequenceGather) -> Iterator[None]:
         merged = Sequences()
         yield from gathering.finish(merged)
-        view.settle(merged)
+        view.finish_gathering(merged)
 
     def _gather(self, view: FilterView, numbers: Sequence[int], bound: int) -> Iterator[None]:
         """Gather what these subjects have up to `bound`, which is the last sequence now or an earlier one."""
@@ -290,17 +290,17 @@ class SubjectIndex:
         single: list[int] = []
         many: list[int] = []
         for number in numbers:
-            held = self._held[number]
-            if not isinstance(held, int):
+            seqs = self._by_number[number]
+            if not isinstance(seqs, int):
                 many.append(number)
-            elif 0 < held <= bound:
-                single.append(held)
+            elif 0 < seqs <= bound:
+                single.append(seqs)
         gathering.take(single)
         size = len(numbers)
         for number in many:
             after = 0
-            while view in self._groups[number] and isinstance(held := self._held[number], Sequences):
-                page = list(islice(held.between(after + 1, bound), 4 * STEP))
+            while view in self._groups[number] and isinstance(seqs := self._by_number[number], Sequences):
+                page = list(islice(seqs.between(after + 1, bound), 4 * STEP))
                 gathering.take(page)
                 size += len(page)
                 if len(page) < 4 * STEP:
@@ -318,8 +318,8 @@ class SubjectIndex:
             number = self.ids.get(filters[0])
             if number is None:
                 return FewSubjects(())
-            held = self._held[number]
-            return held if isinstance(held, Sequences) else FewSubjects((held,))
+            seqs = self._by_number[number]
+            return seqs if isinstance(seqs, Sequences) else FewSubjects((seqs,))
         view = self._view(filters)
         self._advance(view)
         while not view.known:
@@ -329,11 +329,11 @@ class SubjectIndex:
         if view.ids is not None:
             if len(view.ids) > FEW and view.work is None:
                 view.work = self._remake(view)
-            return FewSubjects([self._held[number] for number in view.ids])
+            return FewSubjects([self._by_number[number] for number in view.ids])
         assert view.others is not None
         if not view.others:
             return self.live
-        without = [self._held[number] for number in view.others]
+        without = [self._by_number[number] for number in view.others]
         if view.work is None and (len(without) > FEW or sum(map(_count, without)) > FEW_MESSAGES):
             view.work = self._remake(view)
         return AllButSubjects(self.live, without)
@@ -447,24 +447,24 @@ class SubjectIndex:
         number = self.ids.get(subject)
         if number is None:
             return 0
-        held = self._held[number]
-        return 1 if isinstance(held, int) else held.count
+        seqs = self._by_number[number]
+        return 1 if isinstance(seqs, int) else seqs.count
 
     def subject_first(self, subject: str) -> int:
         """Give the first sequence of a subject, or 0."""
         number = self.ids.get(subject)
         if number is None:
             return 0
-        held = self._held[number]
-        return held if isinstance(held, int) else held.first
+        seqs = self._by_number[number]
+        return seqs if isinstance(seqs, int) else seqs.first
 
     def subject_last(self, subject: str) -> int:
         """Give the last sequence of a subject, or 0."""
         number = self.ids.get(subject)
         if number is None:
             return 0
-        held = self._held[number]
-        return held if isinstance(held, int) else held.last
+        seqs = self._by_number[number]
+        return seqs if isinstance(seqs, int) else seqs.last
 
     def last_per_subject(self, filters: Sequence[str], up_to: int) -> list[int]:
         """Give the last sequence not above `up_to` of each subject matched, ascending."""
@@ -485,15 +485,15 @@ class SubjectIndex:
 
     def lasts(self, names: Iterable[str], up_to: int) -> list[int]:
         """Give the last sequence not above `up_to` of each of these subjects that has one."""
-        held = [self._held[number] for name in names if (number := self.ids.get(name)) is not None]
-        return [seq for one in held if (seq := _before(one, up_to))]
+        seqs = [self._by_number[number] for name in names if (number := self.ids.get(name)) is not None]
+        return [seq for one in seqs if (seq := _before(one, up_to))]
 
 
-def _count(held: Held) -> int:
-    return 1 if isinstance(held, int) else held.count
+def _count(seqs: SubjectSeqs) -> int:
+    return 1 if isinstance(seqs, int) else seqs.count
 
 
-def _before(held: Held, up_to: int) -> int:
-    if isinstance(held, int):
-        return held if held <= up_to else 0
-    return held.at_or_before(up_to)
+def _before(seqs: SubjectSeqs, up_to: int) -> int:
+    if isinstance(seqs, int):
+        return seqs if seqs <= up_to else 0
+    return seqs.at_or_before(up_to)

@@ -1,7 +1,7 @@
 """Selections: the sequences that some filters match, in the cheapest form that answers in O(log n).
 
 All have the questions of `Sequences`. A `FilterView` remembers what a set of filters matches while messages
-comeand go; making one takes time, in steps, by `work`.
+come and go; making one takes time, in steps, by `work`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from typing import Protocol
 from ..protocol.subject import ANY_REST, has_wildcard, tokens_match
 from .sequences import CHUNK, Sequences
 
-Held = int | Sequences  # of one subject: its only sequence, or all
+SubjectSeqs = int | Sequences  # of one subject: its only sequence, or all
 
 
 class Selection(Protocol):
@@ -39,10 +39,10 @@ class FewSubjects:
 
     __slots__ = ("_many", "_single")
 
-    def __init__(self, held: Iterable[Held]) -> None:
+    def __init__(self, seqs: Iterable[SubjectSeqs]) -> None:
         self._single: list[int] = []
         self._many: list[Sequences] = []
-        for one in held:
+        for one in seqs:
             if isinstance(one, int):
                 self._single.append(one)
             else:
@@ -75,7 +75,7 @@ class AllButSubjects:
 
     __slots__ = ("_live", "_without")
 
-    def __init__(self, live: Sequences, without: Iterable[Held]) -> None:
+    def __init__(self, live: Sequences, without: Iterable[SubjectSeqs]) -> None:
         self._live = live
         self._without = FewSubjects(without)
 
@@ -145,7 +145,7 @@ class FilterView:
         return self.ids is not None or self.others is not None or self.merged is not None
 
     def takes(self, subject: str, tokens: list[str]) -> bool:
-        """Tell whether one of the filters matches `subject`, which has these tokens."""
+        """Whether one of the filters matches `subject`, which has these tokens."""
         if subject in self._literals:
             return True
         return any(
@@ -182,7 +182,7 @@ class FilterView:
         if self.gathering is not None:
             self.gathering.floor = max(self.gathering.floor, seq)
 
-    def settle(self, merged: Sequences) -> None:
+    def finish_gathering(self, merged: Sequences) -> None:
         """What it matches has been gathered."""
         self.merged = merged
         self.ids = self.others = self.gathering = None

@@ -31,7 +31,7 @@ from .imports import Import
 from .issues import Issue, Issues, Level
 from .limits import JetStreamLimits, OperatorLimits
 from .model import UNLIMITED, add_tags
-from .operator import Operator, OperatorClaims, service_url_fault
+from .operator import Operator, OperatorClaims, service_url_error
 from .parts import Permission, Permissions, ResponsePermission, Template, TimeRange, UserPermissionLimits
 from .user import CONNECTION_TYPES, User, UserClaims
 
@@ -88,5 +88,5 @@ __all__ = [
     "UserScope",
     "WeightedMapping",
     "add_tags",
-    "service_url_fault",
+    "service_url_error",
 ]

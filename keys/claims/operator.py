@@ -29,20 +29,20 @@ class Operator(Body):
 
     def check(self, issues: Issues) -> None:
         """Validate URLs, keys and version."""
-        if fault := self.url_fault():
-            issues.error(fault)
+        if error := self.url_error():
+            issues.error(error)
         for url in self.operator_service_urls:
-            if fault := service_url_fault(url):
-                issues.error(fault)
+            if error := service_url_error(url):
+                issues.error(error)
         for key in self.signing_keys:
             if not is_public(key, KeyRole.OPERATOR):
                 issues.error(f"{key} is not an operator public key")
         if self.system_account and not is_public(self.system_account, KeyRole.ACCOUNT):
             issues.error(f"{self.system_account} is not an account public key")
-        if fault := version_fault(self.assert_server_version):
-            issues.error(f"assert server version error: {fault}")
+        if error := version_error(self.assert_server_version):
+            issues.error(f"assert server version error: {error}")
 
-    def url_fault(self) -> str:
+    def url_error(self) -> str:
         """Say what is wrong with the account server's URL; "" if nothing is."""
         url = self.account_server_url
         if not url:
@@ -54,7 +54,7 @@ class Operator(Body):
         return "" if scheme else f"account server url {quote(url)} requires a protocol"
 
 
-def service_url_fault(url: str) -> str:
+def service_url_error(url: str) -> str:
     """Say what is wrong with the URL of an operator's service; "" if nothing is."""
     if not url:
         return ""
@@ -72,7 +72,7 @@ def service_url_fault(url: str) -> str:
     return ""
 
 
-def version_fault(version: str) -> str:
+def version_error(version: str) -> str:
     """Say what is wrong with a server version to assert; "" if nothing is, or there is none."""
     parts = version.split(".") if version else ["0"] * 3
     if len(parts) != 3:
@@ -105,8 +105,8 @@ class OperatorClaims(Claims):
 
     def prepare(self) -> None:
         """Set type and version. Raises TokenError for an account server's URL without a scheme."""
-        if fault := self.nats.url_fault():
-            raise TokenError(TokenFault.CONTENT, fault)
+        if error := self.nats.url_error():
+            raise TokenError(TokenFault.CONTENT, error)
         self.nats.type, self.nats.version = self.KIND, VERSION
 
     def did_sign(self, claims: Claims) -> bool:

@@ -27,11 +27,11 @@ def check_info(description: str, info_url: str, issues: Issues) -> None:
             issues.error("Info URL is too long")
         try:
             url = urls.parse(info_url)
-            fault = "" if url.scheme and url.host else "no hostname or scheme"
+            problem = "" if url.scheme and url.host else "no hostname or scheme"
         except urls.UrlError as error:
-            fault = str(error)
-        if fault:
-            issues.error(f"error parsing info url: {fault}")
+            problem = str(error)
+        if problem:
+            issues.error(f"error parsing info url: {problem}")
 
 
 class Permission(Document):

@@ -1,4 +1,4 @@
-"""Subjects as claims judge them.
+"""Subjects as claims validate them.
 
 These rules are the token format's own, laxer than the server's in places.
 """

@@ -15,7 +15,7 @@ class UrlError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Url:
-    """The parts that claims are judged by. `user`: there are credentials."""
+    """The parts by which claims are validated. `user`: there are credentials."""
 
     scheme: str
     host: str

@@ -61,14 +61,14 @@ def _account(store: OperatorStore, name: str, now: int) -> TokenIssues:
     for user in store.users(name):
         own, issuer = Issues(), ""
         try:
-            held = store.user(name, user)
-            own.all += held.issues(now).all
-            if not claims.did_sign(held):
+            user_claims = store.user(name, user)
+            own.all += user_claims.issues(now).all
+            if not claims.did_sign(user_claims):
                 issuer = "is not issued by account or account signing keys"
-            elif operator.nats.strict_signing_key_usage and held.iss == claims.sub:
+            elif operator.nats.strict_signing_key_usage and user_claims.iss == claims.sub:
                 issuer = "is issued by account key but operator is in strict mode"
-            scope = claims.scope(held.iss)
-            if scope is not None and not held.nats.empty:
+            scope = claims.scope(user_claims.iss)
+            if scope is not None and not user_claims.nats.empty:
                 own.error("scoped users require no permissions or limits set")
         except FolderError as error:
             own.error(str(error))

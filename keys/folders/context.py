@@ -25,7 +25,7 @@ class NscContext:
     `from_cwd`: the working directory decided; `first_run`: there were no settings yet.
     """
 
-    home: NscDirectories
+    directories: NscDirectories
     stores: Stores
     operator: str
     account: str
@@ -34,24 +34,24 @@ class NscContext:
     settings: NscSettings
 
     @classmethod
-    def load(cls, home: NscDirectories) -> NscContext:
+    def load(cls, directories: NscDirectories) -> NscContext:
         """Find out what is current; nothing is written. Raises FolderError."""
-        settings = None if home.cwd_only else NscSettings.load(home.settings_file)
-        first_run = settings is None and not home.cwd_only
-        chosen = settings or NscSettings(store_root=str(home.default_stores))
-        root = home.stores or Path(chosen.store_root or home.default_stores)
+        settings = None if directories.cwd_only else NscSettings.load(directories.settings_file)
+        first_run = settings is None and not directories.cwd_only
+        chosen = settings or NscSettings(store_root=str(directories.default_stores))
+        root = directories.stores or Path(chosen.store_root or directories.default_stores)
         operator, account, from_cwd = chosen.operator, chosen.account, False
-        around = None if first_run else _around(home.cwd)
-        if around is not None and (home.stores is None or home.cwd_only):
+        around = None if first_run else _around(directories.cwd)
+        if around is not None and (directories.stores is None or directories.cwd_only):
             root, named, inside = around
             operator, account, from_cwd = named or operator, inside or account, True
-        context = cls(home, Stores(root), operator, account, from_cwd, first_run, chosen)
+        context = cls(directories, Stores(root), operator, account, from_cwd, first_run, chosen)
         return context._defaulted()
 
     @property
     def keystore(self) -> Keystore:
         """The folder of secrets."""
-        return Keystore(self.home.keys, git_ignore=self.home.git_ignore)
+        return Keystore(self.directories.keys, git_ignore=self.directories.git_ignore)
 
     def store(self) -> OperatorStore:
         """Open the current operator's store. Raises NotFoundError when none is chosen."""
@@ -77,7 +77,7 @@ class NscContext:
 
     def save(self) -> NscContext:
         """Remember root, operator and account in the settings. Raises FolderError under NSC_CWD_ONLY."""
-        if self.home.cwd_only:
+        if self.directories.cwd_only:
             raise FolderError("the working directory alone decides (NSC_CWD_ONLY): nothing can be remembered")
         settings = self.settings.model_copy(
             update={
@@ -86,7 +86,7 @@ class NscContext:
                 "account": self.account,
             }
         )
-        settings.save(self.home.settings_file)
+        settings.save(self.directories.settings_file)
         return replace(self, settings=settings, first_run=False)
 
     def _defaulted(self) -> NscContext:

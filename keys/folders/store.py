@@ -119,17 +119,17 @@ class OperatorStore:
         self.folder = folder
         if not (folder / MARK).is_file():
             raise NotFoundError(f"{folder} is not the store of an operator: it has no {MARK} file")
-        self.mark = StoreInfo.read(folder / MARK)
+        self.info = StoreInfo.read(folder / MARK)
 
     @property
     def name(self) -> str:
         """The store's name; the operator's claims may have another."""
-        return self.mark.name
+        return self.info.name
 
     @property
     def managed(self) -> bool:
         """Whether another party holds the operator's key."""
-        return self.mark.managed
+        return self.info.managed
 
     @property
     def operator_path(self) -> Path:

@@ -19,7 +19,7 @@ from .workspace import Workspace
 
 @contextlib.contextmanager
 def editing(workspace: Workspace, account: str = "") -> Iterator[AccountUpdate]:
-    """Open a draft while no other run may change this operator's store. Raises as `AccountUpdate.open`."""
+    """Open an update while no other run may change this operator's store. Raises as `AccountUpdate.open`."""
     with workspace.locked():
         yield AccountUpdate.open(workspace, account)
 
@@ -28,13 +28,13 @@ def editing(workspace: Workspace, account: str = "") -> Iterator[AccountUpdate]:
 class AccountUpdate:
     """An account's claims, to be altered in place; `name` is its name in the store.
 
-    `faults`: the errors it had when it was read. They do not stop a change, new ones do.
+    `errors`: the errors it had when it was read. They do not stop a change, new ones do.
     """
 
     workspace: Workspace
     name: str
     claims: AccountClaims
-    faults: frozenset[str]
+    errors: frozenset[str]
 
     @classmethod
     def open(cls, workspace: Workspace, account: str = "") -> AccountUpdate:
@@ -54,7 +54,7 @@ class AccountUpdate:
     def check(self) -> None:
         """Raise WorkspaceError for the first error that the account did not have before."""
         for text in _errors(self.claims, self.workspace.now()):
-            if text not in self.faults:
+            if text not in self.errors:
                 raise WorkspaceError(text)
 
     def store(self, *keys: KeyPair) -> OperationReport:

@@ -9,7 +9,7 @@ from ..claims import AccountClaims, MsgTrace
 from ..claims.issues import Issues
 from ..errors import WorkspaceError
 from ..nkey import KeyPair, KeyRole
-from .edits import NO_DATES, Dates, SigningKeys, Tags, kept, refuse_new_faults
+from .edits import NO_DATES, Dates, SigningKeys, Tags, kept, refuse_new_errors
 from .flag_values import date
 from .jetstream import JetStreamEdits
 from .naming import chosen
@@ -70,7 +70,7 @@ def add_account(
         claims = AccountClaims.new(public, name)
         dates.apply(claims, workspace.now())
         report.add(permissions.apply(claims.nats.default_permissions))
-        refuse_new_faults(None, claims, workspace.now())
+        refuse_new_errors(None, claims, workspace.now())
         signer = account_signer(workspace, claims, new=pair)
         made = [pair] if given is None and pair is not None else []
         if made:
@@ -145,7 +145,7 @@ def edit_account(workspace: Workspace, account: str, edits: AccountEdits) -> Acc
         _apply_trace(edits, claims, report)
         if edits.limits.get("disallow_bearer"):
             _refuse_bearers(workspace, name)
-        refuse_new_faults(old, claims, workspace.now())
+        refuse_new_errors(old, claims, workspace.now())
         signer = account_signer(workspace, old)
         with kept(workspace.keystore, made):
             report.add(workspace.write_account(claims, signer))

@@ -44,19 +44,19 @@ def generate_activation(
     none. `start` and `expiry`: seconds, 0 for none. Raises WorkspaceError, NkeyError.
     """
     now = workspace.now()
-    draft = AccountUpdate.open(workspace, account)
-    export = _private(draft, subject)
+    update = AccountUpdate.open(workspace, account)
+    export = _private(update, subject)
     subject = subject or export.subject
     key = account_key(workspace, importer)
-    if key == draft.claims.sub:
-        raise WorkspaceError(f"account {quote(draft.name)} needs no activation for what it exports itself")
+    if key == update.claims.sub:
+        raise WorkspaceError(f"account {quote(update.name)} needs no activation for what it exports itself")
     if expiry and expiry <= max(start, now // 1_000_000_000):
         raise WorkspaceError(f"the activation would never be valid: it expires {date(expiry)}")
-    signer = user_signer(workspace, draft.claims)
+    signer = user_signer(workspace, update.claims)
     claims = ActivationClaims.new(key, subject, export.type, name=subject)
     claims.nbf, claims.exp = start, expiry
-    if signer.public_key != draft.claims.sub:
-        claims.nats.issuer_account = draft.claims.sub
+    if signer.public_key != update.claims.sub:
+        claims.nats.issuer_account = update.claims.sub
     token = encode(claims, signer, now=now)
     claims.iss = signer.public_key
     report = OperationReport(summary=True)
@@ -65,7 +65,7 @@ def generate_activation(
         report.ok(f"token valid {date(start)} - {_titled(relative(start, now))}")
     if expiry:
         report.ok(f"token expires {date(expiry)} - {_titled(relative(expiry, now))}")
-    return ActivationResult(report, draft.name, claims, export, token)
+    return ActivationResult(report, update.name, claims, export, token)
 
 
 def activation_server(workspace: Workspace) -> str:
@@ -103,13 +103,13 @@ def private_exports(claims: AccountClaims) -> list[Export]:
     return [export for export in claims.nats.exports if export.token_req]
 
 
-def _private(draft: AccountUpdate, subject: str) -> Export:
-    if not draft.claims.nats.exports:
-        raise WorkspaceError(f"account {quote(draft.name)} doesn't have exports")
-    private = private_exports(draft.claims)
+def _private(update: AccountUpdate, subject: str) -> Export:
+    if not update.claims.nats.exports:
+        raise WorkspaceError(f"account {quote(update.name)} doesn't have exports")
+    private = private_exports(update.claims)
     if not private:
         raise WorkspaceError(
-            f"account {quote(draft.name)} doesn't have exports that require an activation token"
+            f"account {quote(update.name)} doesn't have exports that require an activation token"
         )
     if not subject and len(private) > 1:
         raise WorkspaceError(f"a subject is required: one of {', '.join(e.subject for e in private)}")
@@ -122,7 +122,7 @@ def _private(draft: AccountUpdate, subject: str) -> Export:
     for export in exact or [e for e in private if contained(subject, e.subject)]:
         return export
     raise WorkspaceError(
-        f"a private export for {quote(subject)} was not found in account {quote(draft.name)}"
+        f"a private export for {quote(subject)} was not found in account {quote(update.name)}"
     )
 
 

@@ -59,62 +59,64 @@ def edit_callout(workspace: Workspace, changes: CalloutChanges, *, account: str 
         raise WorkspaceError("--disable is exclusive of all other options")
     if changes.curve and changes.rm_curve:
         raise WorkspaceError("a curve key can be set or removed, not both")
-    with editing(workspace, account) as draft:
+    with editing(workspace, account) as update:
         if changes.disable:
-            return _disable(draft)
-        callout = draft.claims.nats.authorization or ExternalAuthorization()
-        draft.claims.nats.authorization = callout
+            return _disable(update)
+        callout = update.claims.nats.authorization or ExternalAuthorization()
+        update.claims.nats.authorization = callout
         lines = OperationReport()
-        _users(draft, callout, changes, lines)
-        _accounts(draft, callout, changes, lines)
+        _users(update, callout, changes, lines)
+        _accounts(update, callout, changes, lines)
         pair = _curve(callout, changes, lines)
-        report = draft.store(*([] if pair is None else [pair]))
+        report = update.store(*([] if pair is None else [pair]))
         report.add(lines)
-        return CalloutResult(report, draft.name, draft.claims, callout)
+        return CalloutResult(report, update.name, update.claims, callout)
 
 
-def _disable(draft: AccountUpdate) -> CalloutResult:
-    callout = draft.claims.nats.authorization = ExternalAuthorization()
-    report = draft.store()
+def _disable(update: AccountUpdate) -> CalloutResult:
+    callout = update.claims.nats.authorization = ExternalAuthorization()
+    report = update.store()
     report.ok("removed external authorization configuration")
-    return CalloutResult(report, draft.name, draft.claims, callout)
+    return CalloutResult(report, update.name, update.claims, callout)
 
 
 def _users(
-    draft: AccountUpdate, callout: ExternalAuthorization, changes: CalloutChanges, lines: OperationReport
+    update: AccountUpdate, callout: ExternalAuthorization, changes: CalloutChanges, lines: OperationReport
 ) -> None:
-    _add(callout.auth_users, [user_key(draft.workspace, draft.name, u) for u in changes.users], "user", lines)
+    _add(
+        callout.auth_users, [user_key(update.workspace, update.name, u) for u in changes.users], "user", lines
+    )
     _remove(
         callout.auth_users,
-        [user_key(draft.workspace, draft.name, u) for u in changes.rm_users],
+        [user_key(update.workspace, update.name, u) for u in changes.rm_users],
         "user",
         lines,
     )
 
 
 def _accounts(
-    draft: AccountUpdate, callout: ExternalAuthorization, changes: CalloutChanges, lines: OperationReport
+    update: AccountUpdate, callout: ExternalAuthorization, changes: CalloutChanges, lines: OperationReport
 ) -> None:
     def key(name: str) -> str:
-        return account_key(draft.workspace, name, anyone=True)
+        return account_key(update.workspace, name, anyone=True)
 
     _add(callout.allowed_accounts, [key(a) for a in changes.accounts], "account", lines)
     _remove(callout.allowed_accounts, [key(a) for a in changes.rm_accounts], "account", lines)
 
 
-def _add(held: list[str], keys: list[str], what: str, lines: OperationReport) -> None:
+def _add(listed: list[str], keys: list[str], what: str, lines: OperationReport) -> None:
     for key in keys:
-        if key in held:
+        if key in listed:
             lines.ok(f"skipped adding {what} {quote(key)} - as it's already set")
         else:
-            held.append(key)
+            listed.append(key)
             lines.ok(f"added {what} {quote(key)}")
 
 
-def _remove(held: list[str], keys: list[str], what: str, lines: OperationReport) -> None:
+def _remove(listed: list[str], keys: list[str], what: str, lines: OperationReport) -> None:
     for key in keys:
-        if key in held:
-            held.remove(key)
+        if key in listed:
+            listed.remove(key)
             lines.ok(f"deleted {what} {quote(key)}")
         else:
             lines.ok(f"skipping {what} {quote(key)} - as it's not currently set")

@@ -131,7 +131,7 @@ def kept(keystore: Keystore, pairs: Iterable[KeyPair]) -> Iterator[None]:
         raise
 
 
-def refuse_new_faults(old: Claims | None, new: Claims, now: int) -> None:
+def refuse_new_errors(old: Claims | None, new: Claims, now: int) -> None:
     """Raise WorkspaceError for the first error in claims that they did not have before.
 
     Dates in the past are no error: a token may be made to have expired.

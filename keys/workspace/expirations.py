@@ -16,7 +16,7 @@ from .workspace import Workspace
 class TokenExpiry:
     """One token's end. `resource`: `operator/account/user`, or the path of a credentials file.
 
-    `expires`: seconds, 0 for never; `fault`: why the token cannot be read, then the rest says nothing.
+    `expires`: seconds, 0 for never; `error`: why the token cannot be read, then the rest says nothing.
     """
 
     resource: str
@@ -24,12 +24,12 @@ class TokenExpiry:
     expires: int = 0
     expired: bool = False
     soon: bool = False
-    fault: str = ""
+    error: str = ""
 
     @property
     def pressing(self) -> bool:
         """Whether something must be done: ended, ending soon, or unreadable."""
-        return self.expired or self.soon or bool(self.fault)
+        return self.expired or self.soon or bool(self.error)
 
 
 def expirations(workspace: Workspace, threshold: int) -> list[TokenExpiry]:
@@ -42,7 +42,7 @@ def expirations(workspace: Workspace, threshold: int) -> list[TokenExpiry]:
     found = []
     for resource, claims in _tokens(workspace):
         if isinstance(claims, str):
-            found.append(TokenExpiry(resource, fault=claims))
+            found.append(TokenExpiry(resource, error=claims))
             continue
         ends = claims.exp
         soon = bool(ends) and ends < threshold

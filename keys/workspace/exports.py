@@ -83,12 +83,12 @@ def add_export(workspace: Workspace, export: Export, *, account: str = "") -> Ex
         export.response_type = export.response_type or SINGLETON
         _known_response(export.response_type)
     _public_position(export)
-    with editing(workspace, account) as draft:
-        _apart(export, draft.claims.nats.exports)
-        draft.claims.nats.exports.append(export)
-        report = draft.store()
+    with editing(workspace, account) as update:
+        _apart(export, update.claims.nats.exports)
+        update.claims.nats.exports.append(export)
+        report = update.store()
         report.ok(f"added {visibility(export)} {export.type} export {quote(export.name)}")
-        return ExportResult(report, draft.name, draft.claims, export)
+        return ExportResult(report, update.name, update.claims, export)
 
 
 def edit_export(
@@ -100,9 +100,9 @@ def edit_export(
     """
     if changes.empty:
         raise WorkspaceError("please specify some options")
-    with editing(workspace, account) as draft:
-        index = find(draft, subject, kind or _meant(draft, subject, changes))
-        old = draft.claims.nats.exports[index]
+    with editing(workspace, account) as update:
+        index = find(update, subject, kind or _meant(update, subject, changes))
+        old = update.claims.nats.exports[index]
         new = old.model_copy(deep=True)
         lines = OperationReport()
         _rename(new, old, changes, lines)
@@ -112,42 +112,42 @@ def edit_export(
             _stream(new, changes, lines)
         _inform(new, old, changes, lines)
         _public_position(new)
-        others = [held for held in draft.claims.nats.exports if held is not old]
+        others = [stored_export for stored_export in update.claims.nats.exports if stored_export is not old]
         if (new.subject, new.type) != (old.subject, old.type):
             _apart(new, others)
-        draft.claims.nats.exports[index] = new
-        report = draft.store()
+        update.claims.nats.exports[index] = new
+        report = update.store()
         report.children[:0] = lines.children
         report.ok(f"edited {new.type} export {quote(new.name)}")
-        return ExportResult(report, draft.name, draft.claims, new)
+        return ExportResult(report, update.name, update.claims, new)
 
 
 def delete_export(
     workspace: Workspace, *, subject: str = "", kind: Kind = "", account: str = ""
 ) -> ExportResult:
     """Delete an export, chosen by its subject (a sole one needs none). Raises WorkspaceError."""
-    with editing(workspace, account) as draft:
-        gone = draft.claims.nats.exports.pop(
-            find(draft, subject, kind, missing="no export matching {} found")
+    with editing(workspace, account) as update:
+        gone = update.claims.nats.exports.pop(
+            find(update, subject, kind, missing="no export matching {} found")
         )
-        report = draft.store()
+        report = update.store()
         report.summary = True
         report.children.insert(
             0, OperationReport(f"deleted {gone.type} export {quote(gone.subject)}", Grade.OK)
         )
-        return ExportResult(report, draft.name, draft.claims, gone)
+        return ExportResult(report, update.name, update.claims, gone)
 
 
 def find(
-    draft: AccountUpdate, subject: str, kind: Kind = "", missing: str = "no export with subject {} found"
+    update: AccountUpdate, subject: str, kind: Kind = "", missing: str = "no export with subject {} found"
 ) -> int:
     """Give the place of an export by its very subject; without one, that of the only export.
 
     Raises WorkspaceError.
     """
-    exports = draft.claims.nats.exports
+    exports = update.claims.nats.exports
     if not exports:
-        raise WorkspaceError(f"account {quote(draft.name)} doesn't have exports")
+        raise WorkspaceError(f"account {quote(update.name)} doesn't have exports")
     if not subject and len(exports) > 1:
         raise WorkspaceError(f"a subject is required: one of {', '.join(e.subject for e in exports)}")
     found = [
@@ -167,9 +167,9 @@ def visibility(export: Export) -> str:
     return "private" if export.token_req else "public"
 
 
-def _meant(draft: AccountUpdate, subject: str, changes: ExportChanges) -> Kind:
+def _meant(update: AccountUpdate, subject: str, changes: ExportChanges) -> Kind:
     """Where a stream and a service have the subject, the kind that is named chooses: it is no change."""
-    kinds = {export.type for export in draft.claims.nats.exports if export.subject == subject}
+    kinds = {export.type for export in update.claims.nats.exports if export.subject == subject}
     return changes.kind if changes.kind and len(kinds) > 1 else ""
 
 

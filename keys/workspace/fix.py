@@ -129,7 +129,7 @@ def _operator(
     counts: _Counts,
 ) -> None:
     assert isinstance(claims, OperatorClaims)
-    told = report.ok(f"operator {claims.name} [{claims.sub}]")
+    outcome = report.ok(f"operator {claims.name} [{claims.sub}]")
     keys = [claims.sub, *claims.nats.signing_keys]
     managed = not any(key in finds.seeds for key in keys)
     try:
@@ -137,15 +137,15 @@ def _operator(
             chosen(claims.name, "operator"), managed=managed, token=token
         )
     except IdentityError as error:
-        told.error(f"error creating store: {error}")
+        outcome.error(f"error creating store: {error}")
         return
     counts.operators += 1
-    _keys(keys, finds, keystore, told, counts)
-    told.ok("stored operator")
-    for account, held in finds.all(AccountClaims):
+    _keys(keys, finds, keystore, outcome, counts)
+    outcome.ok("stored operator")
+    for account, entity_claims in finds.all(AccountClaims):
         assert isinstance(account, AccountClaims)
         if account.iss in keys:
-            _account(store, account, held, finds, keystore, told, counts)
+            _account(store, account, entity_claims, finds, keystore, outcome, counts)
 
 
 def _account(
@@ -157,30 +157,30 @@ def _account(
     report: OperationReport,
     counts: _Counts,
 ) -> None:
-    told = report.ok(f"account {claims.name} [{claims.sub}]")
+    outcome = report.ok(f"account {claims.name} [{claims.sub}]")
     try:
         store.write_account(token)
     except IdentityError as error:
-        told.error(f"error storing: {error}")
+        outcome.error(f"error storing: {error}")
         return
     counts.accounts += 1
-    told.ok("stored account")
-    _keys([claims.sub, *sorted(claims.nats.signing_keys)], finds, keystore, told, counts)
-    for user, held in finds.all(UserClaims):
+    outcome.ok("stored account")
+    _keys([claims.sub, *sorted(claims.nats.signing_keys)], finds, keystore, outcome, counts)
+    for user, entity_claims in finds.all(UserClaims):
         assert isinstance(user, UserClaims)
         if not claims.did_sign(user):
             continue
-        said = told.ok(f"user {user.name} [{user.sub}]")
+        said = outcome.ok(f"user {user.name} [{user.sub}]")
         if user.name in store.users(claims.name):
             said.error("error storing user: a later user of that name is stored already")
             continue
         try:
-            store.write_user(held)
+            store.write_user(entity_claims)
             counts.users += 1
             if user.sub in finds.seeds:
                 _keys([user.sub], finds, keystore, said, counts)
                 seed = finds.seeds[user.sub].seed
-                path = keystore.write_credentials(store.name, claims.name, user.name, held, seed)
+                path = keystore.write_credentials(store.name, claims.name, user.name, entity_claims, seed)
                 said.ok(f"stored creds file {path}")
         except IdentityError as error:
             said.error(f"error storing user: {error}")

@@ -1,6 +1,6 @@
 """Taking in what others made: an account's token, a user's token or credentials, files of seeds.
 
-Everything is judged before the first write. What stands in the way is told in the report; only then is
+Everything is checked before the first write. What prevents the import is in the report; only then is
 nothing changed.
 """
 
@@ -196,8 +196,8 @@ def _blocked(claims: Claims, skip: bool, now: int, report: OperationReport) -> b
     issues = claims.issues(now)
     blocking = bool(issues.blocking())
     for issue in issues:
-        told = report.error if issue.blocking and not skip else report.warn
-        told(f"validation resulted in: {issue.text}")
+        outcome = report.error if issue.blocking and not skip else report.warn
+        outcome(f"validation resulted in: {issue.text}")
     if blocking and not skip:
         report.error("validation is blocking, skip with --skip")
     return blocking and not skip

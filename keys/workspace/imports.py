@@ -45,20 +45,20 @@ def add_import(workspace: Workspace, item: Import, *, account: str = "") -> Impo
     item.account = account_key(workspace, item.account)
     item.name = item.name or item.subject
     item.type = item.type or "stream"
-    with editing(workspace, account) as draft:
-        _check(draft, item)
-        others = _others(draft)
-        before = _circles(others, draft.claims)
-        draft.claims.nats.imports.append(item)
-        draft.check()
-        _check_circles(workspace, before, _circles(others, draft.claims))
-        refused = _judge(others, draft, item)
-        report = draft.store()
+    with editing(workspace, account) as update:
+        _check(update, item)
+        others = _others(update)
+        before = _circles(others, update.claims)
+        update.claims.nats.imports.append(item)
+        update.check()
+        _check_circles(workspace, before, _circles(others, update.claims))
+        refused = _check_import(others, update, item)
+        report = update.store()
         report.ok(f"added {item.type} import {quote(item.subject)}")
         if refused is not None:
             why = refused.detail.replace(item.account, account_label(workspace, item.account))
             report.warn(f"servers will not serve it yet: {why}")
-        return ImportResult(report, draft.name, draft.claims, item)
+        return ImportResult(report, update.name, update.claims, item)
 
 
 def add_activated_import(
@@ -96,23 +96,23 @@ def delete_import(
 
     `exporter` (name or public key) and `kind` choose where several have that subject. Raises WorkspaceError.
     """
-    with editing(workspace, account) as draft:
-        gone = draft.claims.nats.imports.pop(_find(draft, subject, exporter, kind))
-        report = draft.store()
+    with editing(workspace, account) as update:
+        gone = update.claims.nats.imports.pop(_find(update, subject, exporter, kind))
+        report = update.store()
         report.summary = True
         report.children.insert(
             0, OperationReport(f"deleted {gone.type} import {quote(gone.subject)}", Grade.OK)
         )
-        return ImportResult(report, draft.name, draft.claims, gone)
+        return ImportResult(report, update.name, update.claims, gone)
 
 
-def _find(draft: AccountUpdate, subject: str, exporter: str, kind: Kind) -> int:
-    imports = draft.claims.nats.imports
+def _find(update: AccountUpdate, subject: str, exporter: str, kind: Kind) -> int:
+    imports = update.claims.nats.imports
     if not imports:
-        raise WorkspaceError(f"account {quote(draft.name)} doesn't have imports")
+        raise WorkspaceError(f"account {quote(update.name)} doesn't have imports")
     if not subject and len(imports) > 1:
         raise WorkspaceError(f"subject is required: one of {', '.join(i.subject for i in imports)}")
-    key = account_key(draft.workspace, exporter) if exporter else ""
+    key = account_key(update.workspace, exporter) if exporter else ""
     found = [
         place
         for place, item in enumerate(imports)
@@ -132,14 +132,14 @@ def _find(draft: AccountUpdate, subject: str, exporter: str, kind: Kind) -> int:
     raise WorkspaceError(f"{quote(subject)} is imported as stream and as service: say which one is meant")
 
 
-def _check(draft: AccountUpdate, item: Import) -> None:
+def _check(update: AccountUpdate, item: Import) -> None:
     """What is wrong with an import before its account is looked at as a whole."""
     if item.token:
-        _check_activation(draft, item)
-    if item.account == draft.claims.sub:
-        raise WorkspaceError(f"export issuer is this account: {quote(draft.name)} cannot import from itself")
-    for held in draft.claims.nats.imports:
-        if (held.type, held.account, held.subject) == (item.type, item.account, item.subject):
+        _check_activation(update, item)
+    if item.account == update.claims.sub:
+        raise WorkspaceError(f"export issuer is this account: {quote(update.name)} cannot import from itself")
+    for other in update.claims.nats.imports:
+        if (other.type, other.account, other.subject) == (item.type, item.account, item.subject):
             raise WorkspaceError(
                 f"account already imports {item.type} {quote(item.subject)} from {item.account}"
             )
@@ -155,22 +155,22 @@ def _check(draft: AccountUpdate, item: Import) -> None:
         )
 
 
-def _check_activation(draft: AccountUpdate, item: Import) -> None:
+def _check_activation(update: AccountUpdate, item: Import) -> None:
     activation = item.activation()
-    if activation.sub != draft.claims.sub:
-        name = account_label(draft.workspace, activation.sub)
+    if activation.sub != update.claims.sub:
+        name = account_label(update.workspace, activation.sub)
         whose = f"{quote(activation.sub)} ({name})" if name else quote(activation.sub)
         raise WorkspaceError(f"activation is not intended for this account - it is for {whose}")
-    if activation.exp and activation.exp <= draft.seconds:
+    if activation.exp and activation.exp <= update.seconds:
         raise WorkspaceError(f"the activation for {quote(activation.nats.subject)} is expired")
 
 
-def _others(draft: AccountUpdate) -> dict[str, AccountClaims]:
+def _others(update: AccountUpdate) -> dict[str, AccountClaims]:
     """The other accounts of the store by public key; one whose token is damaged stops no import."""
-    store = draft.workspace.store()
+    store = update.workspace.store()
     found: dict[str, AccountClaims] = {}
     for name in store.accounts():
-        if name == draft.name:
+        if name == update.name:
             continue
         try:
             claims = store.account(name)
@@ -192,12 +192,12 @@ def _check_circles(workspace: Workspace, before: list[list[str]], after: list[li
             raise WorkspaceError(f"this import would close a circle: {' imports from '.join(names)}")
 
 
-def _judge(others: dict[str, AccountClaims], draft: AccountUpdate, item: Import) -> Refusal | None:
+def _check_import(others: dict[str, AccountClaims], update: AccountUpdate, item: Import) -> Refusal | None:
     """What a server would say, where the exporter is known; raises for what can never be right."""
     exporter = others.get(item.account)
     if exporter is None:
         return None
-    refused = validate_import(item, draft.claims, exporter, draft.workspace.now())
+    refused = validate_import(item, update.claims, exporter, update.workspace.now())
     if refused is None or refused.reason in _WARNED:
         return refused
     export = find_export(exporter, item)

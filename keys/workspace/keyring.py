@@ -88,33 +88,38 @@ def _referenced(workspace: Workspace, account: str, user: str) -> list[StoredKey
         return []
     store = workspace.store()
     operator = store.operator()
-    identity = _held(workspace, operator.name, operator.sub, KeyRole.OPERATOR, token=store.operator_token())
+    identity = _key_info(
+        workspace, operator.name, operator.sub, KeyRole.OPERATOR, token=store.operator_token()
+    )
     signing = (
-        _held(workspace, operator.name, k, KeyRole.OPERATOR, signing=True) for k in operator.nats.signing_keys
+        _key_info(workspace, operator.name, k, KeyRole.OPERATOR, signing=True)
+        for k in operator.nats.signing_keys
     )
     found = [identity, *signing]
     for name in [store.account_named(account)] if account else store.accounts():
         claims = store.account(name)
         found += _of_account(workspace, claims, store.account_token(name), operator.sub)
-        for held in [user] if user else store.users(name):
+        for name_of_user in [user] if user else store.users(name):
             try:
-                mine = store.user(name, held)
+                mine = store.user(name, name_of_user)
             except NotFoundError:
                 continue  # the user that is asked for is another account's
-            token = store.user_token(name, held)
-            found.append(_held(workspace, mine.name, mine.sub, KeyRole.USER, parent=claims.sub, token=token))
+            token = store.user_token(name, name_of_user)
+            found.append(
+                _key_info(workspace, mine.name, mine.sub, KeyRole.USER, parent=claims.sub, token=token)
+            )
     return found
 
 
 def _of_account(workspace: Workspace, claims: AccountClaims, token: str, parent: str) -> list[StoredKey]:
     signing = sorted(claims.nats.signing_keys)
     found = [
-        _held(workspace, claims.name, claims.sub, KeyRole.ACCOUNT, parent=parent, token=token),
-        *(_held(workspace, claims.name, key, KeyRole.ACCOUNT, signing=True) for key in signing),
+        _key_info(workspace, claims.name, claims.sub, KeyRole.ACCOUNT, parent=parent, token=token),
+        *(_key_info(workspace, claims.name, key, KeyRole.ACCOUNT, signing=True) for key in signing),
     ]
     callout = claims.nats.authorization
     if callout is not None and callout.xkey:
-        found.append(_held(workspace, claims.name, callout.xkey, KeyRole.CURVE, curve=True))
+        found.append(_key_info(workspace, claims.name, callout.xkey, KeyRole.CURVE, curve=True))
     return found
 
 
@@ -122,14 +127,14 @@ def _unreferenced(workspace: Workspace, known: set[str]) -> list[StoredKey]:
     order = (KeyRole.OPERATOR, KeyRole.ACCOUNT, KeyRole.USER, KeyRole.CURVE)
     keystore = workspace.keystore
     return [
-        _held(workspace, UNKNOWN, key, role)
+        _key_info(workspace, UNKNOWN, key, role)
         for role in order
         for key in keystore.keys(role)
         if key not in known
     ]
 
 
-def _held(
+def _key_info(
     workspace: Workspace,
     name: str,
     key: str,

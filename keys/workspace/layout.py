@@ -45,7 +45,7 @@ def migrate_keystore(workspace: Workspace) -> KeystoreMigration:
     else:
         report.ok(f"keystore {place(root)} does not need migration")
         return KeystoreMigration(report)
-    if root in {workspace.stores.root, workspace.context.home.config}:
+    if root in {workspace.stores.root, workspace.context.directories.config}:
         raise WorkspaceError(
             f"{place(root)} holds stores or settings too and cannot be moved: take the keys in with "
             "`nsc import keys --recurse --dir <dir>` into a keystore of its own (--keystore-dir)"

@@ -15,17 +15,17 @@ from .workspace import Workspace
 class ListedItem:
     """One stored thing: its name here, what its claims say, or why these cannot be read.
 
-    `public_key` and `claimed` are "" where `fault` is not.
+    `public_key` and `claimed` are "" where `error` is not.
     """
 
     name: str
     public_key: str = ""
     claimed: str = ""
-    fault: str = ""
+    error: str = ""
 
     def document(self) -> dict[str, Any]:
         """Give the entry as a JSON object, `error` in place of what cannot be read."""
-        shown = {"error": self.fault} if self.fault else {"public_key": self.public_key}
+        shown = {"error": self.error} if self.error else {"public_key": self.public_key}
         return {"name": self.name, **shown}
 
 
@@ -52,7 +52,7 @@ def _entries(names: Iterable[str], read: Callable[[str], Claims]) -> list[Listed
         try:
             claims = read(name)
         except FolderError as error:
-            found.append(ListedItem(name, fault=str(error)))
+            found.append(ListedItem(name, error=str(error)))
         else:
             found.append(ListedItem(name, claims.sub, claims.name))
     return found

@@ -89,8 +89,8 @@ def load(
             f"error importing operator {quote(operator.name)} - it doesn't define an account server url"
         )
     name = source.name or well_known_name(source.url, known_operators(environment)) or operator.name
-    held = undecorate_jwt(accountserver.load(accountserver.account_url(server, pair.public_key)))
-    account = decode(held, AccountClaims)
+    jwt = undecorate_jwt(accountserver.load(accountserver.account_url(server, pair.public_key)))
+    account = decode(jwt, AccountClaims)
     if account.sub != pair.public_key:
         raise ForeignError(f"the account server answers with account {account.sub}, not {pair.public_key}")
     if name in workspace.stores.names():
@@ -100,7 +100,7 @@ def load(
         workspace.stores.open(name).write_operator(token)
     else:
         workspace.stores.create(name, managed=True, token=token)
-    return _finished(workspace.with_operator(name), held, account, pair, source.user)
+    return _finished(workspace.with_operator(name), jwt, account, pair, source.user)
 
 
 def _finished(

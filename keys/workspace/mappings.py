@@ -1,4 +1,4 @@
-"""Mappings of an account: what is published on one subject is heard on others, by weight."""
+"""Mappings of an account: what is published on one subject goes to others, by weight."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def add_mapping(
         raise WorkspaceError("from subject is required")
     if not target.subject:
         raise WorkspaceError("to subject is required")
-    with editing(workspace, account) as draft:
-        targets = draft.claims.nats.mappings.setdefault(source, [])
-        same = [at for at, held in enumerate(targets) if _place(held) == _place(target)]
+    with editing(workspace, account) as update:
+        targets = update.claims.nats.mappings.setdefault(source, [])
+        same = [at for at, entry in enumerate(targets) if _place(entry) == _place(target)]
         if same:
             targets[same[0]] = target
         else:
             targets.append(target)
-        _check(draft, source, target)
-        report = draft.store()
+        _check(update, source, target)
+        report = update.store()
         report.ok(f"added mapping {source} -> {target.subject}, weight {target.share}%")
-        return MappingResult(report, draft.name, draft.claims, targets)
+        return MappingResult(report, update.name, update.claims, targets)
 
 
 def delete_mapping(
@@ -56,32 +56,32 @@ def delete_mapping(
     """
     if not source:
         raise WorkspaceError("from subject is required")
-    with editing(workspace, account) as draft:
-        targets = draft.claims.nats.mappings.get(source, [])
-        gone = [held for held in targets if _meant(held, target, cluster)]
+    with editing(workspace, account) as update:
+        targets = update.claims.nats.mappings.get(source, [])
+        gone = [entry for entry in targets if _meant(entry, target, cluster)]
         if not gone:
-            raise WorkspaceError(f"account {quote(draft.name)} has no {_words(source, target, cluster)}")
-        left = [held for held in targets if held not in gone]
+            raise WorkspaceError(f"account {quote(update.name)} has no {_words(source, target, cluster)}")
+        left = [entry for entry in targets if entry not in gone]
         if left:
-            draft.claims.nats.mappings[source] = left
+            update.claims.nats.mappings[source] = left
         else:
-            del draft.claims.nats.mappings[source]
-        report = draft.store()
+            del update.claims.nats.mappings[source]
+        report = update.store()
         words = _words(source, target, cluster)
         report.summary = True
         report.children.insert(0, OperationReport(f"deleted {'' if target else 'all '}{words}", Grade.OK))
-        return MappingResult(report, draft.name, draft.claims, left)
+        return MappingResult(report, update.name, update.claims, left)
 
 
 def _place(mapping: WeightedMapping) -> tuple[str, str]:
     return mapping.subject, mapping.cluster
 
 
-def _meant(held: WeightedMapping, target: str, cluster: str) -> bool:
+def _meant(entry: WeightedMapping, target: str, cluster: str) -> bool:
     """A named target is meant with its cluster, "" being one; without a target, "" means every cluster."""
     if target:
-        return _place(held) == (target, cluster)
-    return cluster in ("", held.cluster)
+        return _place(entry) == (target, cluster)
+    return cluster in ("", entry.cluster)
 
 
 def _words(source: str, target: str, cluster: str) -> str:
@@ -90,11 +90,11 @@ def _words(source: str, target: str, cluster: str) -> str:
     return f"mapping {source} -> {target}" + (f" in cluster {cluster}" if cluster else "")
 
 
-def _check(draft: AccountUpdate, source: str, target: WeightedMapping) -> None:
+def _check(update: AccountUpdate, source: str, target: WeightedMapping) -> None:
     """Raise WorkspaceError for what the claims' rules, or those of a server's transforms, do not allow."""
     issues = Issues()
-    draft.claims.nats.check_mappings(issues)
-    new = [issue.text for issue in issues if issue.text not in draft.faults]
+    update.claims.nats.check_mappings(issues)
+    new = [issue.text for issue in issues if issue.text not in update.errors]
     if new:
         raise WorkspaceError(f"mapping validation failed: {', '.join(new)}")
     try:

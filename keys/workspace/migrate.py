@@ -61,17 +61,17 @@ def _migrated(workspace: Workspace, places: list[str], force: bool) -> Migrated:
         for where in places:
             try:
                 job = _job(workspace, where, force)
-                told = _run(workspace, job)
+                outcome = _run(workspace, job)
             except IdentityError as error:
                 report.error(f"cannot migrate {where}: {error}" if where not in str(error) else str(error))
                 continue
             names.append(job.claims.name)
-            report.add(told)
+            report.add(outcome)
     return Migrated(report, names)
 
 
 def _job(workspace: Workspace, where: str, force: bool) -> _Job:
-    """Read an account and its users, and judge whether it can be brought over."""
+    """Read an account and its users, and check whether it can be brought over."""
     store = workspace.store()
     path = None if is_http(where) else Path(where).expanduser().absolute()
     if path is not None and path.is_relative_to(store.folder.absolute()):
@@ -91,10 +91,10 @@ def _job(workspace: Workspace, where: str, force: bool) -> _Job:
     for name in files.names(folder):
         if name.endswith(".jwt"):
             token = undecorate_jwt(files.read(folder / name))
-            held = decode(token, UserClaims)
-            if not claims.did_sign(held):
+            user_claims = decode(token, UserClaims)
+            if not claims.did_sign(user_claims):
                 raise WorkspaceError(
-                    f"user {quote(held.name)} is signed by {held.iss}, no key of the account"
+                    f"user {quote(user_claims.name)} is signed by {user_claims.iss}, no key of the account"
                 )
             users.append(token)
     return _Job(claims, users)
@@ -106,11 +106,11 @@ def _run(workspace: Workspace, job: _Job) -> OperationReport:
     signer = account_signer(workspace, job.claims)
     if name in store.accounts() and store.account(name).sub != job.claims.sub:
         store.remove_account(name)  # another account, to be overwritten: its users are not this one's
-    told = workspace.write_account(job.claims, signer)
+    outcome = workspace.write_account(job.claims, signer)
     for token in job.users or ():
         store.write_user(token)
     count = f"{len(job.users)} users migrated" if job.users else "no users migrated"
     users = f" [{count}]" if job.users is not None else ""
     report = OperationReport()
-    report.ok(f"migrated {quote(name)} to operator {quote(store.name)}{users}").add(told)
+    report.ok(f"migrated {quote(name)} to operator {quote(store.name)}{users}").add(outcome)
     return report

@@ -9,14 +9,14 @@ from pathlib import Path
 from types import MappingProxyType
 
 from .. import files
-from ..claims import AccountClaims, Export, OperatorClaims, UserClaims, service_url_fault
+from ..claims import AccountClaims, Export, OperatorClaims, UserClaims, service_url_error
 from ..claims.urls import UrlError, parse
 from ..decorated import undecorate_jwt
 from ..errors import ForeignError, IdentityError, NotFoundError, TokenError, TokenFault, WorkspaceError
 from ..nkey import KeyPair, KeyRole, is_public
 from ..token import decode, encode
 from . import accountserver
-from .edits import NO_DATES, Dates, SigningKeys, Tags, kept, refuse_new_faults
+from .edits import NO_DATES, Dates, SigningKeys, Tags, kept, refuse_new_errors
 from .naming import chosen
 from .report import OperationReport, place, quote
 from .signing import given_key, operator_signer
@@ -284,7 +284,7 @@ def edit_operator(workspace: Workspace, edits: OperatorEdits) -> OperatorResult:
                 body.system_account = key
                 report.ok(f"set system account {quote(key)}")
         _apply_service_urls(edits, claims, report)
-        refuse_new_faults(old, claims, workspace.now())
+        refuse_new_errors(old, claims, workspace.now())
         signer = operator_signer(workspace)
         if signer.public_key != claims.sub and signer.public_key not in body.signing_keys:
             raise WorkspaceError(f"{signer.public_key} signs, so it cannot be removed")
@@ -340,8 +340,8 @@ def _system_account(workspace: Workspace, given: str) -> str:
 def _apply_service_urls(edits: OperatorEdits, claims: OperatorClaims, report: OperationReport) -> None:
     urls = claims.nats.operator_service_urls
     for url in edits.service_urls:
-        if fault := service_url_fault(url):
-            raise WorkspaceError(fault)
+        if problem := service_url_error(url):
+            raise WorkspaceError(problem)
         if url.lower() not in urls:
             urls.append(url.lower())
         report.ok(f"added service url {quote(url)}")

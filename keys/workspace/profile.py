@@ -56,25 +56,25 @@ def profile(workspace: Workspace, address: NscUrl) -> dict[str, Any]:
 
     Raises NotFoundError for what is not stored, a seed that is asked for too.
     """
-    here, claims = _found(workspace, address)
+    found, claims = _found(workspace, address)
     document: dict[str, Any] = {}
     if len(claims) == len(PARTS):
-        store = here.store()
-        path = here.keystore.credentials_path(store.name, here.context.account, claims[-1].name)
+        store = found.store()
+        path = found.keystore.credentials_path(store.name, found.context.account, claims[-1].name)
         if path.is_file():
             document["user_creds"] = str(path)
-    for part, held in zip(PARTS, claims, strict=False):
-        told: dict[str, Any] = {}
-        if isinstance(held, OperatorClaims) and held.nats.operator_service_urls:
-            told["service"] = list(held.nats.operator_service_urls)
+    for part, one in zip(PARTS, claims, strict=False):
+        outcome: dict[str, Any] = {}
+        if isinstance(one, OperatorClaims) and one.nats.operator_service_urls:
+            outcome["service"] = list(one.nats.operator_service_urls)
         if address.asks(part, "name"):
-            told["name"] = here.store().name if part == "operator" else held.name
+            outcome["name"] = found.store().name if part == "operator" else one.name
         if address.asks(part, "seed"):
-            told["seed"] = _seed(here, held, address.query.get(f"{part}seed", ""))
+            outcome["seed"] = _seed(found, one, address.query.get(f"{part}seed", ""))
         if address.asks(part, "key"):
-            told["id"] = held.sub
-        if told or part == "operator":
-            document[part] = told
+            outcome["id"] = one.sub
+        if outcome or part == "operator":
+            document[part] = outcome
     return document
 
 
@@ -89,37 +89,37 @@ def _found(workspace: Workspace, address: NscUrl) -> tuple[Workspace, list[Claim
     operators = workspace.stores.names()
     known: dict[str, str] = {}
     for name in operators:
-        held = workspace.stores.open(name).operator()
-        known |= {alias.lower(): name for alias in (held.name, held.sub)}
+        one = workspace.stores.open(name).operator()
+        known |= {alias.lower(): name for alias in (one.name, one.sub)}
     known |= {name.lower(): name for name in operators}
     operator = known.get(address.names[0].lower())
     if operator is None:
         raise NotFoundError(f"invalid operator {quote(address.names[0])}: not known to current system")
-    here = workspace.with_operator(operator)
-    store = here.store()
+    found = workspace.with_operator(operator)
+    store = found.store()
     claims: list[Claims] = [store.operator()]
     if len(address.names) > 1:
         name = _alike(address.names[1], {a: store.account(a) for a in store.accounts()}, "account")
-        here = here.with_account(name)
+        found = found.with_account(name)
         claims.append(store.account(name))
         if len(address.names) > 2:
             users = {u: store.user(name, u) for u in store.users(name)}
             claims.append(users[_alike(address.names[2], users, "user")])
-    return here, claims
+    return found, claims
 
 
 def _alike(text: str, known: dict[str, Any], kind: str) -> str:
     """The name that is meant, in any case, or by the claims' name or public key."""
-    for name, held in known.items():
-        if text.lower() in {name.lower(), held.name.lower(), held.sub.lower()}:
+    for name, one in known.items():
+        if text.lower() in {name.lower(), one.name.lower(), one.sub.lower()}:
             return name
     raise NotFoundError(f"invalid {kind} {quote(text)}: {kind} was not found")
 
 
-def _seed(workspace: Workspace, held: Claims, wanted: str) -> str:
-    keys = [held.sub]
-    if isinstance(held, OperatorClaims | AccountClaims):
-        keys += sorted(held.nats.signing_keys)
+def _seed(workspace: Workspace, one: Claims, wanted: str) -> str:
+    keys = [one.sub]
+    if isinstance(one, OperatorClaims | AccountClaims):
+        keys += sorted(one.nats.signing_keys)
     if wanted and wanted.upper() not in keys:
         raise NotFoundError(f"{quote(wanted)} was not found")
     for key in [wanted.upper()] if wanted else keys:

@@ -50,12 +50,12 @@ class Relations:
 
     @classmethod
     def read(cls, store: OperatorStore, now: int) -> Relations:
-        """Read a store and judge its imports at `now` (nanoseconds). Raises FolderError."""
+        """Read a store and authorize its imports at `now` (nanoseconds). Raises FolderError."""
         return cls.among((store.account(name) for name in store.accounts()), now)
 
     @classmethod
     def among(cls, accounts: Iterable[AccountClaims], now: int) -> Relations:
-        """Judge the imports among these accounts at `now` (nanoseconds)."""
+        """Authorize the imports among these accounts at `now` (nanoseconds)."""
         known = {claims.sub: claims for claims in accounts}
         offers = {key: Offer(claims) for key, claims in known.items()}
         imports = [

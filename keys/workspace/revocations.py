@@ -41,40 +41,40 @@ def revoke_user(workspace: Workspace, user: str = "", *, at: int = 0, account: s
 
     A later revocation that stands already stays. Raises WorkspaceError, NkeyError.
     """
-    with editing(workspace, account) as draft:
-        key = _user(draft, user)
-        when = at or draft.seconds
-        draft.claims.revoke(key, when)
-        report = draft.store()
+    with editing(workspace, account) as update:
+        key = _user(update, user)
+        when = at or update.seconds
+        update.claims.revoke(key, when)
+        report = update.store()
         report.summary = True
         if key == ANY:
             report.ok(f"revoked all users issued before {_when(when)}")
         else:
             report.ok(f"revoked user {quote(key)}")
-        return RevocationResult(report, draft.name, draft.claims, key)
+        return RevocationResult(report, update.name, update.claims, key)
 
 
 def unrevoke_user(workspace: Workspace, user: str = "", *, account: str = "") -> RevocationResult:
     """Drop the revocation of a user (name, public key or `*`). Raises WorkspaceError when there is none."""
-    with editing(workspace, account) as draft:
-        if not draft.claims.nats.revocations:
-            raise WorkspaceError(f"no user revocations set in account {draft.name}")
-        key = _user(draft, user)
-        if key not in draft.claims.nats.revocations:
+    with editing(workspace, account) as update:
+        if not update.claims.nats.revocations:
+            raise WorkspaceError(f"no user revocations set in account {update.name}")
+        key = _user(update, user)
+        if key not in update.claims.nats.revocations:
             raise WorkspaceError(f"user with public key {key} is not revoked")
-        del draft.claims.nats.revocations[key]
-        report = draft.store()
+        del update.claims.nats.revocations[key]
+        report = update.store()
         report.summary = True
         report.ok(
             "deleted all user revocation" if key == ANY else f"deleted user revocation for {quote(key)}"
         )
-        return RevocationResult(report, draft.name, draft.claims, key)
+        return RevocationResult(report, update.name, update.claims, key)
 
 
 def revoked_users(workspace: Workspace, *, account: str = "") -> tuple[str, list[Revocation]]:
     """Give the account's name and the revocations of its users, `*` first, then by key."""
-    draft = AccountUpdate.open(workspace, account)
-    return draft.name, _sorted(draft.claims.nats.revocations)
+    update = AccountUpdate.open(workspace, account)
+    return update.name, _sorted(update.claims.nats.revocations)
 
 
 def revoke_activation(
@@ -90,36 +90,36 @@ def revoke_activation(
 
     The export is the one of `kind` that `subject` lies in, or the only one. Raises WorkspaceError, NkeyError.
     """
-    with editing(workspace, account) as draft:
-        export = _export(draft, subject, kind)
+    with editing(workspace, account) as update:
+        export = _export(update, subject, kind)
         key = account_key(workspace, target, anyone=True)
-        when = at or draft.seconds
+        when = at or update.seconds
         export.revocations = revoke(export.revocations, key, when)
-        report = draft.store()
+        report = update.store()
         report.summary = True
         if key == ANY:
             report.ok(f"revoked all activations for {quote(export.name)} issued before {_when(when)}")
         else:
             report.ok(f"revoked activation {quote(export.name)} for account {key}")
-        return RevocationResult(report, draft.name, draft.claims, key, export)
+        return RevocationResult(report, update.name, update.claims, key, export)
 
 
 def unrevoke_activation(
     workspace: Workspace, target: str, *, subject: str = "", kind: Kind = "stream", account: str = ""
 ) -> RevocationResult:
     """Drop the revocation of an account's activation. Raises WorkspaceError when there is none."""
-    with editing(workspace, account) as draft:
-        export = _export(draft, subject, kind)
+    with editing(workspace, account) as update:
+        export = _export(update, subject, kind)
         key = account_key(workspace, target, anyone=True)
         if key not in export.revocations:
             whose = "of all accounts" if key == ANY else f"of account {key}"
             raise WorkspaceError(f"{kind} export {export.name} has no revocation {whose}")
-        export.revocations = {held: at for held, at in export.revocations.items() if held != key}
-        report = draft.store()
+        export.revocations = {other: at for other, at in export.revocations.items() if other != key}
+        report = update.store()
         report.summary = True
         whom = "all accounts" if key == ANY else f"account {key}"
         report.ok(f"deleted {kind} {export.name} revocation for {whom}")
-        return RevocationResult(report, draft.name, draft.claims, key, export)
+        return RevocationResult(report, update.name, update.claims, key, export)
 
 
 def revoked_activations(
@@ -130,34 +130,34 @@ def revoked_activations(
     return export, _sorted(export.revocations)
 
 
-def exports_of(draft: AccountUpdate, kind: Kind) -> list[Export]:
+def exports_of(update: AccountUpdate, kind: Kind) -> list[Export]:
     """Give an account's exports of one kind. Raises WorkspaceError when there are none."""
-    if not draft.claims.nats.exports:
-        raise WorkspaceError(f"account {quote(draft.name)} doesn't have exports")
-    found = [export for export in draft.claims.nats.exports if export.type == kind]
+    if not update.claims.nats.exports:
+        raise WorkspaceError(f"account {quote(update.name)} doesn't have exports")
+    found = [export for export in update.claims.nats.exports if export.type == kind]
     if not found:
-        raise WorkspaceError(f"account {quote(draft.name)} doesn't have {kind} exports")
+        raise WorkspaceError(f"account {quote(update.name)} doesn't have {kind} exports")
     return found
 
 
-def _export(draft: AccountUpdate, subject: str, kind: Kind) -> Export:
-    possible = exports_of(draft, kind)
+def _export(update: AccountUpdate, subject: str, kind: Kind) -> Export:
+    possible = exports_of(update, kind)
     if not subject and len(possible) > 1:
         raise WorkspaceError(f"a subject is required: one of {', '.join(e.subject for e in possible)}")
     exact = [export for export in possible if subject in ("", export.subject)]
     for export in exact or [e for e in possible if contained(subject, e.subject)]:
         return export
     raise WorkspaceError(
-        f"unable to locate export: account {quote(draft.name)} exports no {kind} {quote(subject)}"
+        f"unable to locate export: account {quote(update.name)} exports no {kind} {quote(subject)}"
     )
 
 
-def _user(draft: AccountUpdate, user: str) -> str:
+def _user(update: AccountUpdate, user: str) -> str:
     """A user's key; without one given, that of the account's only user."""
     if user:
-        return user_key(draft.workspace, draft.name, user, anyone=True)
-    name = draft.workspace.user_name(draft.name)
-    return draft.workspace.store().user(draft.name, name).sub
+        return user_key(update.workspace, update.name, user, anyone=True)
+    name = update.workspace.user_name(update.name)
+    return update.workspace.store().user(update.name, name).sub
 
 
 def _sorted(revocations: dict[str, int]) -> list[Revocation]:

@@ -41,43 +41,43 @@ def edit_signing_key(
     """
     edits = edits or UserEdits()
     edits.check()
-    with editing(workspace, account) as draft:
-        given = _chosen(draft, key, role or "")
-        if given.public_key == draft.claims.sub:
+    with editing(workspace, account) as update:
+        given = _chosen(update, key, role or "")
+        if given.public_key == update.claims.sub:
             raise WorkspaceError("the identity key of an account is no signing key: it cannot have a scope")
-        keys = draft.claims.nats.signing_keys
+        keys = update.claims.nats.signing_keys
         promoted = keys.get(given.public_key, UserScope()) is None
         scope = keys.get(given.public_key) or UserScope(key=given.public_key)
         if role is not None:
             scope.role = role
         if description is not None:
             scope.description = description
-        before = _faults(scope)
+        before = _errors(scope)
         lines = edits.apply(scope.template)
-        if new := [fault for fault in _faults(scope) if fault not in before]:
+        if new := [error for error in _errors(scope) if error not in before]:
             raise WorkspaceError(new[0])
         keys[given.public_key] = scope
-        report = draft.store(*([given.pair] if key == GENERATE and given.pair is not None else []))
+        report = update.store(*([given.pair] if key == GENERATE and given.pair is not None else []))
         report.children[:0] = lines.children
         report.ok(f"edited signing key {quote(given.public_key)}")
         if promoted:
-            _warn_users(draft, given.public_key, report)
-        return ScopeResult(report, draft.name, draft.claims, scope)
+            _warn_users(update, given.public_key, report)
+        return ScopeResult(report, update.name, update.claims, scope)
 
 
-def _chosen(draft: AccountUpdate, key: str, role: str) -> GivenKey:
+def _chosen(update: AccountUpdate, key: str, role: str) -> GivenKey:
     """The signing key that is meant."""
     if not key:
-        if found := _with_role(draft.claims, role):
+        if found := _with_role(update.claims, role):
             return GivenKey(found)
         advice = f": no signing key has the role {quote(role)} yet" if role else ""
         raise WorkspaceError(f"signing key is required{advice}")
     if key == GENERATE:
         pair = KeyPair.create(KeyRole.ACCOUNT)
         return GivenKey(pair.public_key, pair)
-    if key in draft.claims.nats.signing_keys:
+    if key in update.claims.nats.signing_keys:
         return GivenKey(key)
-    if found := _with_role(draft.claims, key):
+    if found := _with_role(update.claims, key):
         return GivenKey(found)
     return given_key(key, KeyRole.ACCOUNT)
 
@@ -96,7 +96,7 @@ def _with_role(claims: AccountClaims, role: str) -> str:
     return found[0] if found else ""
 
 
-def _faults(scope: UserScope) -> list[str]:
+def _errors(scope: UserScope) -> list[str]:
     """What is wrong with a template: the rules for a user's permissions and limits hold for it too."""
     issues = Issues()
     scope.template.check_permissions(issues)
@@ -104,12 +104,12 @@ def _faults(scope: UserScope) -> list[str]:
     return [issue.text for issue in issues]
 
 
-def _warn_users(draft: AccountUpdate, key: str, report: OperationReport) -> None:
+def _warn_users(update: AccountUpdate, key: str, report: OperationReport) -> None:
     """Servers refuse users of a scoped key that have permissions or limits of their own."""
-    store = draft.workspace.store()
-    for name in store.users(draft.name):
+    store = update.workspace.store()
+    for name in store.users(update.name):
         try:
-            user = store.user(draft.name, name)
+            user = store.user(update.name, name)
         except FolderError:
             continue
         if user.iss == key and not user.nats.empty:

@@ -10,7 +10,7 @@ from ..claims import AccountClaims, UserClaims
 from ..claims.base import SECOND
 from ..errors import FolderError, WorkspaceError
 from ..nkey import KeyPair, KeyRole
-from .edits import NO_DATES, NO_TAGS, Dates, Tags, kept, refuse_new_faults
+from .edits import NO_DATES, NO_TAGS, Dates, Tags, kept, refuse_new_errors
 from .naming import chosen
 from .permissions import NO_EDITS, UserEdits
 from .report import Grade, OperationReport, quote
@@ -89,7 +89,7 @@ def add_user(
         report = OperationReport()
         report.add(_permission_lines(edits, claims))
         _check_scope(owner, signer.public_key, claims, report)
-        refuse_new_faults(None, claims, workspace.now())
+        refuse_new_errors(None, claims, workspace.now())
         if made is not None:
             report.ok(f"generated and stored user key {quote(public)}")
         with kept(workspace.keystore, [] if made is None else [made]):
@@ -131,7 +131,7 @@ def edit_user(
         report.add(dates.apply(claims, workspace.now()), tags.apply(claims.nats), edits.apply(claims.nats))
         claims.nats.issuer_account = "" if signer.public_key == owner.sub else owner.sub
         _check_scope(owner, signer.public_key, claims, report)
-        refuse_new_faults(old, claims, workspace.now())
+        refuse_new_errors(old, claims, workspace.now())
         path = workspace.put_user(account_name, claims, signer, report)
     report.ok(f"edited user {quote(name)}")
     stored = store.user(account_name, name)
@@ -204,9 +204,9 @@ def attempt(report: OperationReport, remove: Callable[[], bool], gone: str, abse
 def _permission_lines(edits: UserEdits, claims: UserClaims) -> OperationReport:
     """Apply the edits of a new user; only those of permissions are told."""
     edits.apply(claims.nats)
-    told = OperationReport()
-    told.add(edits.permissions.apply(UserClaims.new(claims.sub).nats))
-    return told
+    outcome = OperationReport()
+    outcome.add(edits.permissions.apply(UserClaims.new(claims.sub).nats))
+    return outcome
 
 
 def _must_be_new(workspace: Workspace, account: str, key: str) -> None:
@@ -216,12 +216,12 @@ def _must_be_new(workspace: Workspace, account: str, key: str) -> None:
             raise WorkspaceError(f"user {quote(name)} of account {quote(account)} has the key {key} already")
 
 
-def _check_scope(owner: AccountClaims, signer: str, claims: UserClaims, told: OperationReport) -> None:
+def _check_scope(owner: AccountClaims, signer: str, claims: UserClaims, outcome: OperationReport) -> None:
     """Raise WorkspaceError when a scoped signing key is to sign a user with permissions of its own."""
     if owner.scope(signer) is None or claims.nats.empty:
         return
     report = OperationReport()
-    report.add(told)
+    report.add(outcome)
     text = "scoped users require no permissions or limits set"
     report.error(text)
     report.warn("user was NOT edited as the edits conflict with signing key scope")

@@ -42,7 +42,7 @@ class Workspace:
     @classmethod
     def open(
         cls,
-        home: NscDirectories,
+        directories: NscDirectories,
         *,
         now: Callable[[], int] = time.time_ns,
         private_key: str = "",
@@ -52,11 +52,11 @@ class Workspace:
 
         `layout`: refuse a keystore of the older layout. Raises FolderError.
         """
-        context = NscContext.load(home)
+        context = NscContext.load(directories)
         if layout:
-            Keystore(home.keys).check_layout()
-        if home.cwd_only and not context.from_cwd and home.stores is None:
-            context = context.with_root(home.cwd)  # no store is here: one that is made will be
+            Keystore(directories.keys).check_layout()
+        if directories.cwd_only and not context.from_cwd and directories.stores is None:
+            context = context.with_root(directories.cwd)  # no store is here: one that is made will be
         if context.first_run:
             files.make_folder(context.stores.root)
             settings = context.settings.model_copy(update={"last_update": now() // SECOND})
@@ -142,7 +142,7 @@ class Workspace:
 
     def save(self) -> Workspace:
         """Remember what is current; where the working directory alone decides nothing is written."""
-        if self.context.home.cwd_only:
+        if self.context.directories.cwd_only:
             return self
         return replace(self, context=self.context.save())
 

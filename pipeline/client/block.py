@@ -2,7 +2,7 @@
 
 Frames follow each other, so where one ends is known only when its line is read. `scan` guesses instead: every
 line that begins like a message may be one. The guess is right as far as each frame ends where the next one
-begins, for the first one is no guess. What is behind that is left to `parse`.
+begins, for the first one is no guess. What comes after that is left to `parse`.
 """
 
 from __future__ import annotations

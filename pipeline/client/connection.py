@@ -1,7 +1,7 @@
 """One connection to a NATS server, for one thread: requests, publishes, and messages a whole read at a time.
 
 It never reconnects by itself: a lost connection is ConnectionLost, and `reopen` makes a new one, without the
-oldone's subscriptions. What the caller must know: messages are only read, and PINGs only answered, inside
+old one's subscriptions. What the caller must know: messages are only read, and PINGs only answered, inside
 `request`, `receive`, `take` and `flush`; a server closes a client that stays away from them for minutes.
 """
 
@@ -47,9 +47,9 @@ class BlockingConnection:
         self._socket = opened.socket
         self.url = opened.url
         self.server_info: dict[str, Any] = opened.info
-        self._held = [opened.rest] if opened.rest else []
-        self._held_size = len(opened.rest)
-        self._needed = 0  # bytes until the first frame held is whole, as far as known
+        self._chunks = [opened.rest] if opened.rest else []
+        self._buffered = len(opened.rest)
+        self._needed = 0  # bytes until the first frame in the buffer is whole, as far as known
         self._frames = Frames()  # parsed, but not taken yet
         self._next = 0  # the first row of those not taken
         self._pongs = 0
@@ -168,9 +168,9 @@ class BlockingConnection:
         while not found:
             self._frames, self._next = Frames(), 0
             self._receive(deadline)
-            if self._held_size >= max(self._needed, SCANNED):
+            if self._buffered >= max(self._needed, SCANNED):
                 found += self._scan()
-            if self._held_size >= self._needed:
+            if self._buffered >= self._needed:
                 self._parse()
             if len(self._frames):
                 found.append(ArrowMessages.of(self.take()))
@@ -222,7 +222,7 @@ class BlockingConnection:
     def _read(self, deadline: float) -> None:
         """Read once and parse what is whole."""
         self._receive(deadline)
-        if self._held_size >= self._needed:
+        if self._buffered >= self._needed:
             self._parse()
 
     def _receive(self, deadline: float) -> None:
@@ -239,11 +239,11 @@ class BlockingConnection:
             raise self._end(error.strerror or str(error)) from None
         if not data:
             raise self._end("the server closed the connection")
-        self._held.append(data)
-        self._held_size += len(data)
+        self._chunks.append(data)
+        self._buffered += len(data)
 
     def _scan(self) -> list[ArrowMessages]:
-        """What is held up to where it needs to be parsed."""
+        """What is buffered up to where it needs to be parsed."""
         data = self._whole()
         block, done = scan(data)
         self._hold(data, done)
@@ -256,17 +256,17 @@ class BlockingConnection:
         done, self._needed = parse(data, self._frames, control)
         self._hold(data, done)
         for line in control:
-            self._hear(line)
+            self._take_line(line)
 
     def _whole(self) -> bytes:
-        return self._held[0] if len(self._held) == 1 else b"".join(self._held)
+        return self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
 
     def _hold(self, data: bytes, done: int) -> None:
         """Keep what is not done."""
-        self._held = [data[done:]] if done < len(data) else []
-        self._held_size = len(data) - done
+        self._chunks = [data[done:]] if done < len(data) else []
+        self._buffered = len(data) - done
 
-    def _hear(self, line: bytes) -> None:
+    def _take_line(self, line: bytes) -> None:
         if line == b"PING":
             self.send(encode.PONG)
         elif line == b"PONG":

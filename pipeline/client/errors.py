@@ -20,7 +20,7 @@ class ConnectionLost(ClientError):  # noqa: N818 - what happened
 
 
 class NotPermitted(ClientError):  # noqa: N818 - what happened
-    """The server refused a subject; the connection lives on."""
+    """The server refused a subject; the connection stays open."""
 
 
 class TooLarge(ClientError):  # noqa: N818 - what happened

@@ -1,7 +1,7 @@
 """What servers send, parsed a whole read at a time into columns.
 
-Promises: no object per message but two byte strings; every message before a fault is given; a frame that is
-not whole is left to the next read. Never looks into subjects or payloads.
+Promises: no object per message but two byte strings; every message before a violation is given; a frame that
+is not whole is left to the next read. Never looks into subjects or payloads.
 """
 
 from __future__ import annotations

@@ -66,20 +66,20 @@ def _open(address: ConnectionOptions, text: str) -> HandshakeResult:
     try:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
-        return _Door(address, url, sock).enter(context)
+        return _ServerHandshake(address, url, sock).enter(context)
     except BaseException:
         sock.close()
         raise
 
 
-class _Door:
+class _ServerHandshake:
     """One attempt to be let in, within the address's timeout."""
 
     def __init__(self, address: ConnectionOptions, url: SplitResult, sock: socket.socket) -> None:
         self._address = address
         self._url = url
         self._socket = sock
-        self._held = b""
+        self._buffer = b""
         self._deadline = time.monotonic() + address.timeout
 
     def enter(self, first: ssl.SSLContext | None) -> HandshakeResult:
@@ -96,7 +96,7 @@ class _Door:
             if line.startswith(b"INFO "):
                 info = json.loads(line[5:])
         where = f"{self._url.scheme}://{self._url.netloc.rpartition('@')[2]}"
-        return HandshakeResult(self._socket, where, info, self._held)
+        return HandshakeResult(self._socket, where, info, self._buffer)
 
     def _must_encrypt(self, info: dict[str, Any]) -> bool:
         wanted = identity.wants_tls(self._address, self._url)
@@ -144,14 +144,14 @@ class _Door:
 
     def _line(self) -> bytes:
         """The next line. Raises ConnectionLost or OSError."""
-        while (at := self._held.find(b"\r\n")) < 0:
+        while (at := self._buffer.find(b"\r\n")) < 0:
             left = self._deadline - time.monotonic()
-            if left <= 0 or len(self._held) > LONGEST_LINE:
+            if left <= 0 or len(self._buffer) > LONGEST_LINE:
                 raise ClientError("no NATS server answered in time")
             self._socket.settimeout(left)
             data = self._socket.recv(LONGEST_LINE)
             if not data:
                 raise ConnectionLost("the server closed the connection")
-            self._held += data
-        line, self._held = self._held[:at], self._held[at + 2 :]
+            self._buffer += data
+        line, self._buffer = self._buffer[:at], self._buffer[at + 2 :]
         return line

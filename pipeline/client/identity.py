@@ -38,9 +38,9 @@ def _named(address: ConnectionOptions, url: SplitResult, nonce: str) -> dict[str
         found["user"] = secret.resolve("user", address.user)
         found["pass"] = secret.resolve("password", address.password)
     elif address.creds:
-        held = parse_credentials(secret.text_or_file("creds", address.creds, "-----BEGIN"))
-        found["jwt"] = held.jwt
-        found["sig"] = _signed(KeyPair(held.seed, KeyRole.USER), nonce)
+        parsed = parse_credentials(secret.text_or_file("creds", address.creds, "-----BEGIN"))
+        found["jwt"] = parsed.jwt
+        found["sig"] = _signed(KeyPair(parsed.seed, KeyRole.USER), nonce)
     elif address.nkey:
         pair = _pair(address.nkey)
         found["nkey"] = pair.public_key

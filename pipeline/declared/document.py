@@ -1,8 +1,8 @@
 """A pipeline's document: what each section may say, as pydantic models. Keys are camelCase, as Spark's words.
 
-The models judge each section by itself; what sections say of each other, and the options of the data source,
-are judged in `reading`. A `PipelineDocument` is frozen. Its repr and dumps hold secrets as they were written:
-showand record `text.masked` ones only.
+The models validate each section by itself; what sections say of each other, and the options of the data
+source, are validated in `reading`. A `PipelineDocument` is frozen. Its repr and dumps hold secrets as they
+were written: show and record `text.masked` ones only.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Watermark(Section):
 
     @field_validator("delay")
     @classmethod
-    def _judge(cls, value: str) -> str:
+    def _validate(cls, value: str) -> str:
         milliseconds(value)
         return value
 
@@ -83,13 +83,13 @@ class TransformSection(Section):
 
     @field_validator("python")
     @classmethod
-    def _judge_python(cls, value: str | None) -> str | None:
+    def _validate_python(cls, value: str | None) -> str | None:
         if value is not None and not FUNCTION.match(value):
             raise ValueError("is module:function or FILE.py:function")
         return value
 
     @model_validator(mode="after")
-    def _judge(self) -> TransformSection:
+    def _validate(self) -> TransformSection:
         if (self.sql is None) == (self.python is None):
             raise ValueError("has either sql or python")
         if self.sql is not None and self.inputs is not None:
@@ -174,7 +174,7 @@ class Spark(Section):
     conf: dict[str, str | int | float | bool] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _judge(self) -> Spark:
+    def _validate(self) -> Spark:
         if self.master and self.remote:
             raise ValueError("has either master or remote")
         return self
@@ -197,7 +197,7 @@ class PipelineDocument(Section):
 
     @field_validator("trigger")
     @classmethod
-    def _judge_trigger(cls, value: str) -> str:
+    def _validate_trigger(cls, value: str) -> str:
         if value not in {BATCH, AVAILABLE_NOW}:
             milliseconds(value)
         return value

@@ -1,6 +1,6 @@
 """Python functions that documents name: `FILE.py:function` beside the document, or `module:function`.
 
-`look` judges one without running any code, `load` imports it. What a file's functions hand to Spark (UDFs) is
+`look` checks one without running any code, `load` imports it. What a file's functions hand to Spark (UDFs) is
 sent to executors with its code; a module's has to be installed there.
 """
 
@@ -37,7 +37,7 @@ class Look:
 
 
 def look(named: str, folder: Path) -> Look:
-    """Judge a function by its source. Raises FunctionError."""
+    """Check a function by its source. Raises FunctionError."""
     where, name = _split(named)
     file = _file(where, folder)
     if file is None or file.suffix != ".py":

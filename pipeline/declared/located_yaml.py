@@ -97,7 +97,7 @@ class _Reader:
         self.places: dict[Path, Place] = {}
 
     def value(self, node: yaml.Node, path: Path, key: yaml.Node | None) -> Any:
-        """The value of `node`, which stands at `path` behind `key`."""
+        """The value of `node`, which is at `path` after `key`."""
         if len(path) > DEPTH or len(self.places) > NODES:
             raise _RefusedError("nested too deeply, or an alias contains itself", path[:3], node)
         mark = (key or node).start_mark

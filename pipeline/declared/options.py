@@ -1,4 +1,4 @@
-"""The options of the data source that the sources and sinks of a document are given, and their judgement.
+"""The options of the data source that the sources and sinks of a document are given, and their validation.
 
 What a section says goes before the command line, the command line before `connection`, and that before what
 holds where a document names no server at all: the environment and the selected context.
@@ -60,7 +60,7 @@ def problems(document: PipelineDocument, overlay: Overlay) -> Iterator[tuple[Pat
             yield ("connection", key), DocumentProblem("", "is no option of a connection", hint=hint)
     connection = {key: value for key, value in document.connection.items() if key.lower() in names}
     document = document.model_copy(update={"connection": connection})
-    found = dict.fromkeys(_of_sections(document, overlay))  # what is shared is judged for each that shares it
+    found = dict.fromkeys(_of_sections(document, overlay))  # what is shared is validated for each
     yield from found
 
 
@@ -70,11 +70,11 @@ def _of_sections(document: PipelineDocument, overlay: Overlay) -> Iterator[tuple
         if source.domains and _has(source.options, "domain"):
             yield ("sources", name, "domain"), DocumentProblem("", "is given besides domains")
         for options in of_source(document, name, overlay):
-            for error in QuerySettings.judged(options, use)[1]:
+            for error in QuerySettings.validated(options, use)[1]:
                 yield _found(error, ("sources", name), source.options, document)
     for name, sink in document.sinks.items():
         if isinstance(sink, StreamSink):
-            for error in QuerySettings.judged(of_sink(document, name, overlay), WRITE)[1]:
+            for error in QuerySettings.validated(of_sink(document, name, overlay), WRITE)[1]:
                 yield _found(error, ("sinks", name), sink.options, document)
 
 

@@ -1,7 +1,7 @@
 """From a file to a document that can be run: YAML, sections, what they say of each other, options.
 
 `load` finds all mistakes at once and tells each with its place. Where a section is not as it must be, it is
-judged without what is wrong in it; what sections say of each other only where all tables are left.
+validated without what is wrong in it; what sections say of each other only where all tables are left.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .problem import DocumentError, DocumentProblem
 from .secrets import masked
 
 ROUNDS = 8  # of leaving out what is wrong: as deep as a document goes
-# What a document must have, where its own was left out: judged, but not told of.
+# What a document must have, where its own was left out: validated, but not told of.
 FILLING: dict[str, Any] = {
     "name": "name",
     "sources": {"_": {}},
@@ -74,7 +74,7 @@ def parse(text: str, file: File, *, trigger: str = "", overlay: Overlay = NOTHIN
         raise DocumentError(
             name, [DocumentProblem("", "holds no pipeline: keys such as name, sources, sinks", 1, 1)]
         )
-    document, mistakes = _judged(written.value)
+    document, mistakes = _validated(written.value)
     found: dict[Path, DocumentProblem] = {}
     for path, detail in mistakes:  # a value that may be of several kinds has a mistake for each
         message, hint = _worded(detail, path, written.value)
@@ -95,7 +95,7 @@ def parse(text: str, file: File, *, trigger: str = "", overlay: Overlay = NOTHIN
     return loaded
 
 
-def _judged(value: Mapping[str, Any]) -> tuple[PipelineDocument | None, list[tuple[Path, ErrorDetails]]]:
+def _validated(value: Mapping[str, Any]) -> tuple[PipelineDocument | None, list[tuple[Path, ErrorDetails]]]:
     """The document, or with mistakes what is left without them, if that is one."""
     try:
         return PipelineDocument.model_validate(value), []

@@ -1,7 +1,7 @@
-"""What runs leave behind: a folder each, readable while they run and after whatever ended them.
+"""What runs record: a folder each, readable while they run and after whatever ended them.
 
     <state>/pyjs/pipelines/<PIPELINE>/
-        lock            held as long as a run of the pipeline lives
+        lock            held as long as a run of the pipeline is alive
         checkpoint/     Spark's, a folder for each sink, if the document names none
         runs/<NUMBER>/  run.json, document.yaml, progress.jsonl, outcome.json, spark.log
 
@@ -37,10 +37,10 @@ KEPT = 100  # runs of a pipeline; older ones go when a new one starts
 
 
 class BusyError(RuntimeError):
-    """Another run of the pipeline lives."""
+    """Another run of the pipeline is alive."""
 
 
-def home() -> Path:
+def base_folder() -> Path:
     """The folder of all pipelines."""
     state = os.environ.get("XDG_STATE_HOME") or str(Path("~/.local/state").expanduser())
     return Path(state) / "pyjs" / "pipelines"
@@ -94,12 +94,12 @@ class PipelineRun:
 
 def pipelines() -> list[str]:
     """The names of the pipelines that were run here, sorted."""
-    return sorted(path.parent.name for path in home().glob("*/runs"))
+    return sorted(path.parent.name for path in base_folder().glob("*/runs"))
 
 
 def runs(pipeline: str) -> list[PipelineRun]:
     """A pipeline's runs, the newest first."""
-    folders = [each for each in (home() / pipeline / "runs").glob("*") if each.name.isdigit()]
+    folders = [each for each in (base_folder() / pipeline / "runs").glob("*") if each.name.isdigit()]
     found = [_read(folder) for folder in sorted(folders, key=lambda each: -int(each.name))]
     return [run for run in found if run is not None]
 
@@ -111,7 +111,7 @@ def find(name: str) -> PipelineRun | None:
         return max(newest, key=lambda run: str(run.facts.get("started", "")), default=None)
     pipeline, dot, number = name.rpartition(".")
     if dot and number.isdigit():
-        folder = home() / pipeline / "runs" / number
+        folder = base_folder() / pipeline / "runs" / number
         return _read(folder) if "/" not in pipeline else None
     return next(iter(runs(name)), None) if "/" not in name else None
 
@@ -186,7 +186,7 @@ class Recorder:
 @contextlib.contextmanager
 def record(pipeline: str, facts: Mapping[str, Any], document: str) -> Iterator[Recorder]:
     """A new run's folder; the pipeline's lock while the block lasts. Raises BusyError if it is held."""
-    place = home() / pipeline
+    place = base_folder() / pipeline
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     with (place / "lock").open("a+", encoding="utf-8") as lock:
         if not _locked(lock):

@@ -40,7 +40,7 @@ class Observer(Protocol):
 
 
 class Halt:
-    """The wish to stop: after the batch under way, or `now`. Safe to set from a signal handler."""
+    """A request to stop: after the batch under way, or `now`. Safe to set from a signal handler."""
 
     def __init__(self) -> None:
         self.level = 0

@@ -46,8 +46,8 @@ def _look(path: str, settings: QuerySettings) -> list[StreamCheck]:
     pattern = settings.pattern.pattern if settings.pattern else ""
     named = ", ".join(settings.streams) or pattern or str(settings.values.get("subject") or "")
     try:
-        with BlockingConnection.open(settings.address) as link:
-            api = JetStreamRequests(link, settings.api_prefix)
+        with BlockingConnection.open(settings.address) as connection:
+            api = JetStreamRequests(connection, settings.api_prefix)
             names = list(settings.streams) or _matching(api, settings)
             if not names and settings.use == WRITE and "subject" not in settings.values:
                 return [StreamCheck(path, "by the column subject", settings.domain)]
@@ -69,10 +69,10 @@ def _matching(api: JetStreamRequests, settings: QuerySettings) -> list[str]:
 
 def _found(path: str, api: JetStreamRequests, name: str, domain: str) -> StreamCheck:
     try:
-        facts: StreamFacts = api.stream(name)
+        stream: StreamFacts = api.stream(name)
     except UnknownStream as error:
         return StreamCheck(
             path, name, domain, error=str(error), hint="'pyjs stream ls' shows those there are"
         )
-    sequences = f"{facts.first} to {facts.last}" if facts.messages else "none"
-    return StreamCheck(path, name, domain, facts.messages, sequences)
+    sequences = f"{stream.first} to {stream.last}" if stream.messages else "none"
+    return StreamCheck(path, name, domain, stream.messages, sequences)

@@ -30,8 +30,8 @@ def domain_prefix(domain: str) -> str:
 class JetStreamRequests:
     """The API under `prefix`: `$JS.API`, a domain's `$JS.<domain>.API`, or what an import maps to it."""
 
-    def __init__(self, link: BlockingConnection, prefix: str = PREFIX) -> None:
-        self.link = link
+    def __init__(self, connection: BlockingConnection, prefix: str = PREFIX) -> None:
+        self.connection = connection
         self.prefix = prefix.rstrip(".")
 
     def call(self, name: str, request: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class JetStreamRequests:
         body = json.dumps(request, separators=(",", ":")).encode() if request is not None else b""
         subject = f"{self.prefix}.{name}"
         try:
-            answer = self.link.request(subject, body)
+            answer = self.connection.request(subject, body)
         except NoResponders:
             raise NoResponders(
                 f"nobody answers on {subject}: JetStream is not enabled for this account, "

@@ -41,19 +41,19 @@ class ConsumerReader:
     def __init__(
         self, api: JetStreamRequests, stream: str, start: int, end: int, subjects: tuple[str, ...], batch: int
     ) -> None:
-        self._api, self._link = api, api.link
+        self._api, self._connection = api, api.connection
         self._stream = stream
         self._position, self._end = start, end
         self._batch = batch
         self._name = f"spark_{secrets.token_hex(6)}"
-        self._inbox = self._link.new_inbox()
+        self._inbox = self._connection.new_inbox()
         self._asked = 0  # messages asked for and not come yet
         self._requests = 0
         self._number = 0  # of the last delivery
         self._left = 0  # messages that the consumer has left, as it said last
         self._sid = b""
         self._blocks: list[ArrowMessages] = []  # received, not given yet
-        self._most_bytes = max(ASKED_BYTES, self._link.max_payload + ROOM)
+        self._most_bytes = max(ASKED_BYTES, self._connection.max_payload + ROOM)
         self._stuck_at = 0  # the position when a message was last too large for a request
         self._config = self._configuration(start, subjects)
 
@@ -78,12 +78,12 @@ class ConsumerReader:
         name = f"CONSUMER.CREATE.{self._stream}.{self._name}"
         if "filter_subject" in self._config:
             name += "." + self._config["filter_subject"]
-        self._sid = self._link.subscribe(f"{self._inbox}.*")
+        self._sid = self._connection.subscribe(f"{self._inbox}.*")
         try:
             answer = self._api.call(name, {"stream_name": self._stream, "config": self._config})
         except BaseException:
             with suppress(ClientError):
-                self._link.unsubscribe(self._sid)
+                self._connection.unsubscribe(self._sid)
             raise
         self._left = int(answer.get("num_pending") or 0)
 
@@ -94,10 +94,10 @@ class ConsumerReader:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         with suppress(ClientError):  # the server forgets it by itself after a while
-            self._link.unsubscribe(self._sid)
-            self._link.publish(f"{self._api.prefix}.CONSUMER.DELETE.{self._stream}.{self._name}")
+            self._connection.unsubscribe(self._sid)
+            self._connection.publish(f"{self._api.prefix}.CONSUMER.DELETE.{self._stream}.{self._name}")
 
-    def stretches(self) -> Iterator[MessageRange]:
+    def ranges(self) -> Iterator[MessageRange]:
         """Give what comes until the range is complete, or nothing is left in the stream.
 
         Raises Interrupted, ClientError.
@@ -105,7 +105,7 @@ class ConsumerReader:
         while self._position < self._end and self._left:
             self._ask()
             try:
-                block = self._link.take_block()
+                block = self._connection.take_block()
             except ClientError:
                 yield from self._give()
                 raise
@@ -130,9 +130,9 @@ class ConsumerReader:
             "batch": wanted,
             "max_bytes": self._most_bytes,
             "expires": EXPIRES,
-            "idle_heartbeat": max(int(self._link.address.timeout * SECOND / 2), SECOND // 10),
+            "idle_heartbeat": max(int(self._connection.address.timeout * SECOND / 2), SECOND // 10),
         }
-        self._link.publish(
+        self._connection.publish(
             f"{self._api.prefix}.CONSUMER.MSG.NEXT.{self._stream}.{self._name}",
             json.dumps(request).encode(),
             reply=f"{self._inbox}.{self._requests}",

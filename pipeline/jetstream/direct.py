@@ -37,16 +37,16 @@ class DirectReader:
     def __init__(
         self, api: JetStreamRequests, stream: str, start: int, end: int, subjects: tuple[str, ...], batch: int
     ) -> None:
-        self._api, self._link = api, api.link
+        self._api, self._connection = api, api.connection
         self._stream = stream
         self._position, self._end = start, end
         self._subjects = subjects
         self._batch = batch
 
-    def stretches(self) -> Iterator[MessageRange]:
-        """Give a stretch for each batch until a replica has no more. Raises Interrupted, ClientError."""
-        inbox = self._link.new_inbox()
-        sid = self._link.subscribe(inbox)
+    def ranges(self) -> Iterator[MessageRange]:
+        """Give a range for each batch until a replica has no more. Raises Interrupted, ClientError."""
+        inbox = self._connection.new_inbox()
+        sid = self._connection.subscribe(inbox)
         own = inbox.encode() + b" "
         try:
             while self._position < self._end:
@@ -62,7 +62,7 @@ class DirectReader:
 
     def _forget(self, sid: bytes) -> None:
         try:
-            self._link.unsubscribe(sid)
+            self._connection.unsubscribe(sid)
         except ClientError:
             return  # it ended with the connection
 
@@ -75,13 +75,13 @@ class DirectReader:
         if len(self._subjects) == 1:
             request["next_by_subj"] = self._subjects[0]
         subject = f"{self._api.prefix}.DIRECT.GET.{self._stream}"
-        self._link.publish(subject, json.dumps(request).encode(), reply=inbox)
+        self._connection.publish(subject, json.dumps(request).encode(), reply=inbox)
 
     def _receive(self, own: bytes) -> Frames:
         """The messages of one batch; none when there are none. What others are sent is let go."""
         batch = Frames()
         while True:
-            frames = self._link.take()
+            frames = self._connection.take()
             for row in reversed(range(len(frames))):
                 if not frames.heads[row].startswith(own):
                     frames.drop(row)

@@ -14,7 +14,7 @@ from ...protocol.timestamp import parse_rfc3339
 from .api import NO_MESSAGE, JetStreamRequests
 from .columns import MessageRange, Rows
 
-AT_ONCE = 100  # messages of one stretch
+AT_ONCE = 100  # messages of one range
 
 
 class LeaderReader:
@@ -33,8 +33,8 @@ class LeaderReader:
         found = self._next(no_headers=True)
         return self._end if found is None else int(found["seq"])
 
-    def stretches(self) -> Iterator[MessageRange]:
-        """Give at most one stretch, of up to `AT_ONCE` messages."""
+    def ranges(self) -> Iterator[MessageRange]:
+        """Give at most one range, of up to `AT_ONCE` messages."""
         found: list[dict[str, Any]] = []
         while len(found) < AT_ONCE and self._position < self._end and (one := self._next()) is not None:
             found.append(one)

@@ -2,7 +2,7 @@
 
 Promises: every message of the range that still exists, once, in order, complete up to the end or an error.
 Memory is bounded by the batch, in rows and bytes. How it knows that it is complete:
- 1. a way of reading gives stretches, and vouches that between two messages of a stretch there is none;
+ 1. a way of reading gives ranges, and vouches that between two messages of a range there is none;
  2. what ends before the range does is compared with what the stream's leader has;
  3. where sequences are missing, the stream's first sequence says whether its limits, or a purge, took them
     away while we read.
@@ -56,7 +56,7 @@ class StreamRange:
 
 
 def read(
-    link: BlockingConnection,
+    connection: BlockingConnection,
     api: JetStreamRequests,
     range: StreamRange,  # noqa: A002 - the word for it
     *,
@@ -77,14 +77,14 @@ def read(
     `tolerate_loss`.
     """
     names = tuple(columns) if columns is not None else layout.names(headers=headers)
-    reading = _Reading(link, api, range, batch, tolerate_loss=tolerate_loss)
+    reading = _Reading(connection, api, range, batch, tolerate_loss=tolerate_loss)
     failures = 0
     while reading.position < range.end:
         try:
-            for stretch in reading.stretches():
+            for message_range in reading.ranges():
                 failures = 0
-                if len(stretch.rows):
-                    yield from _cut(stretch.rows.batch(names, range.stream, domain), batch)
+                if len(message_range.rows):
+                    yield from _cut(message_range.rows.batch(names, range.stream, domain), batch)
         except _PASSING as error:
             reason: Exception = error
         except ApiError as error:
@@ -111,14 +111,14 @@ class _Reading:
 
     def __init__(
         self,
-        link: BlockingConnection,
+        connection: BlockingConnection,
         api: JetStreamRequests,
         wanted: StreamRange,
         batch: int,
         *,
         tolerate_loss: bool,
     ) -> None:
-        self._link, self._api = link, api
+        self._connection, self._api = connection, api
         self._range = wanted
         self._batch = batch
         self._tolerate = tolerate_loss
@@ -126,53 +126,53 @@ class _Reading:
         self._silence = False  # the last attempt ended because nothing came
         self.position = wanted.start
 
-    def stretches(self) -> Iterator[MessageRange]:
+    def ranges(self) -> Iterator[MessageRange]:
         """Read on until the range is complete or nothing more comes. Raises what may pass, and DataLoss."""
-        facts = self._facts()
-        self._pass_front(facts)
+        stream = self._facts()
+        self._pass_front(stream)
         if self.position >= self._range.end:
             return
-        for stretch in self._from_any_way(facts):
-            self._check_gaps(stretch)
-            self.position = stretch.until
-            yield stretch
+        for message_range in self._from_any_way(stream):
+            self._check_gaps(message_range)
+            self.position = message_range.until
+            yield message_range
         if self.position < self._range.end:
             self._check_end()
 
-    def _from_any_way(self, facts: StreamFacts) -> Iterator[MessageRange]:
+    def _from_any_way(self, stream: StreamFacts) -> Iterator[MessageRange]:
         # Where consumers decide what a stream keeps, one that only reads would have messages removed.
-        if facts.retention != "limits":
-            yield from self._without_consumer(facts)
+        if stream.retention != "limits":
+            yield from self._without_consumer(stream)
             return
         if self._silence:
             # Another account's consumer may fall silent for good at a message that its replies cannot carry.
             self._silence = False
-            yield from self._lap(facts)
+            yield from self._lap(stream)
         if self.position >= self._range.end:
             return
         consumer = ConsumerReader(*self._rest(), self._batch)
         try:
             consumer.create()
         except (ApiError, NotPermitted) as error:
-            if not facts.allow_direct or getattr(error, "code", 0) == UNAVAILABLE:
+            if not stream.allow_direct or getattr(error, "code", 0) == UNAVAILABLE:
                 raise
-            yield from self._without_consumer(facts)
+            yield from self._without_consumer(stream)
         else:
             with consumer:
-                yield from consumer.stretches()
+                yield from consumer.ranges()
 
-    def _without_consumer(self, facts: StreamFacts) -> Iterator[MessageRange]:
+    def _without_consumer(self, stream: StreamFacts) -> Iterator[MessageRange]:
         position = -1
         while position < self.position < self._range.end:
             position = self.position
-            yield from self._lap(facts)
+            yield from self._lap(stream)
 
-    def _lap(self, facts: StreamFacts) -> Iterator[MessageRange]:
+    def _lap(self, stream: StreamFacts) -> Iterator[MessageRange]:
         """What a replica has, and then something of what only the leader has."""
-        if facts.allow_direct:
-            yield from DirectReader(*self._rest(), self._batch).stretches()
+        if stream.allow_direct:
+            yield from DirectReader(*self._rest(), self._batch).ranges()
         if self.position < self._range.end:
-            yield from LeaderReader(*self._rest()).stretches()
+            yield from LeaderReader(*self._rest()).ranges()
 
     def _rest(self) -> tuple[JetStreamRequests, str, int, int, tuple[str, ...]]:
         wanted = self._range
@@ -182,44 +182,44 @@ class _Reading:
 
     def _facts(self) -> StreamFacts:
         """The stream as its leader sees it; DataLoss when it is not the one that reading began with."""
-        facts = self._api.stream(self._range.stream)
-        if self._created and facts.created != self._created:
+        stream = self._api.stream(self._range.stream)
+        if self._created and stream.created != self._created:
             self._lose(self.position, self._range.end, "the stream was deleted and made anew")
-        self._created = facts.created
-        return facts
+        self._created = stream.created
+        return stream
 
-    def _pass_front(self, facts: StreamFacts) -> None:
+    def _pass_front(self, stream: StreamFacts) -> None:
         """Go on where the stream begins, if that is later."""
-        if facts.first > self.position:
-            until = min(facts.first, self._range.end)
+        if stream.first > self.position:
+            until = min(stream.first, self._range.end)
             self._lose(self.position, until)
             self.position = until
 
-    def _check_gaps(self, stretch: MessageRange) -> None:
-        """See whether what a stretch lacks was removed from the front; deleted inner messages are no loss."""
-        missing = stretch.rows.missing(self.position, stretch.until)
-        if missing < stretch.until:
-            facts = self._facts()
-            until = min(facts.first, stretch.until)
+    def _check_gaps(self, message_range: MessageRange) -> None:
+        """See whether what a range lacks was removed from the front; deleted inner messages are no loss."""
+        missing = message_range.rows.missing(self.position, message_range.until)
+        if missing < message_range.until:
+            stream = self._facts()
+            until = min(stream.first, message_range.until)
             if missing < until:
                 self._lose(missing, until)
-            for lost in facts.lost:
-                if self.position <= lost < stretch.until:
+            for lost in stream.lost:
+                if self.position <= lost < message_range.until:
                     self._lose(lost, lost + 1, "the server found it damaged")
 
     def _check_end(self) -> None:
         """Nothing more came: see whether the leader has nothing more in the range either."""
-        facts = self._facts()
-        self._pass_front(facts)
+        stream = self._facts()
+        self._pass_front(stream)
         end = self._range.end
         if self.position >= end:
             return
-        if facts.last < end - 1:
-            raise Behind(f"the stream ends at {facts.last}", facts.last)
+        if stream.last < end - 1:
+            raise Behind(f"the stream ends at {stream.last}", stream.last)
         left = LeaderReader(*self._rest()).next_sequence()
         if left < end:
             raise Interrupted(f"message {left} exists and did not come")
-        for lost in facts.lost:
+        for lost in stream.lost:
             if self.position <= lost < end:
                 self._lose(lost, lost + 1, "the server found it damaged")
         self.position = end
@@ -235,7 +235,7 @@ class _Reading:
         self._silence = isinstance(reason, TimedOut)
         if isinstance(reason, ClientError) and not isinstance(reason, NoResponders):
             with suppress(ConnectionLost, NoServers):
-                self._link.reopen()
+                self._connection.reopen()
 
     def give_up(self, reason: Exception) -> None:
         """Raise what the caller is to know after the last attempt; nothing when the loss is tolerated."""

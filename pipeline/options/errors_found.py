@@ -1,4 +1,4 @@
-"""What is wrong with options: each fault on its own, so that all of them can be told at once."""
+"""What is wrong with options: each error on its own, so that all of them can be told at once."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _advice(name: str) -> str:
 
 
 def value(option: Option, error: ValueError, text: str) -> OptionError:
-    """The fault of a value that its option's kind refused; it repeats no secret."""
+    """The error of a value that its option's kind refused; it repeats no secret."""
     shown = "has no such value" if option.name in _SECRET and text.strip() else str(error)
     return OptionError(option.name, shown)
 

@@ -1,4 +1,4 @@
-"""The options of one query, read and judged: typed settings, or an error that names the option."""
+"""The options of one query, read and validated: typed settings, or an error that names the option."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class QuerySettings:
         Raises OptionError: an unknown option, one that has no place in this use, a wrong value, two that
         exclude each other, one that is missing.
         """
-        found, wrong = cls.judged(options, use)
+        found, wrong = cls.validated(options, use)
         if wrong:
             raise wrong[0]
         return found
 
     @classmethod
-    def judged(cls, options: Mapping[str, str], use: str = "") -> tuple[QuerySettings, list[OptionError]]:
+    def validated(cls, options: Mapping[str, str], use: str = "") -> tuple[QuerySettings, list[OptionError]]:
         """As `of`, with all that is wrong; the settings count only when nothing is."""
         given, named, wrong = _given(options)
         values = {}

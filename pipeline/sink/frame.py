@@ -32,7 +32,7 @@ class Encoder:
     """Makes the frames of one task. `largest`: bytes that a message may have, and whose limit that is."""
 
     task: WriteTask
-    inbox: str  # the subject under which acknowledgements are heard
+    inbox: str  # the subject under which acknowledgements are received
     largest: int
     limit: str  # "max_payload of the server"
     subject: str = ""  # of all rows; "" when a column says it

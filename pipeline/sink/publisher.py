@@ -2,7 +2,7 @@
 
 Promises: when `finish` returns, every frame given was acknowledged by the stream. A frame without answer is
 sent again, on the same connection or the next one, with the same bytes; what the server will never take is an
-error at once. Frames are held until acknowledged, and no longer.
+error at once. Frames are kept until acknowledged, and no longer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ..jetstream import JetStreamRequests
 from .errors import RowRejected, Unacknowledged
 
 IN_FLIGHT = 8 << 20  # bytes; with `window` the bound of what is sent and not acknowledged
-PIECE = 128 << 10  # bytes given to the socket at once
+CHUNK = 128 << 10  # bytes given to the socket at once
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0  # seconds before a frame is sent again, doubled each time
 TRIES = 4  # times that a silent frame is sent within its deadline
 # What passes: JetStream unavailable, no leader, too many requests, the first copy of an id being stored.
@@ -71,21 +71,21 @@ class Publisher:
         self.stored = self.duplicates = self.sent = 0
         self._waiting: dict[int, bytes] = {}  # by number, in order
         self._bytes = 0
-        self._pieces: deque[_Sent] = deque()
+        self._chunks: deque[_Sent] = deque()
         self._again: list[int] = []  # refused for now, sent again at _again_at
         self._again_at = 0.0
         self._pause = FIRST_PAUSE
-        self._excuse = ""  # why frames were last held back or sent in vain
+        self._excuse = ""  # why frames were last delayed or sent in vain
         self._lost_at = -1  # how many were stored when the connection was last lost
-        self.link = self._open(address)
-        self.inbox = self.link.new_inbox()
+        self.connection = self._open(address)
+        self.inbox = self.connection.new_inbox()
         self._start = len(self.inbox) + 1
-        self.link.subscribe(f"{self.inbox}.*")
+        self.connection.subscribe(f"{self.inbox}.*")
 
     @property
     def max_payload(self) -> int:
         """The largest message that the server takes, in bytes."""
-        return self.link.max_payload
+        return self.connection.max_payload
 
     def __enter__(self) -> Publisher:
         return self
@@ -93,35 +93,35 @@ class Publisher:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.link.close()
+        self.connection.close()
 
     def publish(self, frames: list[bytes]) -> None:
         """Send frames, once the window has room for them; reads what acknowledgements have come."""
         done = 0
         while done < len(frames):
-            piece, size = self._piece(frames, done)
-            while self._waiting and not self._has_room(piece, size):
-                self._hear()
+            chunk, size = self._chunk(frames, done)
+            while self._waiting and not self._has_room(chunk, size):
+                self._read_acks()
             now = time.monotonic()
-            first, self.sent = self.sent, self.sent + piece
-            chosen = frames[done : done + piece]
+            first, self.sent = self.sent, self.sent + chunk
+            chosen = frames[done : done + chunk]
             self._waiting.update(enumerate(chosen, first))
             self._bytes += size
-            self._pieces.append(_Sent(first, self.sent, now, now))
-            done += piece
+            self._chunks.append(_Sent(first, self.sent, now, now))
+            done += chunk
             self._send(range(first, self.sent))
 
     def finish(self) -> None:
         """Wait until every frame is acknowledged."""
         while self._waiting:
-            self._hear()
+            self._read_acks()
 
-    def _piece(self, frames: list[bytes], start: int) -> tuple[int, int]:
+    def _chunk(self, frames: list[bytes], start: int) -> tuple[int, int]:
         """How many frames go out next, at least one, and their bytes."""
         most = max(1, self._window // 4)
         size = count = 0
         for frame in frames[start : start + most]:
-            if count and size + len(frame) > PIECE:
+            if count and size + len(frame) > CHUNK:
                 break
             size += len(frame)
             count += 1
@@ -132,7 +132,7 @@ class Publisher:
 
     # -- acknowledgements
 
-    def _hear(self) -> None:
+    def _read_acks(self) -> None:
         """Take what has come, or wait for it; send again what is due. Raises Unacknowledged when too late."""
         now = time.monotonic()
         head = self._oldest()
@@ -140,7 +140,7 @@ class Publisher:
         if self._again:
             due = min(due, self._again_at)
         try:
-            self._read(self.link.take(max(due - now, 0.001)))
+            self._read(self.connection.take(max(due - now, 0.001)))
         except TimedOut:
             pass
         except ConnectionLost as lost:
@@ -151,9 +151,9 @@ class Publisher:
     def _oldest(self) -> _Sent:
         """The oldest piece that has a frame unacknowledged; there must be one."""
         number = next(iter(self._waiting))
-        while self._pieces[0].end <= number:
-            self._pieces.popleft()
-        return self._pieces[0]
+        while self._chunks[0].end <= number:
+            self._chunks.popleft()
+        return self._chunks[0]
 
     def _late(self, reason: str) -> Unacknowledged:
         """What to raise when the time is over."""
@@ -234,7 +234,7 @@ class Publisher:
         """Raise Refused if no stream stores the subject; nothing if one does, or nobody can say."""
         subject = self._subject(number)
         try:
-            takers = JetStreamRequests(self.link, self._prefix).streams(subject)
+            takers = JetStreamRequests(self.connection, self._prefix).streams(subject)
         except (ApiError, ClientError):
             return
         if not takers:
@@ -254,21 +254,21 @@ class Publisher:
             self._recover(lost)
 
     def _put(self, numbers: Iterable[int]) -> None:
-        held: list[bytes] = []
+        batch: list[bytes] = []
         size = 0
         for number in numbers:
             frame = self._waiting.get(number)
             if frame is not None:
-                held.append(frame)
+                batch.append(frame)
                 size += len(frame)
-            if size >= PIECE:
-                self.link.send(b"".join(held))
-                held, size = [], 0
-        if held:
-            self.link.send(b"".join(held))
+            if size >= CHUNK:
+                self.connection.send(b"".join(batch))
+                batch, size = [], 0
+        if batch:
+            self.connection.send(b"".join(batch))
 
     def _repeat(self, now: float) -> None:
-        """Send again what was held back and is due, and the oldest piece when its answers stay away."""
+        """Send again what was delayed and is due, and the oldest chunk when its answers stay away."""
         head = self._oldest()
         if now - head.since >= self._seconds:
             raise self._late(self._excuse)
@@ -288,8 +288,8 @@ class Publisher:
         self._lost_at = self.stored
         while (now := time.monotonic()) < since + self._seconds:
             try:
-                self.link.reopen()
-                self.link.subscribe(f"{self.inbox}.*")
+                self.connection.reopen()
+                self.connection.subscribe(f"{self.inbox}.*")
                 self._again.clear()
                 self._put(self._waiting)
             except (AuthorizationError, NotPermitted):
@@ -298,8 +298,8 @@ class Publisher:
                 self._excuse = str(error)
                 self._rest(since + self._seconds)
             else:
-                for piece in self._pieces:
-                    piece.tried = now
+                for chunk in self._chunks:
+                    chunk.tried = now
                 return
         raise self._late(self._excuse) from None
 

@@ -42,46 +42,46 @@ def find(
                 "the duplicate window of that stream is checked"
             )
         return TargetStream()
-    facts = api.stream(stream)
-    _check_open(facts)
-    if subject and not any(matches(pattern, subject) for pattern in facts.subjects):
-        raise SinkError(f"stream {stream} stores {', '.join(facts.subjects)}: not subject {subject}")
-    if "ttl" in columns and not facts.config.get("allow_msg_ttl"):
+    found = api.stream(stream)
+    _check_open(found)
+    if subject and not any(matches(pattern, subject) for pattern in found.subjects):
+        raise SinkError(f"stream {stream} stores {', '.join(found.subjects)}: not subject {subject}")
+    if "ttl" in columns and not found.config.get("allow_msg_ttl"):
         raise SinkError(
             f"stream {stream} allows no TTL of single messages: drop the column ttl, or allow it with "
             f"pyjs stream edit {stream} --allow-msg-ttl"
         )
     if retry_window is not None:
-        _check_window(facts, retry_window)
-    largest = int(facts.config.get("max_msg_size") or -1)
-    return TargetStream(stream, largest, facts.duplicate_window / SECOND)
+        _check_window(found, retry_window)
+    largest = int(found.config.get("max_msg_size") or -1)
+    return TargetStream(stream, largest, found.duplicate_window / SECOND)
 
 
-def _check_open(facts: StreamFacts) -> None:
-    if facts.sealed:
-        raise SinkError(f"stream {facts.name} is sealed: it takes no messages any more")
-    if facts.config.get("no_ack"):
+def _check_open(stream: StreamFacts) -> None:
+    if stream.sealed:
+        raise SinkError(f"stream {stream.name} is sealed: it takes no messages any more")
+    if stream.config.get("no_ack"):
         raise SinkError(
-            f"stream {facts.name} acknowledges nothing: no write can know what it stores; "
-            f"run: pyjs stream edit {facts.name} --ack"
+            f"stream {stream.name} acknowledges nothing: no write can know what it stores; "
+            f"run: pyjs stream edit {stream.name} --ack"
         )
-    if not facts.subjects:
+    if not stream.subjects:
         raise SinkError(
-            f"stream {facts.name} stores no subjects (a mirror, or sources only): nothing can be published"
+            f"stream {stream.name} stores no subjects (a mirror, or sources only): nothing can be published"
         )
 
 
-def _check_window(facts: StreamFacts, retry_window: float) -> None:
+def _check_window(stream: StreamFacts, retry_window: float) -> None:
     """Raise SinkError when message ids are forgotten before the rows may last be sent again."""
-    if facts.duplicate_window >= retry_window * SECOND:
+    if stream.duplicate_window >= retry_window * SECOND:
         return
     wanted = format_go(round(retry_window * SECOND))
-    age = int(facts.config.get("max_age") or 0)
+    age = int(stream.config.get("max_age") or 0)
     limit = (
         f" (its max age of {format_go(age)} must be raised first)" if 0 < age < retry_window * SECOND else ""
     )
     raise SinkError(
-        f"guarantee effectively-once: stream {facts.name} remembers message ids for "
-        f"{format_go(facts.duplicate_window)}, rows may be sent again for {wanted} (option retryWindow). "
-        f"Run: pyjs stream edit {facts.name} --dupe-window {wanted}{limit}"
+        f"guarantee effectively-once: stream {stream.name} remembers message ids for "
+        f"{format_go(stream.duplicate_window)}, rows may be sent again for {wanted} (option retryWindow). "
+        f"Run: pyjs stream edit {stream.name} --dupe-window {wanted}{limit}"
     )

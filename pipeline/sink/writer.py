@@ -48,50 +48,50 @@ class WritePlan:
     target is None when no server could be asked on the driver: then each task asks.
     """
 
-    terms: WriteOptions
+    options: WriteOptions
     columns: frozenset[str]
     begun: float  # seconds since the epoch, by the driver's clock
     target: TargetStream | None = None
 
     @classmethod
-    def make(cls, terms: WriteOptions, schema: StructType, *, patient: bool = False) -> WritePlan:
+    def make(cls, options: WriteOptions, schema: StructType, *, patient: bool = False) -> WritePlan:
         """Check schema and stream. patient: a server that cannot be reached is left to the tasks.
 
         Raises SinkError; ApiError and ClientError as they come.
         """
-        plan = cls(terms, columns.check(schema, terms.subject), time.time())
+        plan = cls(options, columns.check(schema, options.subject), time.time())
         try:
-            with BlockingConnection.open(terms.address) as link:
-                return replace(plan, target=plan.look(link))
+            with BlockingConnection.open(options.address) as connection:
+                return replace(plan, target=plan.look(connection))
         except (NoServers, ConnectionLost, TimedOut):
             if patient:
                 return plan
             raise
 
-    def look(self, link: BlockingConnection) -> TargetStream:
+    def look(self, connection: BlockingConnection) -> TargetStream:
         """Find the stream and check it."""
         return target.find(
-            JetStreamRequests(link, self.terms.api_prefix),
-            stream=self.terms.stream,
-            subject=self.terms.subject,
+            JetStreamRequests(connection, self.options.api_prefix),
+            stream=self.options.stream,
+            subject=self.options.subject,
             columns=self.columns,
-            retry_window=self.terms.retry_window if self.terms.once else None,
+            retry_window=self.options.retry_window if self.options.once else None,
         )
 
     def run(self, here: WriteTask, batches: Iterator[pa.RecordBatch]) -> TaskCommit:
         """Publish the rows of one task; every one is acknowledged when this returns."""
-        terms, head = self.terms, next(batches, None)
+        options, head = self.options, next(batches, None)
         if head is None:
             return TaskCommit(here.partition, 0, 0)
         publisher = Publisher(
-            terms.address,
+            options.address,
             called=here.row,
-            prefix=terms.api_prefix,
-            window=terms.window,
-            seconds=terms.delivery_timeout,
+            prefix=options.api_prefix,
+            window=options.window,
+            seconds=options.delivery_timeout,
         )
         with publisher:
-            found = self.target or self.look(publisher.link)
+            found = self.target or self.look(publisher.connection)
             publisher.stream = found.stream
             self._check_age(here, found)
             encoder = self._encoder(here, found, publisher)
@@ -110,14 +110,14 @@ class WritePlan:
             inbox=publisher.inbox,
             largest=largest,
             limit=limit,
-            subject=self.terms.subject,
-            derive_ids=self.terms.once,
+            subject=self.options.subject,
+            derive_ids=self.options.once,
         )
 
     def _check_age(self, here: WriteTask, found: TargetStream) -> None:
         """Raise SinkError when an earlier attempt's rows may have been forgotten by the stream."""
         age = time.time() - self.begun
-        if self.terms.once and here.attempt > 0 and age > found.duplicate_window:
+        if self.options.once and here.attempt > 0 and age > found.duplicate_window:
             raise SinkError(
                 f"guarantee effectively-once: partition {here.partition} is tried again {age:.0f} s after "
                 f"the write began, and stream {found.stream} remembers message ids for "
@@ -136,10 +136,10 @@ class BatchWriter(DataSourceArrowWriter):
                 'mode("overwrite") is refused: a stream is never purged by a write; use mode("append"), '
                 "and purge it yourself if that is meant"
             )
-        terms = WriteOptions.of(settings)
-        self._plan = WritePlan.make(terms, schema)
+        options = WriteOptions.of(settings)
+        self._plan = WritePlan.make(options, schema)
         # Made once, on the driver: a task that is tried again makes the same ids.
-        self._write = terms.write_id or uuid.uuid4().hex
+        self._write = options.write_id or uuid.uuid4().hex
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskCommit:
         """Publish a partition (on an executor)."""
@@ -168,16 +168,16 @@ class StreamWriter(DataSourceStreamArrowWriter):
                 'outputMode("complete") is refused: each batch would replace what the stream holds, and a '
                 'write never purges; use outputMode("append"), or write from foreachBatch'
             )
-        terms = WriteOptions.of(settings)
-        if terms.write_id:
+        options = WriteOptions.of(settings)
+        if options.write_id:
             raise SinkError(
                 "option writeId names batch writes; a streaming query has an id in its checkpoint"
             )
-        self._plan = WritePlan.make(terms, schema, patient=True)
+        self._plan = WritePlan.make(options, schema, patient=True)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskCommit:
         """Publish a partition of a batch (on an executor)."""
-        here = task.of_stream() if self._plan.terms.once else task.of_batch("")
+        here = task.of_stream() if self._plan.options.once else task.of_batch("")
         return self._plan.run(here, iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803

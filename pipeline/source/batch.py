@@ -25,7 +25,7 @@ PUSHING_WORKER = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
 class BatchReader(DataSourceReader):
-    """Reads from the starting to the ending position, both settled when the read is planned.
+    """Reads from the starting to the ending position, both decided when the read is planned.
 
     A work queue is only looked at: nothing is acknowledged.
     """
@@ -41,11 +41,11 @@ class BatchReader(DataSourceReader):
         """
         directory = StreamDirectory(self.settings)
         try:
-            found = {} if self.narrowed.nothing else directory.facts()
+            found = {} if self.narrowed.nothing else directory.stream_facts()
             bounds = PositionResolver(self.settings, directory)
             ranges = {
-                name: self._range(facts, bounds)
-                for name, facts in found.items()
+                name: self._range(stream, bounds)
+                for name, stream in found.items()
                 if self.narrowed.streams is None or name in self.narrowed.streams
             }
         finally:
@@ -64,17 +64,17 @@ class BatchReader(DataSourceReader):
         """The rows of one task."""
         return self.reading.batches(partition)
 
-    def _range(self, facts: StreamFacts, bounds: PositionResolver) -> tuple[int, int]:
+    def _range(self, stream: StreamFacts, bounds: PositionResolver) -> tuple[int, int]:
         """The sequences [start, end) of one stream that the options and the filters leave."""
         narrowed = self.narrowed
-        start, end = bounds.start(facts), bounds.end(facts)
+        start, end = bounds.start(stream), bounds.end(stream)
         start = max(start, narrowed.first)
         if narrowed.end is not None:
             end = min(end, narrowed.end)
         if narrowed.since is not None:
-            start = max(start, bounds.at(facts, narrowed.since) or end)
+            start = max(start, bounds.at(stream, narrowed.since) or end)
         if narrowed.until is not None:
-            end = min(end, bounds.at(facts, narrowed.until) or end)
+            end = min(end, bounds.at(stream, narrowed.until) or end)
         return start, end
 
 

@@ -21,7 +21,7 @@ class PositionResolver:
         self.settings = settings
         self.directory = directory
 
-    def start(self, facts: StreamFacts) -> int:
+    def start(self, stream: StreamFacts) -> int:
         """The first sequence to read.
 
         Raises DataLoss when it is named and no longer there, Beyond when not yet (with failOnDataLoss=false
@@ -29,35 +29,35 @@ class PositionResolver:
         this stream or no message has its time.
         """
         option = self.settings.starting
-        position = self._position(option, facts.name)
+        position = self._position(option, stream.name)
         if position.kind == "sequence":
-            return self._there(position.value, facts, option.option)
+            return self._there(position.value, stream, option.option)
         if position.kind == "time":
-            found = self.at(facts, position.value)
+            found = self.at(stream, position.value)
             if found is None and not self.settings.late_start_is_latest:
                 raise OptionError(
                     option.option,
-                    f"stream {facts.name} has no message of {format_rfc3339(position.value)} or later",
+                    f"stream {stream.name} has no message of {format_rfc3339(position.value)} or later",
                     "give an earlier time, or set startingOffsetsByTimestampStrategy to latest",
                 )
-            return found or facts.last + 1
-        return facts.first if position.kind == "earliest" else facts.last + 1
+            return found or stream.last + 1
+        return stream.first if position.kind == "earliest" else stream.last + 1
 
-    def end(self, facts: StreamFacts) -> int:
+    def end(self, stream: StreamFacts) -> int:
         """The sequence to stop before. Raises as `start` does for one that is not yet there."""
         option = self.settings.ending
-        position = self._position(option, facts.name)
+        position = self._position(option, stream.name)
         if position.kind == "sequence":
-            if position.value > facts.last + 1:
-                self._lose(BeyondEnd(facts.name, option.option, position.value, facts.last))
-            return min(position.value, facts.last + 1)
+            if position.value > stream.last + 1:
+                self._lose(BeyondEnd(stream.name, option.option, position.value, stream.last))
+            return min(position.value, stream.last + 1)
         if position.kind == "time":
-            return self.at(facts, position.value) or facts.last + 1
-        return facts.last + 1
+            return self.at(stream, position.value) or stream.last + 1
+        return stream.last + 1
 
-    def at(self, facts: StreamFacts, when: int) -> int | None:
+    def at(self, stream: StreamFacts, when: int) -> int | None:
         """The first message stored at a time (ns since the epoch) or later, None if there is none."""
-        return self.directory.ask(lambda api: api.sequence_at(facts.name, when))
+        return self.directory.ask(lambda api: api.sequence_at(stream.name, when))
 
     def _position(self, option: StreamPositions, stream: str) -> StreamPosition:
         found = option.of(stream)
@@ -65,19 +65,19 @@ class PositionResolver:
             raise OptionError(option.option, f"has no position for stream {stream}", "name all that are read")
         return found
 
-    def _there(self, sequence: int, facts: StreamFacts, option: str) -> int:
-        if sequence < facts.first and facts.retention == LIMITS:
+    def _there(self, sequence: int, stream: StreamFacts, option: str) -> int:
+        if sequence < stream.first and stream.retention == LIMITS:
             self._lose(
                 DataLoss(
-                    facts.name,
+                    stream.name,
                     sequence,
-                    facts.first - 1,
-                    f"{option} names {sequence}, and the stream begins at {facts.first}",
+                    stream.first - 1,
+                    f"{option} names {sequence}, and the stream begins at {stream.first}",
                 )
             )
-        if sequence > facts.last + 1:
-            self._lose(BeyondEnd(facts.name, option, sequence, facts.last))
-        return min(max(sequence, facts.first), facts.last + 1)
+        if sequence > stream.last + 1:
+            self._lose(BeyondEnd(stream.name, option, sequence, stream.last))
+        return min(max(sequence, stream.first), stream.last + 1)
 
     def _lose(self, loss: DataLoss) -> None:
         if self.settings.fail_on_data_loss:

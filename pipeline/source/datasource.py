@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class JetStreamSource(DataSource):
     """Streams as tables: read in batches or continuously, and written to.
 
-    Options are judged when it is made, on the machine that runs the query, and those that have no place in a
-    read, a stream read or a write when it is known which it is. A context is read there, too.
+    Options are validated when it is made, on the machine that runs the query, and those that have no place in
+    a read, a stream read or a write when it is known which it is. A context is read there, too.
     """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:

@@ -43,7 +43,7 @@ class StreamDirectory:
     def close(self) -> None:
         """Close the connection, if there is one."""
         if self._api is not None:
-            self._api.link.close()
+            self._api.connection.close()
             self._api = None
 
     def names(self) -> list[str]:
@@ -53,7 +53,7 @@ class StreamDirectory:
             return sorted(self.settings.streams)
         return sorted(name for name in self.ask(lambda api: api.streams()) if pattern.fullmatch(name))
 
-    def facts(self, *, missing_ok: bool = False) -> dict[str, StreamFacts]:
+    def stream_facts(self, *, missing_ok: bool = False) -> dict[str, StreamFacts]:
         """The streams' facts. Raises UnknownStream for a named one that is not there, unless `missing_ok`."""
         found = {}
         for name in self.names():
@@ -72,18 +72,18 @@ class StreamDirectory:
         return self._api
 
 
-def check_retention(settings: QuerySettings, facts: StreamFacts) -> None:
+def check_retention(settings: QuerySettings, stream: StreamFacts) -> None:
     """Raise OptionError when consumerDurable is missing for this stream, or has no place with it."""
-    if facts.retention != LIMITS and not settings.durable:
+    if stream.retention != LIMITS and not settings.durable:
         raise OptionError(
             "consumerDurable",
-            f"is missing: stream {facts.name} has {facts.retention} retention and keeps a message only until "
-            "consumers have acknowledged it",
+            f"is missing: stream {stream.name} has {stream.retention} retention and keeps a message only "
+            "until consumers have acknowledged it",
             "name the durable that this query acknowledges through; rows are then delivered at least once",
         )
-    if facts.retention == LIMITS and settings.durable:
+    if stream.retention == LIMITS and settings.durable:
         raise OptionError(
             "consumerDurable",
-            f"stream {facts.name} keeps its messages whoever reads them",
+            f"stream {stream.name} keeps its messages whoever reads them",
             "leave it out: this query's place is in its checkpoint",
         )

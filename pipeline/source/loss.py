@@ -47,27 +47,27 @@ class BeyondEnd(DataLoss):
         return f"{self.happened}; name {self.first} or latest for its end, or set failOnDataLoss to false"
 
 
-def lost(mark: StreamOffset, facts: StreamFacts) -> DataLoss | None:
-    """What a reader at `mark` has lost of the stream that `facts` tells of.
+def lost(mark: StreamOffset, stream: StreamFacts) -> DataLoss | None:
+    """What a reader at `mark` has lost of the stream that `stream` describes.
 
     A work queue and a stream kept by interest lose what was acknowledged: that is their purpose.
     """
-    if facts.created != mark.created:
-        return Recreated(facts.name, mark.next, mark.created, facts.created)
-    if facts.last + 1 < mark.next:
+    if stream.created != mark.created:
+        return Recreated(stream.name, mark.next, mark.created, stream.created)
+    if stream.last + 1 < mark.next:
         return DataLoss(
-            facts.name,
-            facts.last + 1,
+            stream.name,
+            stream.last + 1,
             mark.next - 1,
-            f"the stream ends at sequence {facts.last}, before {mark.next}, where reading stands",
+            f"the stream ends at sequence {stream.last}, before {mark.next}, where reading stands",
         )
-    if facts.retention == "limits" and facts.first > mark.next:
-        return DataLoss(facts.name, mark.next, facts.first - 1)
+    if stream.retention == "limits" and stream.first > mark.next:
+        return DataLoss(stream.name, mark.next, stream.first - 1)
     return None
 
 
-def resumed(mark: StreamOffset, facts: StreamFacts) -> StreamOffset:
+def resumed(mark: StreamOffset, stream: StreamFacts) -> StreamOffset:
     """Where a reader that may lose messages goes on."""
-    if facts.created != mark.created:
-        return StreamOffset(facts.first, facts.created, facts.first)
-    return StreamOffset(min(mark.next, facts.last + 1), mark.created, mark.since)
+    if stream.created != mark.created:
+        return StreamOffset(stream.first, stream.created, stream.first)
+    return StreamOffset(min(mark.next, stream.last + 1), mark.created, mark.since)

@@ -22,16 +22,16 @@ ACK, NAK = b"+ACK", b"-NAK"
 END = frozenset({404, 408, 409})  # no messages, none in time, the request ended
 
 
-def ensure(api: JetStreamRequests, facts: StreamFacts, durable: str, subjects: tuple[str, ...]) -> None:
+def ensure(api: JetStreamRequests, stream: StreamFacts, durable: str, subjects: tuple[str, ...]) -> None:
     """Have the durable: made when it is missing, checked when it is there. Raises OptionError, ApiError."""
-    if facts.retention == LIMITS:
+    if stream.retention == LIMITS:
         return
     try:
-        config = api.call(f"CONSUMER.INFO.{facts.name}.{durable}")["config"]
+        config = api.call(f"CONSUMER.INFO.{stream.name}.{durable}")["config"]
     except ApiError as error:
         if error.err_code != CONSUMER_NOT_FOUND:
             raise
-        config = _create(api, facts.name, durable, subjects)
+        config = _create(api, stream.name, durable, subjects)
     filters = config.get("filter_subjects") or [one for one in (config.get("filter_subject"),) if one]
     wrong = ""
     if config.get("deliver_subject"):
@@ -43,7 +43,7 @@ def ensure(api: JetStreamRequests, facts: StreamFacts, durable: str, subjects: t
     if wrong:
         raise OptionError(
             "consumerDurable",
-            f'"{durable}" of stream {facts.name} {wrong}',
+            f'"{durable}" of stream {stream.name} {wrong}',
             "name another one; a missing one is made as it must be",
         )
 
@@ -71,36 +71,38 @@ def acknowledge(api: JetStreamRequests, stream: str, durable: str, end: int) -> 
 
     What it delivers from `end` on is given back to be delivered again.
     """
-    link, done = api.link, 0
-    inbox = link.new_inbox()
-    sid = link.subscribe(inbox)
+    connection, done = api.connection, 0
+    inbox = connection.new_inbox()
+    sid = connection.subscribe(inbox)
     try:
         while True:
-            count, beyond = _pull(link, f"{api.prefix}.CONSUMER.MSG.NEXT.{stream}.{durable}", inbox, end)
+            count, beyond = _pull(
+                connection, f"{api.prefix}.CONSUMER.MSG.NEXT.{stream}.{durable}", inbox, end
+            )
             done += count
             if beyond or not count:
                 return done
     finally:
-        link.unsubscribe(sid)
-        link.flush()
+        connection.unsubscribe(sid)
+        connection.flush()
 
 
-def _pull(link: BlockingConnection, subject: str, inbox: str, end: int) -> tuple[int, bool]:
+def _pull(connection: BlockingConnection, subject: str, inbox: str, end: int) -> tuple[int, bool]:
     """Ask once. Gives how many were acknowledged, and whether there were some from `end` on."""
-    link.publish(subject, json.dumps({"batch": PULL, "no_wait": True}).encode(), reply=inbox)
+    connection.publish(subject, json.dumps({"batch": PULL, "no_wait": True}).encode(), reply=inbox)
     count, beyond = 0, False
     for _ in range(PULL):
         try:
-            message = link.receive()
+            message = connection.receive()
         except TimedOut:
             break
         if message.status in END:
             break
         if _sequence(message.reply) < end:
-            link.publish(message.reply, ACK)
+            connection.publish(message.reply, ACK)
             count += 1
         else:
-            link.publish(message.reply, NAK)
+            connection.publish(message.reply, NAK)
             beyond = True
     return count, beyond
 

@@ -44,20 +44,20 @@ class ReadOptions:
         wanted, settings = task.value, self.settings
         if not isinstance(wanted, StreamRange):
             return
-        with BlockingConnection.open(settings.address) as link:
-            api = JetStreamRequests(link, settings.api_prefix)
-            facts = self._facts(api, wanted)
-            if facts is None:
+        with BlockingConnection.open(settings.address) as connection:
+            api = JetStreamRequests(connection, settings.api_prefix)
+            stream = self._facts(api, wanted)
+            if stream is None:
                 return
             yield from read(
-                link,
+                connection,
                 api,
                 wanted,
                 batch=settings.batch_rows,
-                domain=settings.domain or str(link.server_info.get("domain") or ""),
+                domain=settings.domain or str(connection.server_info.get("domain") or ""),
                 columns=self.columns,
                 # What a work queue has no more was acknowledged by somebody.
-                tolerate_loss=not settings.fail_on_data_loss or facts.retention != LIMITS,
+                tolerate_loss=not settings.fail_on_data_loss or stream.retention != LIMITS,
                 retries=settings.retries,
                 retry_interval=settings.retry_interval,
             )

@@ -41,12 +41,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         schema: StructType,
         *,
         now: Callable[[], float] = time.monotonic,
-        rest: Backoff | None = None,
+        backoff: Backoff | None = None,
     ) -> None:
         self.settings = settings
         self.reading = ReadOptions(settings, columns.chosen(schema))
         self.directory = StreamDirectory(settings)
-        self.rest = rest or Backoff()
+        self.backoff = backoff or Backoff()
         self.now = now
         self.acknowledged: StreamOffsets | None = None  # up to where; at first where a new query starts
         self.position: StreamOffsets | None = (
@@ -69,8 +69,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         found = self._look()
         bounds = PositionResolver(self.settings, self.directory)
         self.position = {
-            name: StreamOffset(_kept(bounds.start(facts), facts), facts.created)
-            for name, facts in found.items()
+            name: StreamOffset(_kept(bounds.start(stream), stream), stream.created)
+            for name, stream in found.items()
         }
         self.acknowledged = self.position
         return offsets.write(self.position)
@@ -92,13 +92,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         DataLoss and Recreated when failOnDataLoss is true. On Spark 4.1, which tells neither start nor limit,
         the first batch after a restart is not limited.
         """
-        self.rest.pause()
+        self.backoff.pause()
         given = offsets.read(start) if start is not None else self.position
         found = self._look(missing_ok=given is not None)
         if start is not None and given is not None:
             self._acknowledge(given)
         before = self._still_there(given, found) if given is not None else None
-        end = {name: self._end(facts, before) for name, facts in found.items()}
+        end = {name: self._end(stream, before) for name, stream in found.items()}
         end |= {name: mark for name, mark in (before or {}).items() if name not in found}
         self.latest = offsets.write(end)
         if self.target is not None:
@@ -106,9 +106,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if before is not None:
             end = self._limited(before, end, limit)
         if given is not None and not offsets.ranges(before or {}, end) and not _moved(given, end):
-            self.rest.idle()
+            self.backoff.idle()
             return offsets.write(given)
-        self.rest.busy()
+        self.backoff.busy()
         self.position = end
         return offsets.write(end)
 
@@ -119,7 +119,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Go no further than what is there now."""
         self.target = {
-            name: StreamOffset(facts.last + 1, facts.created, 0) for name, facts in self._look().items()
+            name: StreamOffset(stream.last + 1, stream.created, 0) for name, stream in self._look().items()
         }
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[InputPartition]:
@@ -138,7 +138,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def commit(self, end: Mapping[str, Any]) -> None:
         """The batches up to `end` are done: acknowledge them where that is asked for."""
-        self.rest.busy()
+        self.backoff.busy()
         if self.settings.durable:
             self._look(missing_ok=True)
             self._acknowledge(offsets.read(end))
@@ -174,40 +174,40 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _look(self, *, missing_ok: bool = False) -> dict[str, StreamFacts]:
         """The streams as they are now; at first also whether and how each may be read."""
         settings = self.settings
-        found = self.directory.facts(missing_ok=missing_ok)
-        for facts in found.values():
-            if self.known.get(facts.name) == facts.created:
+        found = self.directory.stream_facts(missing_ok=missing_ok)
+        for stream in found.values():
+            if self.known.get(stream.name) == stream.created:
                 continue
-            check_retention(settings, facts)
-            if facts.retention != LIMITS:
+            check_retention(settings, stream)
+            if stream.retention != LIMITS:
                 self.directory.ask(
                     functools.partial(
-                        queue.ensure, facts=facts, durable=settings.durable, subjects=settings.subjects
+                        queue.ensure, stream=stream, durable=settings.durable, subjects=settings.subjects
                     )
                 )
-            self.known[facts.name] = facts.created
+            self.known[stream.name] = stream.created
         return found
 
     def _still_there(self, given: StreamOffsets, found: dict[str, StreamFacts]) -> StreamOffsets:
         """Where reading goes on: where it stands, unless the stream lost that."""
         kept = {}
         for name, mark in given.items():
-            facts = found.get(name)
-            loss = lost(mark, facts) if facts is not None else UnknownStream(name)
+            stream = found.get(name)
+            loss = lost(mark, stream) if stream is not None else UnknownStream(name)
             if loss is None:
                 kept[name] = StreamOffset(mark.next, mark.created)
                 continue
             if self.settings.fail_on_data_loss:
                 raise loss
             self._warn(loss.happened if isinstance(loss, DataLoss) else str(loss))
-            kept[name] = resumed(mark, facts) if facts is not None else mark
+            kept[name] = resumed(mark, stream) if stream is not None else mark
         return kept
 
-    def _end(self, facts: StreamFacts, before: StreamOffsets | None) -> StreamOffset:
+    def _end(self, stream: StreamFacts, before: StreamOffsets | None) -> StreamOffset:
         """The end of a stream, with where it begins if the query has not read it yet."""
-        known = (before or {}).get(facts.name)
-        since = known.since if known else facts.first if before is not None else 0
-        return StreamOffset(facts.last + 1, facts.created, since)
+        known = (before or {}).get(stream.name)
+        since = known.since if known else stream.first if before is not None else 0
+        return StreamOffset(stream.last + 1, stream.created, since)
 
     def _limited(self, before: StreamOffsets, end: StreamOffsets, limit: ReadLimit | None) -> StreamOffsets:
         if limit is not None and isinstance(limit, ReadAllAvailable):
@@ -237,12 +237,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             LOG.warning("%s", text)
 
 
-def _kept(start: int, facts: StreamFacts) -> int:
+def _kept(start: int, stream: StreamFacts) -> int:
     """The start of a new query, unless it would take unread messages from a work queue."""
-    if facts.retention == WORK_QUEUE and start > facts.first:
+    if stream.retention == WORK_QUEUE and start > stream.first:
         raise OptionError(
             "startingOffsets",
-            f"stream {facts.name} has workqueue retention: its messages {facts.first} to {start - 1} would "
+            f"stream {stream.name} has workqueue retention: its messages {stream.first} to {start - 1} would "
             "be acknowledged, and so removed, without being read",
             "start at earliest, or remove them first",
         )

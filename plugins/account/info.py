@@ -23,30 +23,30 @@ SECONDS = 1.0  # servers before 2.10 do not say who one is
 @click.command(cls=Command)
 async def info() -> None:
     """Show the account, the connection, the permissions and JetStream's limits."""
-    async with connect() as link:
-        user = await _user(link)
+    async with connect() as connection:
+        user = await _user(connection)
         begin = time.perf_counter_ns()
-        await link.nc.flush(link.timeout)
-        lines = ["Account Information", "", render.fields(_connection(link, user, begin), WIDTH), ""]
+        await connection.nc.flush(connection.timeout)
+        lines = ["Account Information", "", render.fields(_connection(connection, user, begin), WIDTH), ""]
         lines += _permissions(user.get("permissions") or {})
-        lines += await _jetstream(link)
+        lines += await _jetstream(connection)
     render.show("\n".join(lines))
 
 
-async def _user(link: NatsConnection) -> Info:
+async def _user(connection: NatsConnection) -> Info:
     """What the server says of the user; {} when it does not."""
     from nats import errors as nats_errors
 
     try:
-        answer = await link.nc.request("$SYS.REQ.USER.INFO", b"", timeout=SECONDS)
+        answer = await connection.nc.request("$SYS.REQ.USER.INFO", b"", timeout=SECONDS)
         data: Info = json.loads(answer.data).get("data") or {}
     except (nats_errors.Error, TimeoutError, ValueError):
         return {}
     return data
 
 
-def _connection(link: NatsConnection, user: Info, begin: int) -> Pairs:
-    said = link.greeting
+def _connection(connection: NatsConnection, user: Info, begin: int) -> Pairs:
+    said = connection.greeting
     rows: Pairs = []
     if user:
         name, account = user.get("user_name"), user.get("account_name")
@@ -59,17 +59,17 @@ def _connection(link: NatsConnection, user: Info, begin: int) -> Pairs:
         ("Client IP", said.get("client_ip", "")),
         ("RTT", render.go_span((time.perf_counter_ns() - begin) // 1000 * 1000)),
         ("Headers Supported", "true" if said.get("headers") else "false"),
-        ("Maximum Payload", render.size(link.nc.max_payload)),
+        ("Maximum Payload", render.size(connection.nc.max_payload)),
     ]
     if said.get("cluster"):
         rows.append(("Connected Cluster", said["cluster"]))
     rows += [
-        ("Connected URL", link.url),
+        ("Connected URL", connection.url),
         ("Connected Server ID", said.get("server_id", "")),
         ("Connected Server Version", said.get("version", "")),
         ("Connected Server Name", said.get("server_name", "")),
     ]
-    writer = getattr(link.nc._transport, "_io_writer", None)  # nats-py shows it nowhere
+    writer = getattr(connection.nc._transport, "_io_writer", None)  # nats-py shows it nowhere
     secured = writer.get_extra_info("ssl_object") if writer is not None else None
     if secured is None:
         rows.append(("TLS Connection", "no"))
@@ -92,9 +92,9 @@ def _permissions(found: Info) -> list[str]:
     return lines
 
 
-async def _jetstream(link: NatsConnection) -> list[str]:
+async def _jetstream(connection: NatsConnection) -> list[str]:
     try:
-        found = await link.js.request("INFO")
+        found = await connection.js.request("INFO")
     except RemoteError as error:
         why = "JetStream is not supported in this account"
         return ["   " + (why if error.err_code == NOT_ENABLED else f"JetStream: {error.message}")]

@@ -44,9 +44,9 @@ async def add(
     **given: Any,
 ) -> None:
     """Create a Consumer. What no flag gives is asked; the Stream last."""
-    async with connect() as link:
+    async with connect() as connection:
         if stream:
-            await link.js.stream_info(stream)
+            await connection.js.stream_info(stream)
         config = await _described(consumer, file, given, defaults)
         open_pending = not file and config.ack_policy != "none" and not config.max_ack_pending
         if open_pending:
@@ -59,17 +59,17 @@ async def add(
         if output:
             document.write(output, config)
             return
-        name = await chosen(link, stream, everything=all_streams)
+        name = await chosen(connection, stream, everything=all_streams)
         if name != stream and (answers := session().answers):
             answers.insert(0, answers.pop())  # on a line without questions it stands before the Consumer
         try:
-            info = await create(link, name, config)
+            info = await create(connection, name, config)
         except RemoteError as error:
             if not (open_pending and error.err_code == TOO_MANY_PENDING):
                 raise
             # The stream or the server allows fewer than what the documents show: it knows how many.
             config.max_ack_pending = 0
-            info = await create(link, name, config)
+            info = await create(connection, name, config)
     if as_json:
         render.show_json(info)
     else:
@@ -97,7 +97,7 @@ async def _described(consumer: str, file: str | None, given: Given, defaults: bo
 
 
 async def create(
-    link: NatsConnection, stream: str, config: ConsumerConfig, action: str = "create"
+    connection: NatsConnection, stream: str, config: ConsumerConfig, action: str = "create"
 ) -> dict[str, Any]:
     """Create (or, `action` "update", change) a consumer; its information without the answer's type."""
     name = config.durable_name or config.name
@@ -106,13 +106,13 @@ async def create(
         subject += f".{config.filter_subject}"
     request = {"stream_name": stream, "config": config.to_json(), "action": action}
     try:
-        info = await link.js.request(subject, request)
+        info = await connection.js.request(subject, request)
     except RemoteError as error:
-        explained = await link.js.explained(error, stream=stream)
+        explained = await connection.js.explained(error, stream=stream)
         hints = list(explained.hints)
         if error.err_code in ALREADY_THERE and action == "create":
             hints.append(f"'consumer edit {stream} {name}' changes it")
         what = "creation" if action == "create" else "change"
         raise explained.while_doing(f"Consumer {what} failed", *hints) from None
     info.pop("type", None)
-    return await gathered(consumer_asset(link, stream, info["name"]), info)
+    return await gathered(consumer_asset(connection, stream, info["name"]), info)

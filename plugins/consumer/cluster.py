@@ -30,10 +30,10 @@ async def down(
     stream: str, consumer: str, preferred: str, force: bool, as_json: bool, all_streams: bool
 ) -> None:
     """Have the leader of a Consumer stand down, and wait for the next one."""
-    async with connect() as link:
-        stream, consumer = await chosen(link, stream, consumer, everything=all_streams)
-        led = consumer_asset(link, stream, consumer)
-        info = await step_down(link, led, preferred=preferred, forced=force)
+    async with connect() as connection:
+        stream, consumer = await chosen(connection, stream, consumer, everything=all_streams)
+        led = consumer_asset(connection, stream, consumer)
+        info = await step_down(connection, led, preferred=preferred, forced=force)
     if as_json:
         render.show_json(plain(info))
     else:
@@ -47,9 +47,11 @@ async def down(
 @ALL
 async def spread(stream: str, all_streams: bool, **wanted: Any) -> None:
     """Spread the leaders of a Stream's Consumers evenly over the servers that have them."""
-    async with connect() as link:
-        name = await chosen_stream(link, stream, everything=all_streams)
-        found, _ = await collected(link, name)
+    async with connect() as connection:
+        name = await chosen_stream(connection, stream, everything=all_streams)
+        found, _ = await collected(connection, name)
         hits = {info["name"]: info for info in matching(found, wanted)}
-        moved = await balance(link, {each: consumer_asset(link, name, each) for each in hits}, hits.items())
+        moved = await balance(
+            connection, {each: consumer_asset(connection, name, each) for each in hits}, hits.items()
+        )
     render.show(f"Balanced {moved} consumers on {name}" if found else f"No consumers on {name}")

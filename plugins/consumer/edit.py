@@ -28,8 +28,8 @@ from .options import SETTINGS, apply
 async def copy(stream: str, consumer: str, destination: str, all_streams: bool, **given: Any) -> None:
     """Create a Consumer from another one's configuration and the flags given."""
     del all_streams  # nothing is chosen from a list here
-    async with connect() as link:
-        config = _config_of(await link.js.consumer_info(stream, consumer))
+    async with connect() as connection:
+        config = _config_of(await connection.js.consumer_info(stream, consumer))
         config.pause_until = 0
         config.durable_name, config.name = destination, ""
         if given.get("ephemeral"):
@@ -38,7 +38,7 @@ async def copy(stream: str, consumer: str, destination: str, all_streams: bool, 
         if not config.deliver_subject:
             config.idle_heartbeat, config.flow_control, config.deliver_group = 0, False, ""
         validation.validate(config)
-        info = await create(link, stream, config)
+        info = await create(connection, stream, config)
     page.show(info)
 
 
@@ -62,9 +62,9 @@ async def edit(
     **given: Any,
 ) -> int:
     """Change a durable Consumer's configuration by flags, a file or an editor."""
-    async with connect() as link:
-        stream, consumer = await chosen(link, stream, consumer, everything=all_streams)
-        config = _config_of(await link.js.consumer_info(stream, consumer))
+    async with connect() as connection:
+        stream, consumer = await chosen(connection, stream, consumer, everything=all_streams)
+        config = _config_of(await connection.js.consumer_info(stream, consumer))
         if not config.durable_name:
             raise CliError("only durable consumers can be edited")
         before, wait = document.text(config), config.ack_wait
@@ -86,7 +86,7 @@ async def edit(
         validation.validate(config)
         if not await prompt.sure(f"Really edit Consumer {stream} > {consumer}", forced=force):
             return 0
-        info = await create(link, stream, config, "update")
+        info = await create(connection, stream, config, "update")
     page.show(info)
     return 0
 

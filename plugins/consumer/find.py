@@ -36,7 +36,7 @@ _CRITERIA = (
 
 
 def criteria(callback: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say which consumers are meant; `matching` judges by their values."""
+    """The options that say which consumers are meant; `matching` filters by their values."""
     for option in reversed(_CRITERIA):
         callback = option(callback)
     return callback
@@ -55,9 +55,9 @@ def matching(found: list[Info], wanted: Info) -> list[Info]:
 @ALL
 async def find(stream: str, all_streams: bool, **wanted: Any) -> None:
     """Find Consumers by criteria; all that are given must hold. Shows their names."""
-    async with connect() as link:
-        name = await chosen(link, stream, everything=all_streams)
-        found, _ = await collected(link, name)
+    async with connect() as connection:
+        name = await chosen(connection, stream, everything=all_streams)
+        found, _ = await collected(connection, name)
     for info in matching(found, wanted):
         render.show(info["name"])
 

@@ -19,16 +19,16 @@ NO_SELECT = click.option("--no-select", is_flag=True, help="Do not offer a list 
 
 
 async def chosen(
-    link: NatsConnection, stream: str, consumer: str, *, everything: bool = False
+    connection: NatsConnection, stream: str, consumer: str, *, everything: bool = False
 ) -> tuple[str, str]:
     """Stream and consumer to work on: those given, else chosen from lists."""
-    stream = await chosen_stream(link, stream, everything=everything)
+    stream = await chosen_stream(connection, stream, everything=everything)
     if consumer:
         return stream, consumer
     if not prompt.interactive():
         return stream, await prompt.pick("Consumer", ["…"], argument="<CONSUMER>")
-    await link.js.stream_info(stream)
-    names = await link.js.consumer_names(stream)
+    await connection.js.stream_info(stream)
+    names = await connection.js.consumer_names(stream)
     if not names:
         raise CliError(f"no Consumers are defined for Stream {stream}")
     return stream, await prompt.pick("Consumer", names, argument="<CONSUMER>")
@@ -40,9 +40,9 @@ async def _loaded(stream: str, consumer: str, *, select: bool, everything: bool)
             "no Stream name supplied" if not stream else "no Consumer name supplied",
             "give it as " + ("<STREAM>" if not stream else "<CONSUMER>"),
         )
-    async with connect() as link:
-        stream, consumer = await chosen(link, stream, consumer, everything=everything)
-        return plain(await link.js.consumer_info(stream, consumer))
+    async with connect() as connection:
+        stream, consumer = await chosen(connection, stream, consumer, everything=everything)
+        return plain(await connection.js.consumer_info(stream, consumer))
 
 
 @click.command(cls=Command)

@@ -18,16 +18,16 @@ NONE = "No Consumers defined"
 COLUMNS = ("Name", "Description", "Created", "Ack Pending", "Unprocessed", "Last Delivery")
 
 
-async def collected(link: NatsConnection, stream: str) -> tuple[list[Info], list[str]]:
+async def collected(connection: NatsConnection, stream: str) -> tuple[list[Info], list[str]]:
     """All consumers of a stream by name, and the names of those that no server answered for."""
     found: list[Info] = []
     missing: list[str] = []
     offset = 0
     while True:
         try:
-            answer = await link.js.request(f"CONSUMER.LIST.{stream}", {"offset": offset})
+            answer = await connection.js.request(f"CONSUMER.LIST.{stream}", {"offset": offset})
         except RemoteError as error:
-            raise await link.js.explained(error, stream=stream) from None
+            raise await connection.js.explained(error, stream=stream) from None
         batch = answer.get("consumers") or []
         found += batch
         missing += answer.get("missing") or []
@@ -55,9 +55,9 @@ async def ls(stream: str, names: bool, as_json: bool, no_select: bool, all_strea
     """List the Consumers of a Stream."""
     if no_select and not stream:
         raise CliError("no Stream name supplied", "give it as <STREAM>")
-    async with connect() as link:
-        name = await chosen(link, stream, everything=all_streams)
-        found, missing = await collected(link, name)
+    async with connect() as connection:
+        name = await chosen(connection, stream, everything=all_streams)
+        found, missing = await collected(connection, name)
     known = [info["name"] for info in found]
     if as_json:
         render.show_json(known)

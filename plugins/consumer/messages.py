@@ -49,12 +49,12 @@ async def next_message(
     """Fetch messages from a pull Consumer, one by one."""
     del all_streams  # nothing is chosen from a list here
     answer = _answer(ack, nak, term)
-    async with connect() as link:
+    async with connect() as connection:
         for _ in range(count):
-            message = await _pull(link, stream, consumer)
+            message = await _pull(connection, stream, consumer)
             _show(message, raw)
             if answer is not None:
-                await _acknowledge(link, message, answer, random.randrange(wait) if wait else 0, raw)
+                await _acknowledge(connection, message, answer, random.randrange(wait) if wait else 0, raw)
 
 
 def _answer(ack: bool | None, nak: bool, term: bool) -> bytes | None:
@@ -67,32 +67,34 @@ def _answer(ack: bool | None, nak: bool, term: bool) -> bytes | None:
     return None if ack is False else ACK
 
 
-async def _pull(link: NatsConnection, stream: str, consumer: str) -> Any:
+async def _pull(connection: NatsConnection, stream: str, consumer: str) -> Any:
     """One message. Raises CliError when none comes, saying why where that can be found out."""
     from nats import errors as nats_errors
 
-    inbox = link.nc.new_inbox()
-    heard = await link.nc.subscribe(inbox, max_msgs=1)
-    request = b'{"batch":1,"expires":%d}' % int(link.timeout * SECOND)
-    await link.nc.publish(link.js.subject(f"CONSUMER.MSG.NEXT.{stream}.{consumer}"), request, inbox)
+    inbox = connection.nc.new_inbox()
+    received = await connection.nc.subscribe(inbox, max_msgs=1)
+    request = b'{"batch":1,"expires":%d}' % int(connection.timeout * SECOND)
+    await connection.nc.publish(
+        connection.js.subject(f"CONSUMER.MSG.NEXT.{stream}.{consumer}"), request, inbox
+    )
     try:
-        message = await heard.next_msg(timeout=link.timeout + 0.25)
+        message = await received.next_msg(timeout=connection.timeout + 0.25)
     except (TimeoutError, nats_errors.TimeoutError):
         message = None
     status = "408" if message is None else "" if message.data else (message.headers or {}).get("Status", "")
     if status:
-        raise await _why(link, stream, consumer, status, message)
+        raise await _why(connection, stream, consumer, status, message)
     return message
 
 
-async def _why(link: NatsConnection, stream: str, consumer: str, status: str, message: Any) -> CliError:
+async def _why(connection: NatsConnection, stream: str, consumer: str, status: str, message: Any) -> CliError:
     """The error for a pull that brought nothing."""
     refusal = message.headers.get("Description", status) if status == "409" else ""
     if refusal and refusal != PUSH_BASED:
         return CliError(f"no message received: {refusal}")
     try:
         async with asyncio.timeout(ASK_SECONDS):
-            info = await link.js.consumer_info(stream, consumer)
+            info = await connection.js.consumer_info(stream, consumer)
     except TimeoutError:
         info = {}
     except CliError as error:
@@ -104,7 +106,7 @@ async def _why(link: NatsConnection, stream: str, consumer: str, status: str, me
     if status == "503":
         return CliError(
             "no message received: nats: no responders available for request",
-            f"nobody answers for Consumer {stream} > {consumer} under {link.js.prefix}",
+            f"nobody answers for Consumer {stream} > {consumer} under {connection.js.prefix}",
         )
     waiting = "" if info.get("num_pending") else f"Consumer {stream} > {consumer} has no unprocessed messages"
     return CliError("no message received: nats: timeout", waiting if info else "--timeout waits longer")
@@ -135,15 +137,17 @@ def _heading(message: Any) -> str:
     )
 
 
-async def _acknowledge(link: NatsConnection, message: Any, answer: bytes, delay: int, raw: bool) -> None:
+async def _acknowledge(
+    connection: NatsConnection, message: Any, answer: bytes, delay: int, raw: bool
+) -> None:
     if not message.reply:
         return
     if delay:
         await asyncio.sleep(delay / SECOND)
-    if link.js.trace:
+    if connection.js.trace:
         render.log(f">>> {message.reply}: {answer.decode()}")
-    await link.nc.publish(message.reply, answer)
-    await link.nc.flush()
+    await connection.nc.publish(message.reply, answer)
+    await connection.nc.flush()
     if not raw:
         after = f" after {render.go_span(delay)} delay" if delay else ""
         render.show(f"\n{SPOKEN[answer]}{after}\n")
@@ -160,32 +164,34 @@ async def sub(
     stream: str, consumer: str, ack: bool, raw: bool, deliver_group: str, all_streams: bool
 ) -> None:
     """Listen to a push Consumer until Ctrl-C, or take one message from a pull Consumer."""
-    async with connect() as link:
-        stream, consumer = await chosen(link, stream, consumer, everything=all_streams)
-        config = (await link.js.consumer_info(stream, consumer))["config"]
+    async with connect() as connection:
+        stream, consumer = await chosen(connection, stream, consumer, everything=all_streams)
+        config = (await connection.js.consumer_info(stream, consumer))["config"]
         answers = ack and config.get("ack_policy", "none") != "none"
         if not config.get("deliver_subject"):
-            message = await _pull(link, stream, consumer)
+            message = await _pull(connection, stream, consumer)
             _show(message, raw)
             if answers:
-                await _acknowledge(link, message, ACK, 0, raw)
+                await _acknowledge(connection, message, ACK, 0, raw)
             return
-        await _listen(link, config, deliver_group or config.get("deliver_group", ""), answers, raw)
+        await _listen(connection, config, deliver_group or config.get("deliver_group", ""), answers, raw)
 
 
-async def _listen(link: NatsConnection, config: dict[str, Any], group: str, answers: bool, raw: bool) -> None:
+async def _listen(
+    connection: NatsConnection, config: dict[str, Any], group: str, answers: bool, raw: bool
+) -> None:
     """Show what is pushed, until the run is ended."""
     if not raw:
         word = "true" if answers else "false"
         render.show(f"Subscribing to topic {config['deliver_subject']} auto acknowledgment: {word}\n")
-    heard = await link.nc.subscribe(config["deliver_subject"], queue=group)
-    async for message in heard.messages:
+    received = await connection.nc.subscribe(config["deliver_subject"], queue=group)
+    async for message in received.messages:
         headers = message.headers or {}
         if not message.data and headers.get("Status") == "100":
             answer = headers.get("Nats-Consumer-Stalled") or message.reply
             if answer:
-                await link.nc.publish(answer)
+                await connection.nc.publish(answer)
             continue
         _show(message, raw)
         if answers and message.reply:
-            await link.nc.publish(message.reply)
+            await connection.nc.publish(message.reply)

@@ -24,9 +24,9 @@ from .options import until
 @ALL
 async def pause(stream: str, consumer: str, moment: str, force: bool, all_streams: bool) -> None:
     """Deliver nothing until a time, or for a duration."""
-    async with connect() as link:
-        stream, consumer = await chosen(link, stream, consumer, everything=all_streams)
-        await link.js.consumer_info(stream, consumer)
+    async with connect() as connection:
+        stream, consumer = await chosen(connection, stream, consumer, everything=all_streams)
+        await connection.js.consumer_info(stream, consumer)
         if not moment:
             offered = f"{datetime.now(UTC) + timedelta(hours=1):%Y-%m-%d %H:%M:%S}"
             moment = await prompt.text(
@@ -42,7 +42,7 @@ async def pause(stream: str, consumer: str, moment: str, force: bool, all_stream
         if not await prompt.sure(question, forced=force):
             return
         try:
-            answer = await link.js.request(f"CONSUMER.PAUSE.{stream}.{consumer}", {"pause_until": end})
+            answer = await connection.js.request(f"CONSUMER.PAUSE.{stream}.{consumer}", {"pause_until": end})
         except RemoteError as error:
             raise error.while_doing("could not pause Consumer") from None
     if not answer.get("paused"):
@@ -66,15 +66,15 @@ def _moment(answer: str) -> str:
 @ALL
 async def resume(stream: str, consumer: str, force: bool, all_streams: bool) -> None:
     """End a pause."""
-    async with connect() as link:
-        stream, consumer = await chosen(link, stream, consumer, everything=all_streams)
-        info = await link.js.consumer_info(stream, consumer)
+    async with connect() as connection:
+        stream, consumer = await chosen(connection, stream, consumer, everything=all_streams)
+        info = await connection.js.consumer_info(stream, consumer)
         if not info.get("paused"):
             raise CliError("consumer is not paused")
         if not await prompt.sure(f"Really resume Consumer {stream} > {consumer}", forced=force):
             return
         try:
-            await link.js.request(f"CONSUMER.PAUSE.{stream}.{consumer}", {})
+            await connection.js.request(f"CONSUMER.PAUSE.{stream}.{consumer}", {})
         except RemoteError as error:
             raise error.while_doing("could not resume Consumer") from None
     end = render.when(info["config"].get("pause_until", ""))

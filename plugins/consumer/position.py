@@ -21,18 +21,18 @@ from .info import CONSUMER, chosen
 @ALL
 async def reset(stream: str, consumer: str, sequence: int, force: bool, all_streams: bool) -> None:
     """Set a Consumer back: to its acknowledgement floor, or to a stream sequence."""
-    async with connect() as link:
-        stream, consumer = await chosen(link, stream, consumer, everything=all_streams)
-        await link.js.consumer_info(stream, consumer)
+    async with connect() as connection:
+        stream, consumer = await chosen(connection, stream, consumer, everything=all_streams)
+        await connection.js.consumer_info(stream, consumer)
         if not await prompt.sure("Really reset the consumer", forced=force):
             return
         try:
-            await link.js.request(
+            await connection.js.request(
                 f"CONSUMER.RESET.{stream}.{consumer}", {"seq": sequence} if sequence else None
             )
         except RemoteError as error:
             raise error.while_doing("could not reset Consumer") from None
-        info = await link.js.consumer_info(stream, consumer)
+        info = await connection.js.consumer_info(stream, consumer)
     page.show_state(info)
 
 
@@ -44,9 +44,9 @@ async def reset(stream: str, consumer: str, sequence: int, force: bool, all_stre
 @ALL
 async def unpin(stream: str, consumer: str, group: str, force: bool, all_streams: bool) -> None:
     """Release the client that a priority group is pinned to."""
-    async with connect() as link:
-        stream, consumer = await chosen(link, stream, consumer, everything=all_streams)
-        info = await link.js.consumer_info(stream, consumer)
+    async with connect() as connection:
+        stream, consumer = await chosen(connection, stream, consumer, everything=all_streams)
+        info = await connection.js.consumer_info(stream, consumer)
         if info["config"].get("priority_policy") != "pinned_client":
             raise CliError("consumer is not a pinned priority consumer")
         pinned = {
@@ -63,7 +63,7 @@ async def unpin(stream: str, consumer: str, group: str, force: bool, all_streams
         if not await prompt.sure(question, forced=force):
             return
         try:
-            await link.js.request(f"CONSUMER.UNPIN.{stream}.{consumer}", {"group": group})
+            await connection.js.request(f"CONSUMER.UNPIN.{stream}.{consumer}", {"group": group})
         except RemoteError as error:
             raise error.while_doing("could not unpin") from None
     render.show(f"Unpinned client {pinned[group]} from Priority Group {stream} > {consumer} > {group}")

@@ -21,14 +21,14 @@ async def rm(stream: str, consumer: str, force: bool, all_streams: bool) -> None
     """Delete a Consumer."""
     if force and not (stream and consumer):
         raise CliError("--force requires a stream and consumer name", "give them as <STREAM> <CONSUMER>")
-    async with connect() as link:
-        stream, consumer = await chosen(link, stream, consumer, everything=all_streams)
+    async with connect() as connection:
+        stream, consumer = await chosen(connection, stream, consumer, everything=all_streams)
         if not force:
-            await link.js.consumer_info(stream, consumer)
+            await connection.js.consumer_info(stream, consumer)
         if not await prompt.sure(f"Really delete Consumer {stream} > {consumer}", forced=force):
             return
         try:
-            await link.js.request(f"CONSUMER.DELETE.{stream}.{consumer}")
+            await connection.js.request(f"CONSUMER.DELETE.{stream}.{consumer}")
         except RemoteError as error:
-            explained = await link.js.explained(error, stream=stream, consumer=consumer)
+            explained = await connection.js.explained(error, stream=stream, consumer=consumer)
             raise explained.while_doing("could not remove Consumer") from None

@@ -36,10 +36,10 @@ COLUMNS = (
 @ALL
 async def report(stream: str, raw: bool, leaders: bool, all_streams: bool) -> None:
     """Report how far the Consumers of a Stream are."""
-    async with connect() as link:
-        name = await chosen(link, stream, everything=all_streams)
-        info = await link.js.stream_info(name)
-        found, missing = await collected(link, name)
+    async with connect() as connection:
+        name = await chosen(connection, stream, everything=all_streams)
+        info = await connection.js.stream_info(name)
+        found, missing = await collected(connection, name)
     state = info["state"]
     title = f"Consumer report for {name} with {render.number(state.get('consumer_count', 0))} consumers"
     for each in found:  # one without a group of its own runs where its stream does

@@ -1,4 +1,4 @@
-"""Judging a consumer's configuration before a server has seen it."""
+"""Validating a consumer's configuration before a server has seen it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`pyjs demo leaf-nodes`: the documentation page "JetStream on Leaf Nodes", played and checked.
 
 Two real servers, a hub and a leaf, in a temporary directory; every command of the page with its output; a
-verdict for each thing that the page claims. The configurations are the page's own but for the ports, when
+result for each thing that the page claims. The configurations are the page's own but for the ports, when
 its are taken.
 """
 
@@ -18,7 +18,7 @@ from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError
 
 from . import configuration
-from .stage import Stage, port, settle
+from .stage import Stage, port, wait_until
 
 REQUEST_SECONDS = 2.0
 
@@ -75,7 +75,7 @@ async def _linked(hub: str, leaf: str) -> bool:
 
 
 def linked(ports: Ports, user: str) -> bool:
-    """Whether what `user` publishes at the leaf is heard by the same user at the hub."""
+    """Whether what `user` publishes at the leaf is received by the same user at the hub."""
     try:
         return asyncio.run(_linked(ports.url(user), ports.url(user, "leaf")))
     except (NatsError, OSError):
@@ -103,7 +103,7 @@ def play(stage: Stage) -> bool:
     cut(stage, ports)
     accounts(stage, ports)
     pull(stage, ports)
-    held = stage.verdict()
+    held = stage.show_results()
     if stage.keep:
         farewell(stage, ports)
     return held
@@ -123,7 +123,7 @@ def open_the_stage(stage: Stage, ports: Ports) -> None:
     stage.start("hub", hub)
     stage.start("leaf", leaf)
     # Asked with plain messages: a call of the JetStream API would count in the report.
-    connected = settle(lambda: linked(ports, "admin") and linked(ports, "acc"))
+    connected = wait_until(lambda: linked(ports, "admin") and linked(ports, "acc"))
     stage.console.print()
     report = stage.run(f"pyjs --server {ports.url('admin')} server report jetstream")
     stage.notice("Both servers answer, each with its domain: the system accounts are connected.")
@@ -161,7 +161,7 @@ def domains(stage: Stage, ports: Ports) -> None:
         f"asked at the hub: {local['hub']}; asked at the leaf: {local['leaf']}",
     )
     stage.run(f'pyjs --server {acc} pub test "hello world"')
-    stored = settle(lambda: messages(acc, "hub", "test") == messages(acc, "leaf", "test") == 1)
+    stored = wait_until(lambda: messages(acc, "hub", "test") == messages(acc, "leaf", "test") == 1)
     stage.run(f"pyjs --server {acc} stream report --js-domain leaf")
     stage.run(f"pyjs --server {acc} stream report --js-domain hub")
     stage.notice(
@@ -191,7 +191,7 @@ def copies(stage: Stage, ports: Ports) -> None:
     stage.run(
         f"pyjs --server {acc} stream add aggregate-test-leaf --js-domain hub --source '{origin}' --defaults"
     )
-    copied = settle(
+    copied = wait_until(
         lambda: messages(acc, "hub", "backup-test-leaf") == messages(acc, "hub", "aggregate-test-leaf") == 1
     )
     stage.run(f"pyjs --server {acc} stream report --js-domain hub")
@@ -223,11 +223,11 @@ def cut(stage: Stage, ports: Ports) -> None:
         "message 1 read from the mirror",
     )
     stage.start("leaf", stage.directory / "leaf.conf")
-    back = settle(lambda: messages(acc_leaf, "leaf", "test") == 1)
+    back = wait_until(lambda: messages(acc_leaf, "leaf", "test") == 1)
     stage.claim(
         "The leaf kept its stream over the restart", back, f"{messages(acc_leaf, 'leaf', 'test')} message"
     )
-    settle(lambda: messages(acc, "leaf", "test") == 1)
+    wait_until(lambda: messages(acc, "leaf", "test") == 1)
 
 
 def accounts(stage: Stage, ports: Ports) -> None:
@@ -243,7 +243,7 @@ def accounts(stage: Stage, ports: Ports) -> None:
     stage.write("accounts.conf", configuration.ACCOUNTS_WITH_IMPORTS)
     for name in ("hub", "leaf"):
         stage.signal(name, signal.SIGHUP)
-    reloaded = settle(lambda: "streams" in ask(importer, "$JS.hub.API.INFO"))
+    reloaded = wait_until(lambda: "streams" in ask(importer, "$JS.hub.API.INFO"))
     stage.claim(
         "A reload adds accounts, exports and imports", reloaded, "import_mirror can log in and use JetStream"
     )
@@ -251,7 +251,7 @@ def accounts(stage: Stage, ports: Ports) -> None:
     origin = f'{{"name":"aggregate-test-leaf","external":{{"api":"JS.acc@hub.API","deliver":"{deliver}"}}}}'
     mirror = "aggregate-test-leaf-from-acc"
     stage.run(f"pyjs --server {importer} stream add {mirror} --js-domain hub --mirror '{origin}' --defaults")
-    copied = settle(lambda: messages(importer, "hub", mirror) == 1)
+    copied = wait_until(lambda: messages(importer, "hub", mirror) == 1)
     stage.run(f"pyjs --server {importer} stream report --js-domain hub")
     stage.claim(
         "A mirror in another account copies through the import",
@@ -290,7 +290,7 @@ def pull(stage: Stage, ports: Ports) -> None:
     text = stage.run(
         f"pyjs --server {client} consumer next aggregate-test-leaf dur --js-api-prefix JS.acc@hub.API"
     )
-    acknowledged = settle(lambda: ask(acc, consumer).get("ack_floor", {}).get("stream_seq") == 1)
+    acknowledged = wait_until(lambda: ask(acc, consumer).get("ack_floor", {}).get("stream_seq") == 1)
     stage.run(f"pyjs --server {acc} consumer report aggregate-test-leaf --js-domain hub")
     info = ask(acc, consumer)
     stage.claim(

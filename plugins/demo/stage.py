@@ -1,7 +1,7 @@
-"""The stage of a demo: a directory, real servers, commands run and shown, a verdict for each claim.
+"""The stage of a demo: a directory, real servers, commands run and shown, a result for each claim.
 
 Promises: every command shown was really run by this installation's `pyjs`, and its output is printed as it
-came; every verdict is the outcome of a check made on the running servers; unless told to keep them, the
+came; every result is the outcome of a check made on the running servers; unless told to keep them, the
 servers are ended by process id and the directory is removed, also after a failure or Ctrl-C.
 """
 
@@ -29,7 +29,7 @@ from rich.rule import Rule
 from .line import CommandOutput, run, variables
 
 READY_SECONDS = 60.0
-SETTLE_SECONDS = 20.0
+WAIT_SECONDS = 20.0
 STOP_SECONDS = 10.0
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # what ends a demo, and its servers with it
 
@@ -128,7 +128,7 @@ class Stage:
         return variables({**own, **self.variables})
 
     def claim(self, text: str, held: bool, seen: str) -> None:
-        """Record a verdict and show it at once."""
+        """Record the result of a claim and show it at once."""
         self.claims.append(Claim(text, held, seen))
         self._show(self.claims[-1])
         self.console.print()
@@ -204,7 +204,7 @@ class Stage:
         """Send a signal to one server, e.g. SIGHUP for a reload."""
         self._servers[name].send_signal(number)
 
-    def verdict(self) -> bool:
+    def show_results(self) -> bool:
         """Show every claim with its outcome; True when all held."""
         self.console.print()
         self.console.print(Rule("[bold]Verdict", align="left"))
@@ -276,6 +276,6 @@ def until(seconds: float, step: float = 0.05) -> Iterator[None]:
         time.sleep(step)
 
 
-def settle(condition: Callable[[], bool], seconds: float = SETTLE_SECONDS) -> bool:
+def wait_until(condition: Callable[[], bool], seconds: float = WAIT_SECONDS) -> bool:
     """Whether `condition` became true within `seconds`."""
     return any(condition() for _ in until(seconds))

@@ -59,7 +59,7 @@ async def publish(
     given = parse_headers(headers)
     filler = Filler() if templates else None
     sent = 0
-    async with connect() as link:
+    async with connect() as connection:
         try:
             with progress(count, quiet) as advance:
                 for text in bodies(body, force_stdin, send_on):
@@ -69,12 +69,12 @@ async def publish(
                             k: filled(filler, k, v.encode(), sent + 1)[1].decode()
                             for k, v in flat(given).items()
                         }
-                        ack = await _send(link, where, data, reply, fields, jetstream)
+                        ack = await _send(connection, where, data, reply, fields, jetstream)
                         sent += 1
                         advance(where, data, ack)
                         if sleep and number < count:
                             await asyncio.sleep(sleep / SECOND)
-            await link.nc.flush(link.timeout)
+            await connection.nc.flush(connection.timeout)
         except (KeyboardInterrupt, asyncio.CancelledError):
             raise CliError(f"interrupt: {render.number(sent)} messages were published") from None
 
@@ -91,28 +91,33 @@ def filled(filler: Filler | None, subject: str, body: bytes, count: int) -> tupl
 
 
 async def _send(
-    link: NatsConnection, subject: str, data: bytes, reply: str, headers: dict[str, str], jetstream: bool
+    connection: NatsConnection,
+    subject: str,
+    data: bytes,
+    reply: str,
+    headers: dict[str, str],
+    jetstream: bool,
 ) -> str:
     """Send one message; where JetStream stored it, in words, or an empty string."""
     import nats.errors
 
     if not jetstream:
         try:
-            await link.nc.publish(subject, data, reply, headers=headers or None)
+            await connection.nc.publish(subject, data, reply, headers=headers or None)
         except (nats.errors.Error, ValueError) as error:
             raise CliError(f"could not publish to {subject}: {error}") from None
-        if link.nc.pending_data_size > 1 << 20:
-            await link.nc.flush(link.timeout)
+        if connection.nc.pending_data_size > 1 << 20:
+            await connection.nc.flush(connection.timeout)
         return ""
     try:
-        answer = await link.nc.request(subject, data, link.timeout, headers=headers or None)
+        answer = await connection.nc.request(subject, data, connection.timeout, headers=headers or None)
     except nats.errors.NoRespondersError:
         raise CliError(
             "nats: no responders available for request",
             f"no stream listens to {subject}, or the one that does has no leader: see 'pyjs stream ls'",
         ) from None
     except nats.errors.TimeoutError:
-        raise CliError(f"no acknowledgement for {subject} within {link.timeout:g} s") from None
+        raise CliError(f"no acknowledgement for {subject} within {connection.timeout:g} s") from None
     return _stored(answer.data)
 
 

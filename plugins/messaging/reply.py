@@ -53,12 +53,12 @@ async def reply(
         render.log("No body or command supplied, enabling echo mode")
     fields = flat(parse_headers(headers))
     filler = Filler()
-    async with connect() as link:
-        heard = await link.nc.subscribe(subject, queue)
-        await link.nc.flush(link.timeout)
+    async with connect() as connection:
+        received = await connection.nc.subscribe(subject, queue)
+        await connection.nc.flush(connection.timeout)
         render.log(f'Listening on "{subject}" in group "{queue}"')
         number = 0
-        async for message in heard.messages:
+        async for message in received.messages:
             render.log(f'[#{number}] Received on subject "{message.subject}":')
             render.show(header_lines(message) + "\n" + message.data.decode(errors="replace"))
             number += 1
@@ -66,8 +66,8 @@ async def reply(
                 await asyncio.sleep(random.uniform(0, sleep / SECOND))
             if message.reply:
                 data = await _answer(message, body, command, filler, number - 1)
-                await link.nc.publish(message.reply, data, headers=fields or None)
-                await link.nc.flush(link.timeout)
+                await connection.nc.publish(message.reply, data, headers=fields or None)
+                await connection.nc.flush(connection.timeout)
             if count and number >= count:
                 return
 

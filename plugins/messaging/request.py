@@ -65,8 +65,8 @@ async def request(
     filler = Filler() if templates else None
     wanted = 0 if wait_for_empty else replies
     asked = 0
-    async with connect() as link:
-        asker = _Asker(link, raw, translate, reply_timeout / SECOND, wait_for_empty)
+    async with connect() as connection:
+        asker = _Asker(connection, raw, translate, reply_timeout / SECOND, wait_for_empty)
         for text in bodies(body, force_stdin, send_on):
             for _ in range(count):
                 asked += 1
@@ -80,9 +80,9 @@ class _Asker:
     """Asks, and shows what comes: `wanted` answers, or all until `quiet` seconds pass without one."""
 
     def __init__(
-        self, link: NatsConnection, raw: bool, translate: str | None, quiet: float, until_empty: bool
+        self, connection: NatsConnection, raw: bool, translate: str | None, quiet: float, until_empty: bool
     ) -> None:
-        self.link = link
+        self.connection = connection
         self.raw = raw
         self.translate = translate
         self.quiet = quiet
@@ -90,16 +90,16 @@ class _Asker:
 
     async def ask(self, subject: str, data: bytes, headers: dict[str, str], wanted: int) -> None:
         """Ask once. Says so on stderr when nobody listens or the time is up; like nats, no more than that."""
-        nc = self.link.nc
+        nc = self.connection.nc
         inbox = nc.new_inbox()
-        heard = await nc.subscribe(inbox)
+        received = await nc.subscribe(inbox)
         began = time.perf_counter_ns()
         await nc.publish(subject, data, inbox, headers=headers or None)
         seen = 0
         try:
             while not wanted or seen < wanted:
-                patience = self.link.timeout if not seen or wanted or self.until_empty else self.quiet
-                message = await self._next(heard, patience)
+                patience = self.connection.timeout if not seen or wanted or self.until_empty else self.quiet
+                message = await self._next(received, patience)
                 if message is None:
                     if not seen:
                         render.log(f"No answer within {patience:g} s: nats: timeout")
@@ -112,14 +112,14 @@ class _Asker:
                 if self.until_empty and not message.data:
                     break
         finally:
-            await heard.unsubscribe()
+            await received.unsubscribe()
 
     @staticmethod
-    async def _next(heard: Any, patience: float) -> Any | None:
+    async def _next(received: Any, patience: float) -> Any | None:
         import nats.errors
 
         try:
-            return await heard.next_msg(patience)
+            return await received.next_msg(patience)
         except (TimeoutError, nats.errors.TimeoutError):
             return None
         except nats.errors.Error as error:

@@ -24,15 +24,15 @@ async def rtt(iterations: int, as_json: bool) -> None:
     found: list[dict[str, Any]] = []
     for url in profile.servers:
         one = replace(profile, fields={**profile.fields, "url": url})
-        async with connect(one) as link:
+        async with connect(one) as connection:
             spent = []
             for _ in range(iterations):
                 began = time.perf_counter_ns()
-                await link.nc.flush(link.timeout)
+                await connection.nc.flush(connection.timeout)
                 spent.append(time.perf_counter_ns() - began)
             result = {
                 "time": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
-                "address": link.url,
+                "address": connection.url,
                 "rtt": sum(spent) // len(spent),
                 "url": bare_url(url),
             }

@@ -49,9 +49,9 @@ async def subscribe(subjects: tuple[str, ...], **given: Any) -> None:
 
     With one of the stream flags the messages come from JetStream, by an ephemeral Consumer.
     """
-    async with connect() as link:
+    async with connect() as connection:
         if given["inbox"]:
-            subjects = (*subjects, link.nc.new_inbox())
+            subjects = (*subjects, connection.nc.new_inbox())
         stored = _start_policy(given)
         if not subjects and not (stored and given["stream"]):
             raise CliError(
@@ -59,7 +59,9 @@ async def subscribe(subjects: tuple[str, ...], **given: Any) -> None:
             )
         show = _Show(given)
         with contextlib.suppress(asyncio.CancelledError, KeyboardInterrupt):
-            messages = _stored(link, subjects, given, stored) if stored else _live(link, subjects, given)
+            messages = (
+                _stored(connection, subjects, given, stored) if stored else _live(connection, subjects, given)
+            )
             async for message in messages:
                 more = show.message(message)
                 if given["durable"]:
@@ -68,29 +70,31 @@ async def subscribe(subjects: tuple[str, ...], **given: Any) -> None:
                     return
 
 
-async def _live(link: NatsConnection, subjects: tuple[str, ...], given: dict[str, Any]) -> AsyncIterator[Any]:
+async def _live(
+    connection: NatsConnection, subjects: tuple[str, ...], given: dict[str, Any]
+) -> AsyncIterator[Any]:
     import nats.errors
 
-    heard: asyncio.Queue[Any] = asyncio.Queue()
+    received: asyncio.Queue[Any] = asyncio.Queue()
     for subject in subjects:
         try:
-            await link.nc.subscribe(subject, given["queue"], cb=heard.put)
+            await connection.nc.subscribe(subject, given["queue"], cb=received.put)
         except nats.errors.BadSubjectError as error:
             raise CliError(f'could not subscribe to "{subject}": {error}') from None
-    await link.nc.flush(link.timeout)
+    await connection.nc.flush(connection.timeout)
     group = f' in group "{given["queue"]}"' if given["queue"] else ""
     _say(given, f"Subscribing on {', '.join(subjects)}{group}")
     while True:
-        message = await _within(heard, given["wait"])
+        message = await _within(received, given["wait"])
         if message is None:
             return
         yield message
 
 
-async def _within(heard: asyncio.Queue[Any], wait: int) -> Any | None:
+async def _within(received: asyncio.Queue[Any], wait: int) -> Any | None:
     """The next message; None when `wait` ns pass without one (0: no limit)."""
     try:
-        return await asyncio.wait_for(heard.get(), wait / SECOND if wait else None)
+        return await asyncio.wait_for(received.get(), wait / SECOND if wait else None)
     except TimeoutError:
         return None
 
@@ -124,16 +128,16 @@ def _start_policy(given: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _stored(
-    link: NatsConnection, subjects: tuple[str, ...], given: dict[str, Any], start: dict[str, Any]
+    connection: NatsConnection, subjects: tuple[str, ...], given: dict[str, Any], start: dict[str, Any]
 ) -> AsyncIterator[Any]:
-    stream = given["stream"] or await _stream_of(link, subjects)
-    heard: asyncio.Queue[Any] = asyncio.Queue()
+    stream = given["stream"] or await _stream_of(connection, subjects)
+    received: asyncio.Queue[Any] = asyncio.Queue()
     ask: Callable[[], Awaitable[None]] | None = None
     if given["durable"]:
-        ask, left = await _pull(link, stream, given["durable"], heard)
+        ask, left = await _pull(connection, stream, given["durable"], received)
         _say(given, f"Subscribing to Consumer {stream} > {given['durable']}")
     else:
-        left = await _push(link, stream, subjects, start, heard)
+        left = await _push(connection, stream, subjects, start, received)
         where = ", ".join(subjects) or ">"
         _say(given, f"Subscribing to JetStream Stream {stream} subject {where} ({start['deliver_policy']})")
     if given["terminate_at_end"] and not left:
@@ -141,27 +145,27 @@ async def _stored(
     while True:
         if ask is not None:  # only now that one more is wanted: what is delivered must be shown
             await ask()
-        message = await _within(heard, given["wait"])
+        message = await _within(received, given["wait"])
         if message is None:
             return
         if (message.headers or {}).get("Status"):
-            await _control(link, message)
+            await _control(connection, message)
             continue
         yield message
         if given["terminate_at_end"] and message.metadata.num_pending == 0:
             return
 
 
-async def _control(link: NatsConnection, message: Any) -> None:
+async def _control(connection: NatsConnection, message: Any) -> None:
     """Answer a flow control request; a pull that ran out needs nothing. Raises CliError for a refusal."""
     if message.headers["Status"] == "409":
         raise CliError(f"the Consumer refuses: {message.headers.get('Description', '409')}")
     if message.headers.get("Status") == "100" and message.reply:
-        await link.nc.publish(message.reply)
+        await connection.nc.publish(message.reply)
 
 
-async def _stream_of(link: NatsConnection, subjects: tuple[str, ...]) -> str:
-    found = (await link.js.request("STREAM.NAMES", {"subject": subjects[0]})).get("streams") or []
+async def _stream_of(connection: NatsConnection, subjects: tuple[str, ...]) -> str:
+    found = (await connection.js.request("STREAM.NAMES", {"subject": subjects[0]})).get("streams") or []
     if len(found) != 1:
         what = "no Stream" if not found else f"{len(found)} Streams ({', '.join(found)})"
         raise CliError(f"{what} found for subject {subjects[0]}", "name the Stream with --stream")
@@ -169,15 +173,15 @@ async def _stream_of(link: NatsConnection, subjects: tuple[str, ...]) -> str:
 
 
 async def _push(
-    link: NatsConnection,
+    connection: NatsConnection,
     stream: str,
     subjects: tuple[str, ...],
     start: dict[str, Any],
-    heard: asyncio.Queue[Any],
+    received: asyncio.Queue[Any],
 ) -> int:
-    """Start an ephemeral push consumer into `heard`; how many messages wait in the stream."""
-    inbox = link.nc.new_inbox()
-    await link.nc.subscribe(inbox, cb=heard.put)
+    """Start an ephemeral push consumer into `received`; how many messages wait in the stream."""
+    inbox = connection.nc.new_inbox()
+    await connection.nc.subscribe(inbox, cb=received.put)
     config = {
         **start,
         "deliver_subject": inbox,
@@ -195,23 +199,25 @@ async def _push(
     elif start["deliver_policy"] == "last_per_subject":
         config["filter_subject"] = ">"
     try:
-        answer = await link.js.request(f"CONSUMER.CREATE.{stream}", {"stream_name": stream, "config": config})
+        answer = await connection.js.request(
+            f"CONSUMER.CREATE.{stream}", {"stream_name": stream, "config": config}
+        )
     except RemoteError as error:
-        raise await link.js.explained(error, stream=stream) from None
+        raise await connection.js.explained(error, stream=stream) from None
     return int(answer.get("num_pending", 0)) + int(answer.get("delivered", {}).get("consumer_seq", 0))
 
 
 async def _pull(
-    link: NatsConnection, stream: str, durable: str, heard: asyncio.Queue[Any]
+    connection: NatsConnection, stream: str, durable: str, received: asyncio.Queue[Any]
 ) -> tuple[Callable[[], Awaitable[None]], int]:
-    """What asks a durable consumer for one message into `heard`, and how many wait for it."""
-    info = await link.js.consumer_info(stream, durable)
-    inbox = link.nc.new_inbox()
-    await link.nc.subscribe(inbox, cb=heard.put)
-    subject = link.js.subject(f"CONSUMER.MSG.NEXT.{stream}.{durable}")
+    """What asks a durable consumer for one message into `received`, and how many wait for it."""
+    info = await connection.js.consumer_info(stream, durable)
+    inbox = connection.nc.new_inbox()
+    await connection.nc.subscribe(inbox, cb=received.put)
+    subject = connection.js.subject(f"CONSUMER.MSG.NEXT.{stream}.{durable}")
 
     async def ask() -> None:
-        await link.nc.publish(subject, b'{"batch":1,"expires":%d}' % (30 * SECOND), inbox)
+        await connection.nc.publish(subject, b'{"batch":1,"expires":%d}' % (30 * SECOND), inbox)
 
     return ask, int(info.get("num_pending", 0))
 

@@ -21,10 +21,10 @@ LETTERS = string.ascii_letters + string.digits
 
 @dataclass
 class Filler:
-    """Fills templates. `clock` gives the present time, `dice` the randomness; `request` is for replies."""
+    """Fills templates. `clock` gives the time, `random_source` the randomness; `request` is for replies."""
 
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-    dice: random.Random = field(default_factory=random.Random)
+    random_source: random.Random = field(default_factory=random.Random)
 
     def fill(self, text: str, count: int, request: str = "") -> str:
         """`text` with its calls replaced; `count` is the number of the message. Raises CliError."""
@@ -41,7 +41,7 @@ class Filler:
             "Unix": lambda: str(int(now.timestamp())),
             "UnixNano": lambda: str(int(now.timestamp() * 1e6) * 1000),
             "Time": lambda: f"{now.astimezone():%I:%M%p}".lstrip("0"),
-            "ID": lambda: "".join(self.dice.choices(LETTERS, k=22)),
+            "ID": lambda: "".join(self.random_source.choices(LETTERS, k=22)),
             "Request": lambda: request,
         }
         if name == "Random":
@@ -55,4 +55,4 @@ class Filler:
         if len(arguments) != 2 or not all(text.isdecimal() for text in arguments):
             raise CliError("{{Random}} needs two lengths", "for instance {{Random 10 100}}")
         shortest, longest = sorted(int(text) for text in arguments)
-        return "".join(self.dice.choices(LETTERS, k=self.dice.randint(shortest, longest)))
+        return "".join(self.random_source.choices(LETTERS, k=self.random_source.randint(shortest, longest)))

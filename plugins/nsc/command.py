@@ -70,12 +70,12 @@ def run_of(context: click.Context) -> NscRun:
     return found
 
 
-def home() -> NscDirectories:
+def directories() -> NscDirectories:
     """The folders that flags, environment and defaults name. Raises FolderError."""
-    return home_of(run())
+    return directories_of(run())
 
 
-def home_of(flags: NscRun) -> NscDirectories:
+def directories_of(flags: NscRun) -> NscDirectories:
     """The folders that these flags, environment and defaults name. Raises FolderError."""
     from ...keys.folders.locations import NscDirectories
 
@@ -93,7 +93,7 @@ def open_workspace(*, layout: bool = True) -> Workspace:
     """The workspace of this run. Raises FolderError."""
     from ...keys import Workspace
 
-    return Workspace.open(home(), now=time.time_ns, private_key=run().private_key, layout=layout)
+    return Workspace.open(directories(), now=time.time_ns, private_key=run().private_key, layout=layout)
 
 
 def finish(result: OperationResult) -> None:
@@ -115,7 +115,10 @@ def finish(result: OperationResult) -> None:
 
 def _document(result: OperationResult) -> dict[str, Any]:
     shown = (field.name for field in fields(result) if field.repr and field.name != "report")  # type: ignore[arg-type]
-    return {**{name: _plain(getattr(result, name)) for name in shown}, "report": result.report.document()}
+    return {
+        **{name: _plain(getattr(result, name)) for name in shown},
+        "report": result.report.document(),
+    }
 
 
 def _plain(value: Any) -> Any:

@@ -11,7 +11,7 @@ import click
 
 from ...keys.errors import IdentityError
 from ...keys.folders.context import NscContext
-from .command import home_of, run_of
+from .command import directories_of, run_of
 
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 
@@ -42,7 +42,7 @@ def users(context: click.Context, _param: click.Parameter, incomplete: str) -> l
 
 
 def _here(context: click.Context) -> NscContext:
-    return NscContext.load(home_of(run_of(context)))
+    return NscContext.load(directories_of(run_of(context)))
 
 
 def _starting(incomplete: str, names: Callable[[], list[str]]) -> list[str]:

@@ -8,19 +8,19 @@ from . import prompts
 from .command import run
 
 
-async def account(here: Workspace, given: str) -> str:
+async def account(workspace: Workspace, given: str) -> str:
     """Give an account's name here, from a name or key. Raises WorkspaceError, NotFoundError."""
-    return here.account_name(await prompts.account(here, given))
+    return workspace.account_name(await prompts.account(workspace, given))
 
 
-async def user(here: Workspace, owner: str, given: str) -> str:
+async def user(workspace: Workspace, owner: str, given: str) -> str:
     """Give the name of a user of the account `owner`, from a name or key.
 
     Raises WorkspaceError when none is named and there is not just one, NotFoundError.
     """
-    names = here.store().users(owner)
+    names = workspace.store().users(owner)
     if not given and run().interactive and len(names) > 1:
         given = await prompt.choose(
             "select user", [(name, name) for name in names], flag="--name", default=names[0]
         )
-    return here.user_name(owner, given)
+    return workspace.user_name(owner, given)

@@ -32,29 +32,29 @@ from .table import Table
 )
 def env(store: str, operator: str, account: str) -> None:
     """Show where everything is and what is current, or change it."""
-    here = open_workspace(layout=False)
+    workspace = open_workspace(layout=False)
     if store or operator or account:
-        if here.context.home.cwd_only:
+        if workspace.context.directories.cwd_only:
             raise WorkspaceError(f"${CWD_ONLY} is set - change your cwd to change context")
         if store:
-            here = here.with_root(Path(store).expanduser())
+            workspace = workspace.with_root(Path(store).expanduser())
         if operator:
-            here = here.with_operator(operator)
+            workspace = workspace.with_operator(operator)
         if account:
-            here = here.with_account(account)
-        here.save()
+            workspace = workspace.with_account(account)
+        workspace.save()
     if run().json:
-        render.show_json(_document(here))
+        render.show_json(_document(workspace))
     else:
-        render.show(_table(here))
+        render.show(_table(workspace))
 
 
-def _document(here: Workspace) -> dict[str, object]:
-    context = here.context
+def _document(workspace: Workspace) -> dict[str, object]:
+    context = workspace.context
     return {
-        "config_dir": str(context.home.config),
-        "keys_dir": str(context.home.keys),
-        "default_stores_dir": str(context.home.default_stores),
+        "config_dir": str(context.directories.config),
+        "keys_dir": str(context.directories.keys),
+        "default_stores_dir": str(context.directories.default_stores),
         "stores_dir": str(context.stores.root),
         "operator": context.operator,
         "account": context.account,
@@ -62,16 +62,16 @@ def _document(here: Workspace) -> dict[str, object]:
     }
 
 
-def _table(here: Workspace) -> str:
-    context = here.context
+def _table(workspace: Workspace) -> str:
+    context = workspace.context
     table = Table("NSC Environment", ("Setting", "Set", "Effective Value"))
     for variable, words in (
         ("XDG_CONFIG_HOME", os.environ.get("XDG_CONFIG_HOME", "")),
         ("XDG_DATA_HOME", os.environ.get("XDG_DATA_HOME", "")),
         (CWD_ONLY, "If set, default operator/account from cwd only"),
         (NO_GIT_IGNORE, "If set, no .gitignore files written"),
-        (f"{KEYS_VARIABLE} (deprecated)", short(context.home.keys)),
-        (f"{CONFIG_VARIABLE} (deprecated)", short(context.home.config)),
+        (f"{KEYS_VARIABLE} (deprecated)", short(context.directories.keys)),
+        (f"{CONFIG_VARIABLE} (deprecated)", short(context.directories.config)),
         ("NATS_CA", "If set, root CAs in the referenced file will be used for nats connections"),
         ("", "If not set, will default to the system trust store"),
         ("NATS_KEY", "If set, the tls key in the referenced file will be used for nats connections"),
@@ -80,11 +80,14 @@ def _table(here: Workspace) -> str:
         given = "Yes" if variable.partition(" ")[0] in os.environ else "No"
         table.row(f"${variable}" if variable else "", given if variable else "", words)
     table.separator()
-    nowhere = context.home.cwd_only and not context.from_cwd
+    nowhere = context.directories.cwd_only and not context.from_cwd
     authorities = os.environ.get("NATS_CA", "").strip()
     for label, value in (
         ("From CWD", "Yes" if context.from_cwd else "No"),
-        ("Default Stores Dir", short(NscDirectories.locate(os.environ, context.home.cwd).default_stores)),
+        (
+            "Default Stores Dir",
+            short(NscDirectories.locate(os.environ, context.directories.cwd).default_stores),
+        ),
         ("Current Store Dir", "Not Set" if nowhere else short(context.stores.root)),
         ("Current Operator", context.operator),
         ("Current Account", context.account),

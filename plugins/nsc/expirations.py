@@ -23,10 +23,10 @@ from .table import Table
 @switch("--json", "as_json", text="As JSON.")
 def expirations(within: str, skip: bool, as_json: bool) -> None:
     """Tell when the tokens of the operator, its accounts, its users, and those in credentials end."""
-    here = open_workspace()
-    now = here.now()
+    workspace = open_workspace()
+    now = workspace.now()
     threshold = moment(within, now)
-    found = [one for one in found_expirations(here, threshold) if one.pressing or not skip]
+    found = [one for one in found_expirations(workspace, threshold) if one.pressing or not skip]
     if as_json or run().json:
         report = {
             "expiration_threshold": _stamp(threshold),
@@ -36,9 +36,9 @@ def expirations(within: str, skip: bool, as_json: bool) -> None:
         return
     table = Table(f"Expiration Report ({_when(threshold, now)})", ("Expired", "Resource", "Expiration"))
     for one in found:
-        state = "ERR" if one.fault else "Yes" if one.expired else "Soon" if one.soon else "No"
+        state = "ERR" if one.error else "Yes" if one.expired else "Soon" if one.soon else "No"
         ends = f"{_stamp(one.expires)} - {_when(one.expires, now)}" if one.expires else "Never"
-        table.row(state, one.resource, one.fault or ends)
+        table.row(state, one.resource, one.error or ends)
     click.echo(table.render())
 
 
@@ -51,7 +51,7 @@ def _document(one: TokenExpiry, now: int) -> dict[str, Any]:
         "expiration_date": _stamp(one.expires) if one.expires else "",
         "expires_soon": one.soon,
         "expired": one.expired,
-        **({"error": one.fault} if one.fault else {}),
+        **({"error": one.error} if one.error else {}),
     }
 
 

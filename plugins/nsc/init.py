@@ -30,13 +30,13 @@ async def init(ignored: tuple[str, ...], root: str, name: str, url: str, remote:
 
     Without any flag it asks.
     """
-    here = open_workspace()
+    workspace = open_workspace()
     known = known_operators(os.environ)
     asks = not (root or name or url or remote)
     name = any_name() if name in {"", ANY} else name
     if asks:
         root = await prompt.text(
-            "enter a configuration directory", flag="--dir", default=str(here.stores.root)
+            "enter a configuration directory", flag="--dir", default=str(workspace.stores.root)
         )
         choice = await prompt.choose(
             "Select an operator",
@@ -51,12 +51,12 @@ async def init(ignored: tuple[str, ...], root: str, name: str, url: str, remote:
             prompt.note("--remote-operator", choice)
         words = "operator, account and user" if choice == _CREATE else "account and user"
         name = await prompt.text(f"name your {words}", flag="--name", default=name, required=True)
-    place = _place(root) if root else here.stores.root
+    place = _place(root) if root else workspace.stores.root
     if remote and not url:
         url = next((found for other, found in known.items() if other.lower() == remote.lower()), "")
         if not url:
             raise WorkspaceError(f"operator {remote!r} was not found: there are {', '.join(known)}")
-    finish(init_managed(here, name, place, url, known) if url else init_local(here, name, place))
+    finish(init_managed(workspace, name, place, url, known) if url else init_local(workspace, name, place))
 
 
 def _place(root: str) -> Path:

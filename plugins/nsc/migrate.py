@@ -28,9 +28,9 @@ async def migrate(url: str, folder: str, force: bool) -> None:
             url = await prompt.text("account jwt url/or path", flag="--url", required=True)
     if bool(url) == bool(folder):
         raise click.UsageError("specify one of --url or --operator-dir")
-    here = open_workspace()
+    workspace = open_workspace()
     finish(
-        migrate_operator(here, Path(folder), force=force)
+        migrate_operator(workspace, Path(folder), force=force)
         if folder
-        else migrate_account(here, url, force=force)
+        else migrate_account(workspace, url, force=force)
     )

@@ -106,10 +106,10 @@ async def service(given: dict[str, Any], old: Export | None = None) -> dict[str,
 
     `old`: the export as it is, whose values are the defaults.
     """
-    held = old.service_latency if old is not None else None
+    latency = old.service_latency if old is not None else None
     answers: dict[str, Any] = {"latency": None, "sampling": None}
-    if await prompt.confirm("track service latency", default=held is not None or bool(given["latency"])):
-        rate = ("header" if not held.sampling else f"{held.sampling}") if held is not None else ""
+    if await prompt.confirm("track service latency", default=latency is not None or bool(given["latency"])):
+        rate = ("header" if not latency.sampling else f"{latency.sampling}") if latency is not None else ""
         answers["sampling"] = await prompt.text(
             "sampling percentage [1-100] or `header`",
             flag="--sampling",
@@ -120,7 +120,7 @@ async def service(given: dict[str, Any], old: Export | None = None) -> dict[str,
         answers["latency"] = await prompt.text(
             "latency metrics subject",
             flag="--latency",
-            default=given["latency"] or (held.results if held is not None else ""),
+            default=given["latency"] or (latency.results if latency is not None else ""),
             required=True,
             check=results_subject,
         )

@@ -23,9 +23,9 @@ async def pull(account: str, everything: bool, overwrite: bool, **given: Any) ->
 
     Servers with a NATS based resolver can only give everything: --all.
     """
-    here = open_workspace()
+    workspace = open_workspace()
     if run().interactive and not everything:
-        name = here.store().name
+        name = workspace.store().name
         everything = await prompt.confirm(f'pull operator "{name}" and all accounts', default=True)
-        account = account if everything else await prompts.account(here, account)
-    finish(await pulled(here, account, reach(given), everything=everything, overwrite=overwrite))
+        account = account if everything else await prompts.account(workspace, account)
+    finish(await pulled(workspace, account, reach(given), everything=everything, overwrite=overwrite))

@@ -41,29 +41,29 @@ async def push(account: str, everything: bool, url: str, removed: str, **given: 
     """
     if everything and account:
         raise WorkspaceError("specify only one of --account or --all-accounts")
-    here = open_workspace()
+    workspace = open_workspace()
     to_do = {"force": given.pop("force"), "prune": given.pop("prune"), "diff": given.pop("diff")}
     alone = not everything and not (to_do["prune"] or to_do["diff"] or removed)
-    names = _named(here, await prompts.account(here, account)) if alone else []
+    names = _named(workspace, await prompts.account(workspace, account)) if alone else []
     if run().interactive:
-        url = await _url(here, url)
+        url = await _url(workspace, url)
     if everything:
-        names = here.store().accounts()
+        names = workspace.store().accounts()
         if not names:
-            raise WorkspaceError(f'operator "{here.store().name}" has no accounts')
-    finish(await pushed(here, names, reach(given, url), remove=removed, **to_do))
+            raise WorkspaceError(f'operator "{workspace.store().name}" has no accounts')
+    finish(await pushed(workspace, names, reach(given, url), remove=removed, **to_do))
 
 
-def _named(here: Workspace, account: str) -> list[str]:
-    name = here.account_name(account)
-    if name not in here.store().accounts():
+def _named(workspace: Workspace, account: str) -> list[str]:
+    name = workspace.account_name(account)
+    if name not in workspace.store().accounts():
         raise WorkspaceError(
-            f'account "{name}" is not under operator "{here.store().name}" - nsc env to check your env'
+            f'account "{name}" is not under operator "{workspace.store().name}" - nsc env to check your env'
         )
     return [name]
 
 
-async def _url(here: Workspace, given: str) -> str:
+async def _url(workspace: Workspace, given: str) -> str:
     def checked(text: str) -> str:
         check_url(text)
         return text
@@ -71,7 +71,7 @@ async def _url(here: Workspace, given: str) -> str:
     return await prompt.text(
         "Account Server URL or nats-resolver enabled nats-server URL",
         flag="--account-jwt-server-url",
-        default=given or here.operator().nats.account_server_url or None,
+        default=given or workspace.operator().nats.account_server_url or None,
         required=True,
         check=checked,
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...cli import prompt
 from ...keys import AccountClaims, Claims, IdentityError, KeyRole, Workspace, WorkspaceError, is_public
-from ...keys.claims import UserPermissionLimits, service_url_fault
+from ...keys.claims import UserPermissionLimits, service_url_error
 from ...keys.workspace.accounts import AccountEdits
 from ...keys.workspace.edits import NO_DATES, Dates, SigningKeys, Tags
 from ...keys.workspace.flag_values import date, moment, size
@@ -38,28 +38,28 @@ async def key(kind: str, given: str) -> str:
     return await _key(f"path to an {kind} nkey or nkey", "--public-key", given, _key_check(role))
 
 
-async def identity(here: Workspace) -> Workspace:
+async def identity(workspace: Workspace) -> Workspace:
     """The identity of a new operator: one that is made, or a given one."""
     if await prompt.confirm("generate an operator nkey", default=True):
-        return here
+        return workspace
     check = _key_check(KeyRole.OPERATOR)
     given = await _key("path to an operator nkey or nkey", "--private-key", "", check)
-    return replace(here, private_key=given)
+    return replace(workspace, private_key=given)
 
 
-async def dates(given: Dates, held: Claims | None = None) -> Dates:
+async def dates(given: Dates, present: Claims | None = None) -> Dates:
     """From when until when; what the flags say, else what the claims have, is the default."""
-    start = given.start if given.start is not None else held.nbf if held is not None else 0
-    expiry = given.expiry if given.expiry is not None else held.exp if held is not None else 0
+    start = given.start if given.start is not None else present.nbf if present is not None else 0
+    expiry = given.expiry if given.expiry is not None else present.exp if present is not None else 0
     return Dates(
         await _date("valid from", "--start", start),
         await _date("valid until (0 is always)", "--expiry", expiry),
     )
 
 
-async def tags(given: Tags, held: Iterable[str]) -> Tags:
+async def tags(given: Tags, present: Iterable[str]) -> Tags:
     """Tags to remove and to add."""
-    there = list(held)
+    there = list(present)
     removed = list(given.remove)
     if there and await prompt.confirm("remove tags"):
         removed += await prompt.choose_many("select tags to remove", there, flag="--rm-tag")
@@ -78,11 +78,11 @@ async def signing_keys(given: SigningKeys, role: KeyRole) -> SigningKeys:
     return replace(given, add=tuple(added))
 
 
-async def signer(here: Workspace, keys: Sequence[str], message: str, *roles: KeyRole) -> Workspace:
+async def signer(workspace: Workspace, keys: Sequence[str], message: str, *roles: KeyRole) -> Workspace:
     """Choose the key that signs, if there is a choice; the workspace then has it as `-K`."""
-    stored = [key for key in keys if here.keystore.has(key)]
-    if here.private_key or (len(stored) == 1 and len(keys) == 1):
-        return here
+    stored = [key for key in keys if workspace.keystore.has(key)]
+    if workspace.private_key or (len(stored) == 1 and len(keys) == 1):
+        return workspace
     choices = [(key, key) for key in stored]
     if len(stored) < len(keys):
         choices.append((_OTHER, _OTHER))
@@ -97,53 +97,53 @@ async def signer(here: Workspace, keys: Sequence[str], message: str, *roles: Key
         )
     else:
         prompt.note("--private-key", picked)
-    return replace(here, private_key=picked)
+    return replace(workspace, private_key=picked)
 
 
-async def operator_signer(here: Workspace, message: str) -> Workspace:
+async def operator_signer(workspace: Workspace, message: str) -> Workspace:
     """Choose the key that signs a new account."""
-    if here.store().managed:
-        return here
-    return await signer(here, operator_signers(here.operator()), message, KeyRole.OPERATOR)
+    if workspace.store().managed:
+        return workspace
+    return await signer(workspace, operator_signers(workspace.operator()), message, KeyRole.OPERATOR)
 
 
-async def account_signer(here: Workspace, claims: AccountClaims) -> Workspace:
+async def account_signer(workspace: Workspace, claims: AccountClaims) -> Workspace:
     """Choose the key that signs an edited account."""
-    keys = operator_signers(here.operator())
-    if here.store().managed:
-        return here
-    return await signer(here, keys, "select the key to use for signing", KeyRole.OPERATOR)
+    keys = operator_signers(workspace.operator())
+    if workspace.store().managed:
+        return workspace
+    return await signer(workspace, keys, "select the key to use for signing", KeyRole.OPERATOR)
 
 
-async def user_signer(here: Workspace, account: str, message: str) -> Workspace:
+async def user_signer(workspace: Workspace, account: str, message: str) -> Workspace:
     """Choose the key that signs a user."""
-    owner = here.account(account)
-    stored = [key for key in signers_of_users(here.operator(), owner) if here.keystore.has(key)]
-    return await signer(here, stored, message, KeyRole.ACCOUNT) if stored else here
+    owner = workspace.account(account)
+    stored = [key for key in signers_of_users(workspace.operator(), owner) if workspace.keystore.has(key)]
+    return await signer(workspace, stored, message, KeyRole.ACCOUNT) if stored else workspace
 
 
-async def users(here: Workspace, account: str, given: tuple[str, ...]) -> tuple[str, ...]:
+async def users(workspace: Workspace, account: str, given: tuple[str, ...]) -> tuple[str, ...]:
     """Users out of those of an account."""
     if given:
         return given
-    there = here.store().users(account)
+    there = workspace.store().users(account)
     if not there:
         raise WorkspaceError(f"account {account} doesn't have any users - add one first")
     return tuple(await prompt.choose_many("select users", there, flag="--name"))
 
 
-async def user_edits(given: UserEdits, held: UserPermissionLimits) -> UserEdits:
+async def user_edits(given: UserEdits, present: UserPermissionLimits) -> UserEdits:
     """A user's limit of payload; the rest has flags only."""
-    default = given.payload if given.payload is not None else held.payload
+    default = given.payload if given.payload is not None else present.payload
     return replace(given, payload=await _number("max payload (-1 unlimited)", "--payload", default))
 
 
-async def operator_edits(here: Workspace, given: OperatorEdits) -> tuple[OperatorEdits, Workspace]:
+async def operator_edits(workspace: Workspace, given: OperatorEdits) -> tuple[OperatorEdits, Workspace]:
     """Everything that can be changed of the current operator, and the key that signs."""
-    held = here.operator()
-    body = held.nats
+    present = workspace.operator()
+    body = present.nats
     changed: dict[str, Any] = {
-        "dates": await dates(given.dates, held),
+        "dates": await dates(given.dates, present),
         "tags": await tags(given.tags, body.tags),
     }
     url = given.account_server_url if given.account_server_url is not None else body.account_server_url
@@ -164,22 +164,24 @@ async def operator_edits(here: Workspace, given: OperatorEdits) -> tuple[Operato
     if there and await prompt.confirm("remove any service urls", default=True):
         removed += await prompt.choose_many("select service urls to remove", there, flag="--rm-service-url")
     changed |= {"service_urls": tuple(added), "rm_service_urls": tuple(removed)}
-    accounts = here.store().accounts()
+    accounts = workspace.store().accounts()
     if accounts and await prompt.confirm("Set system account"):
         choices = [(name, name) for name in accounts]
         changed["system_account"] = await prompt.choose(
             "select account", choices, flag="--system-account", default=accounts[0]
         )
     changed["signing_keys"] = await signing_keys(given.signing_keys, KeyRole.OPERATOR)
-    keys = [held.sub, *body.signing_keys]
-    here = await signer(here, keys, "select the key to use for signing", KeyRole.OPERATOR)
-    return replace(given, **changed), here
+    keys = [present.sub, *body.signing_keys]
+    workspace = await signer(workspace, keys, "select the key to use for signing", KeyRole.OPERATOR)
+    return replace(given, **changed), workspace
 
 
-async def account_edits(here: Workspace, account: str, given: AccountEdits) -> tuple[AccountEdits, Workspace]:
+async def account_edits(
+    workspace: Workspace, account: str, given: AccountEdits
+) -> tuple[AccountEdits, Workspace]:
     """Everything that nsc asks about an account, and the key that signs."""
-    held = here.store().account(account)
-    body = held.nats
+    present = workspace.store().account(account)
+    body = present.nats
     keys = await signing_keys(given.signing_keys, KeyRole.ACCOUNT)
     limits = dict(given.limits)
     for field, flag, words in (
@@ -195,10 +197,10 @@ async def account_edits(here: Workspace, account: str, given: AccountEdits) -> t
         value = await _number(f"{words} (-1 unlimited)", flag, int(limits.get(field, default)))
         if value != default or field in limits:
             limits[field] = value
-    jetstream = await _jetstream(given.jetstream, held)
-    when = await dates(given.dates, held)
+    jetstream = await _jetstream(given.jetstream, present)
+    when = await dates(given.dates, present)
     labels = await tags(given.tags, body.tags)
-    here = await account_signer(here, held)
+    workspace = await account_signer(workspace, present)
     description = given.description if given.description is not None else body.description
     info_url = given.info_url if given.info_url is not None else body.info_url
     description = await prompt.text("Account Description", flag="--description", default=description)
@@ -222,14 +224,14 @@ async def account_edits(here: Workspace, account: str, given: AccountEdits) -> t
         trace_subject=subject,
         trace_sampling=sampling,
     )
-    return edits, here
+    return edits, workspace
 
 
-async def _jetstream(given: JetStreamEdits, held: AccountClaims) -> JetStreamEdits:
+async def _jetstream(given: JetStreamEdits, present: AccountClaims) -> JetStreamEdits:
     if not await prompt.confirm("set JetStream limits"):
         return given
     tier = await _number("edit tier (0 matches all tiers)", "--js-tier", given.tier or 0)
-    now = limits_of(held.nats.limits, tier)
+    now = limits_of(present.nats.limits, tier)
     limits = dict(given.limits)
     for field, flag, words in (
         ("mem_storage", "--js-mem-storage", "max mem storage (-1 unlimited / 0 disabled)"),
@@ -291,8 +293,8 @@ def _moment(text: str) -> int:
 
 
 def _service_url(text: str) -> str:
-    if fault := service_url_fault(text):
-        raise ValueError(fault)
+    if problem := service_url_error(text):
+        raise ValueError(problem)
     return text
 
 

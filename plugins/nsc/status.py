@@ -10,7 +10,7 @@ import click
 from ...cli.errors import EXIT_ERROR
 from ...keys import Workspace
 from ...keys.workspace.flag_values import date, moment, relative
-from ...keys.workspace.servers.status import HeldAccount, StatusResult
+from ...keys.workspace.servers.status import AccountStatus, StatusResult
 from ...keys.workspace.servers.status import status as told_status
 from . import completion
 from .command import NscCommand, open_workspace, run, switch
@@ -43,29 +43,29 @@ async def status(
 
     Needs servers with a NATS based resolver. What is in use tells servers apart that hold different JWTs.
     """
-    here = open_workspace()
-    found = await told_status(here, accounts, reach(given, url), soon=moment(within, here.now()))
-    shown = [row for row in found.held if not differences or _remarkable(row)]
+    workspace = open_workspace()
+    found = await told_status(workspace, accounts, reach(given, url), soon=moment(within, workspace.now()))
+    shown = [row for row in found.accounts if not differences or _remarkable(row)]
     if run().json:
         click.echo(json.dumps(_document(found, shown), indent=2, ensure_ascii=False))
     else:
-        _show(here, found, shown)
+        _show(workspace, found, shown)
     if (check and found.differs) or found.report.failed:
         raise click.exceptions.Exit(EXIT_ERROR)
 
 
-def _remarkable(row: HeldAccount) -> bool:
+def _remarkable(row: AccountStatus) -> bool:
     return row.state != "current" or row.expiring or bool(row.note)
 
 
-def _show(here: Workspace, found: StatusResult, shown: list[HeldAccount]) -> None:
+def _show(workspace: Workspace, found: StatusResult, shown: list[AccountStatus]) -> None:
     if found.report.children:
         click.echo(found.report.render(), err=True)
     if not shown:
-        click.echo(f"{len(found.held)} accounts on {len(found.servers)} servers are as in the store")
+        click.echo(f"{len(found.accounts)} accounts on {len(found.servers)} servers are as in the store")
         return
     columns = ("Server", "Account", "State", "Issued", "Expires", "JWT ID", "Note")
-    table = Table(f'Accounts of operator "{here.store().name}" on its servers', columns)
+    table = Table(f'Accounts of operator "{workspace.store().name}" on its servers', columns)
     before = ""
     for row in shown:
         if before and row.server != before:
@@ -75,7 +75,7 @@ def _show(here: Workspace, found: StatusResult, shown: list[HeldAccount]) -> Non
             row.name or row.account,
             row.state,
             date(row.issued),
-            _expires(row, here.now()),
+            _expires(row, workspace.now()),
             row.id[:12],
             row.note,
         )
@@ -83,14 +83,14 @@ def _show(here: Workspace, found: StatusResult, shown: list[HeldAccount]) -> Non
     click.echo(table.render())
 
 
-def _expires(row: HeldAccount, now: int) -> str:
+def _expires(row: AccountStatus, now: int) -> str:
     if not row.expires:
         return "Never" if row.id else ""
     mark = "EXPIRED " if row.expired else "! " if row.expiring else ""
     return f"{mark}{relative(row.expires, now)}"
 
 
-def _document(found: StatusResult, shown: list[HeldAccount]) -> dict[str, object]:
+def _document(found: StatusResult, shown: list[AccountStatus]) -> dict[str, object]:
     return {
         "url": found.url,
         "servers": found.servers,

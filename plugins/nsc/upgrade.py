@@ -22,23 +22,23 @@ async def upgrade_jwt(zipped: str, force: bool) -> None:
 
     All servers must know version 2; each needs the operator's new token.
     """
-    here = open_workspace()
-    if needs_upgrade(here) and not here.store().managed:
+    workspace = open_workspace()
+    if needs_upgrade(workspace) and not workspace.store().managed:
         if (
             not force
             and not zipped
             and await prompt.confirm("write a backup of the store first", default=True)
         ):
-            name = f"{here.store().name}-jwtV1-upgrade-backup.zip"
+            name = f"{workspace.store().name}-jwtV1-upgrade-backup.zip"
             if prompt.interactive():
                 zipped = await prompt.text("zip file name", flag="--backup", default=name)
         if not await prompt.sure("did you upgrade all servers, and shall the tokens become V2", forced=force):
             click.echo("Declined to convert at this time. Rerun command when ready.")
             return
         if zipped:
-            path = backup(here, Path(zipped))
+            path = backup(workspace, Path(zipped))
             click.echo(f"Backup file {path} created. It does not contain keys.")
-    finish(upgrade(here))
+    finish(upgrade(workspace))
 
 
 @click.command(cls=NscCommand)

@@ -42,14 +42,14 @@ async def validate(everything: bool, account: str, file: str) -> None:
 
 
 async def _validated(everything: bool, account: str, file: str) -> Validation:
-    here = open_workspace()
+    workspace = open_workspace()
     if file:
-        return validate_file(Path(file), here.now())
+        return validate_file(Path(file), workspace.now())
     if everything:
-        return validated(here)
-    if not account and not run().interactive and not here.context.account:
-        return validated(here, [])
-    return validated(here, [await current_entities.account(here, account)])
+        return validated(workspace)
+    if not account and not run().interactive and not workspace.context.account:
+        return validated(workspace, [])
+    return validated(workspace, [await current_entities.account(workspace, account)])
 
 
 def _table(finding: TokenIssues) -> str:

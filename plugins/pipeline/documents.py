@@ -36,7 +36,7 @@ OPTIONS = {
 }
 
 
-def _judged(_context: click.Context, _param: click.Parameter, value: str) -> str:
+def _validated(_context: click.Context, _param: click.Parameter, value: str) -> str:
     """A trigger that a document could have. Raises click.BadParameter."""
     try:
         from ...pipeline.declared.document import AVAILABLE_NOW, BATCH, milliseconds
@@ -53,7 +53,7 @@ def _judged(_context: click.Context, _param: click.Parameter, value: str) -> str
 TRIGGER = click.option(
     "--trigger",
     default="",
-    callback=_judged,
+    callback=_validated,
     metavar="WHEN",
     help='batch, availableNow, or how often, such as "10s"; before the document\'s.',
 )

@@ -62,7 +62,7 @@ async def init(
         raise documents.lacking(error) from None
     if file.exists() and not force:  # noqa: ASYNC240 - nothing else runs
         raise CliError(f"{file} is there already", "--force replaces it")
-    name = name or await prompt.text("Pipeline name", flag="--name", default=_name(file), check=_judged)
+    name = name or await prompt.text("Pipeline name", flag="--name", default=_name(file), check=_validated)
     stream = stream or await prompt.text("Stream to read", flag="--stream", default="ORDERS", required=True)
     if subjects is None:
         subjects = await prompt.text(
@@ -88,7 +88,7 @@ def _name(file: Path) -> str:
     return name if NAMED.fullmatch(name) else "pipeline"
 
 
-def _judged(name: str) -> str:
+def _validated(name: str) -> str:
     if not NAMED.fullmatch(name):
         raise ValueError("a name has letters, digits, - and _ and begins with a letter")
     return name

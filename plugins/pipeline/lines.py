@@ -47,7 +47,7 @@ class TextLines:
         render.show(f"{run} {summary(outcome, totals, seconds)}")
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing is open."""
 
 
 class JsonLines:
@@ -93,7 +93,7 @@ class JsonLines:
         )
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing is open."""
 
     def _say(self, event: str, document: Mapping[str, Any]) -> None:
         render.show(json.dumps({"event": event, "run": self._run, **document}, ensure_ascii=False))

@@ -122,7 +122,7 @@ def _recorded(loaded: LoadedDocument, *, as_json: bool, verbose: bool) -> tuple[
     checkpoint = (
         cross_checks.location(document.checkpoint, loaded.folder)
         if document.checkpoint
-        else str(record.home() / document.name / "checkpoint")
+        else str(record.base_folder() / document.name / "checkpoint")
     )
     facts = _facts(loaded, checkpoint)
     try:

@@ -30,9 +30,9 @@ async def info(name: str, host: str, as_json: bool) -> None:
     asked: Info = {"account": name}
     if host:
         asked |= {"server_name": host, "exact_match": True}
-    async with connect() as link:
-        heard = await poll(link, "$SYS.REQ.SERVER.PING.ACCOUNTZ", asked, expect=1)
-    found = (heard[0].document.get("data") or {}).get("account_detail")
+    async with connect() as connection:
+        answers = await poll(connection, "$SYS.REQ.SERVER.PING.ACCOUNTZ", asked, expect=1)
+    found = (answers[0].document.get("data") or {}).get("account_detail")
     if not found:
         raise CliError(f"no server knows of the account {name}")
     if as_json:
@@ -139,15 +139,15 @@ def _export(each: Info) -> Pairs:
 async def purge(name: str, force: bool) -> None:
     """Delete all Streams and Consumers of an account."""
     question = f"Really delete all Streams and Consumers of account {name}, with all messages"
-    async with connect() as link:
-        if link.profile.domain:
+    async with connect() as connection:
+        if connection.profile.domain:
             raise CliError(
                 "--js-domain cannot be used with the system account", "connect to a server of that domain"
             )
         if not await prompt.sure(question, forced=force):
             return
         try:
-            await link.js.request(f"ACCOUNT.PURGE.{name}")
+            await connection.js.request(f"ACCOUNT.PURGE.{name}")
         except RemoteError as error:
             raise error.while_doing(f"could not purge account {name}") from None
     render.show(f"Purge operation on account {name} initiated")

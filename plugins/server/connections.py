@@ -69,9 +69,9 @@ async def connections(
     """Report on connections; ends with the answers of LIMIT servers when it is given."""
     asked: Info = {"acc": account, "filter_subject": subject, "user": username}
     asked = {name: value for name, value in asked.items() if value}
-    async with connect() as link:
+    async with connect() as connection:
         found = await gathered(
-            link, {**asked, "state": STATES[state], **selection(host, cluster, tags)}, limit
+            connection, {**asked, "state": STATES[state], **selection(host, cluster, tags)}, limit
         )
     if closed_reason:
         found = [each for each in found if closed_reason.lower() in each.get("reason", "").lower()]
@@ -82,24 +82,24 @@ async def connections(
         show(found, by, top, reasons=state != "open")
 
 
-async def gathered(link: NatsConnection, asked: Info, expect: int = 0) -> list[Info]:
+async def gathered(connection: NatsConnection, asked: Info, expect: int = 0) -> list[Info]:
     """The connections of all servers, page by page; each with `server`, `server_id`, `cluster` and `now`."""
     found: list[Info] = []
     offset = 0
     while True:
         request = {"auth": True, "subscriptions": False, "offset": offset, "limit": 1024, **asked}
         more = 0
-        for heard in await poll(link, "$SYS.REQ.SERVER.PING.CONNZ", request, expect=expect):
-            server, data = heard.document["server"], heard.document.get("data") or {}
-            held = data.get("connections") or []
+        for answers in await poll(connection, "$SYS.REQ.SERVER.PING.CONNZ", request, expect=expect):
+            server, data = answers.document["server"], answers.document.get("data") or {}
+            listed = data.get("connections") or []
             where = {
                 "server": server.get("name", ""),
                 "server_id": server.get("id", ""),
                 "cluster": server.get("cluster", ""),
                 "now": server.get("time", ""),
             }
-            found += [{**each, **where} for each in held]
-            more = max(more, data.get("total", 0) - offset - len(held))
+            found += [{**each, **where} for each in listed]
+            more = max(more, data.get("total", 0) - offset - len(listed))
         offset += 1024
         if more <= 0:
             return found
@@ -195,8 +195,8 @@ async def accounts(
 ) -> None:
     """Report on the traffic of accounts, or on the connections of one account."""
     asked = {"acc": account} if account else {}
-    async with connect() as link:
-        found = await gathered(link, {**asked, **selection(host, cluster, tags)}, limit)
+    async with connect() as connection:
+        found = await gathered(connection, {**asked, **selection(host, cluster, tags)}, limit)
     if account:
         chosen = ordered(found, KEYS, by if by in KEYS else "subs", backwards)
         if as_json:

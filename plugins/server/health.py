@@ -48,12 +48,12 @@ async def health(
         "details": True,
         **selection(host, cluster, tags),
     }
-    async with connect() as link:
-        heard = await poll(
-            link, "$SYS.REQ.SERVER.PING.HEALTHZ", {k: v for k, v in asked.items() if v}, expect=limit
+    async with connect() as connection:
+        answers = await poll(
+            connection, "$SYS.REQ.SERVER.PING.HEALTHZ", {k: v for k, v in asked.items() if v}, expect=limit
         )
     found = sorted(
-        (each.document for each in heard), key=lambda each: str(each["server"]["name"]), reverse=backwards
+        (each.document for each in answers), key=lambda each: str(each["server"]["name"]), reverse=backwards
     )
     render.show(_table(found) + "\n")
 

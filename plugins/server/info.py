@@ -23,8 +23,8 @@ IDENTIFIER = re.compile(r"[A-Z0-9]{56}")
 @click.argument("name", metavar="[SERVER]", required=False, default="")
 async def info(name: str) -> None:
     """Show a server: the one of this name or id, or the one connected to."""
-    async with connect() as link:
-        show(await one(link, name or str(link.greeting.get("server_id", ""))))
+    async with connect() as connection:
+        show(await one(connection, name or str(connection.greeting.get("server_id", ""))))
 
 
 def show(found: Info) -> None:
@@ -37,12 +37,12 @@ def show(found: Info) -> None:
     render.show("\n".join(lines))
 
 
-async def one(link: NatsConnection, wanted: str) -> Info:
+async def one(connection: NatsConnection, wanted: str) -> Info:
     """What the server of this name or id says of itself. Raises CliError when none answers to it."""
     if IDENTIFIER.fullmatch(wanted):
-        heard = await poll(link, f"$SYS.REQ.SERVER.{wanted}.VARZ", expect=1)
-        return heard[0].document.get("data") or {}
-    every = await poll(link, "$SYS.REQ.SERVER.PING.VARZ")
+        answers = await poll(connection, f"$SYS.REQ.SERVER.{wanted}.VARZ", expect=1)
+        return answers[0].document.get("data") or {}
+    every = await poll(connection, "$SYS.REQ.SERVER.PING.VARZ")
     known = {each.document["server"].get("name", ""): each.document.get("data") or {} for each in every}
     if wanted not in known:
         raise CliError(

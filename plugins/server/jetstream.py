@@ -65,9 +65,9 @@ async def jetstream(
         request["raft"] = True  # nats-server counts leaders only then
     if account:
         request |= {"account": account, "accounts": True, "streams": True, "consumer": True, "limit": 10_000}
-    async with connect() as link:
-        heard = await poll(link, "$SYS.REQ.SERVER.PING.JSZ", request, expect=limit)
-    found = sorted(({"data": {}, **each.document} for each in heard), key=KEYS["name"])
+    async with connect() as connection:
+        answers = await poll(connection, "$SYS.REQ.SERVER.PING.JSZ", request, expect=limit)
+    found = sorted(({"data": {}, **each.document} for each in answers), key=KEYS["name"])
     if account:
         for info in found:
             info["data"] |= _of_account(info)
@@ -131,8 +131,10 @@ def _show(found: list[Info], account: str, compact: bool) -> None:
 
 def _counts(info: Info) -> tuple[int, ...]:
     data, api = info["data"], _api(info)
-    held = (data.get(name, 0) for name in ("streams", "consumers", "messages", "bytes", "memory", "storage"))
-    return (*held, api.get("total", 0), api.get("errors", 0))
+    totals = (
+        data.get(name, 0) for name in ("streams", "consumers", "messages", "bytes", "memory", "storage")
+    )
+    return (*totals, api.get("total", 0), api.get("errors", 0))
 
 
 def _cells(counts: tuple[int, ...]) -> list[str]:

@@ -38,11 +38,11 @@ async def leafnodes(
 ) -> None:
     """Report on leaf connections; ends with the answers of LIMIT servers when it is given."""
     request = {**selection(host, cluster, tags), **({"account": account} if account else {})}
-    async with connect() as link:
-        heard = await poll(link, "$SYS.REQ.SERVER.PING.LEAFZ", request, expect=limit)
+    async with connect() as connection:
+        answers = await poll(connection, "$SYS.REQ.SERVER.PING.LEAFZ", request, expect=limit)
     found = [
         {**each, "server": answer.document["server"].get("name", "")}
-        for answer in heard
+        for answer in answers
         for each in (answer.document.get("data") or {}).get("leafs") or []
     ]
     rows = [_row(each) for each in ordered(found, KEYS, by, backwards)]

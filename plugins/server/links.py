@@ -39,9 +39,13 @@ async def routes(
     limit: int, by: str, backwards: bool, host: str, cluster: str, tags: tuple[str, ...]
 ) -> None:
     """Report on routes, the connections inside a cluster; ends with the answers of LIMIT servers."""
-    async with connect() as link:
-        heard = await poll(link, "$SYS.REQ.SERVER.PING.ROUTEZ", selection(host, cluster, tags), expect=limit)
-    found = [_route(answer.document, each) for answer in heard for each in _held(answer.document, "routes")]
+    async with connect() as connection:
+        answers = await poll(
+            connection, "$SYS.REQ.SERVER.PING.ROUTEZ", selection(host, cluster, tags), expect=limit
+        )
+    found = [
+        _route(answer.document, each) for answer in answers for each in _entries(answer.document, "routes")
+    ]
     found.sort(key=lambda each: (each[SORTS[by]], *(each[name] for name in PLACE)), reverse=backwards)
     rows = _without_repeats([_cells(each) for each in found], 3)
     subs, received, sent = (sum(e[n] for e in found) for n in ("subscriptions", "in_bytes", "out_bytes"))
@@ -51,7 +55,7 @@ async def routes(
     render.show(render.table("Cluster Report", ROUTES, rows, footer) + "\n")
 
 
-def _held(document: Info, key: str) -> list[Info]:
+def _entries(document: Info, key: str) -> list[Info]:
     return (document.get("data") or {}).get(key) or []
 
 
@@ -109,11 +113,11 @@ async def gateways(
 ) -> None:
     """Report on gateways, the connections between clusters; ends with the answers of LIMIT servers."""
     asked = {"accounts": True, **({"name": name} if name else {}), **selection(host, cluster, tags)}
-    async with connect() as link:
-        heard = await poll(link, "$SYS.REQ.SERVER.PING.GATEWAYZ", asked, expect=limit)
+    async with connect() as connection:
+        answers = await poll(connection, "$SYS.REQ.SERVER.PING.GATEWAYZ", asked, expect=limit)
     keys = ("cluster", "name") if by == "cluster" else ("name", "cluster")
     found = sorted(
-        (each.document for each in heard),
+        (each.document for each in answers),
         key=lambda each: [each["server"].get(key, "") for key in keys],
         reverse=backwards,
     )
@@ -124,10 +128,10 @@ async def gateways(
         own = (server.get("name", ""), server.get("cluster", ""), str(data.get("port", 0)))
         rows.append((*own, *("" for _ in GATEWAYS[3:])))
         for kind, size, there, gateway in _gateways(data):
-            held = gateway.get("connection") or {}
-            total += held.get(size, 0)
+            gateway_connection = gateway.get("connection") or {}
+            total += gateway_connection.get(size, 0)
             count += 1
-            rows.append(("", "", "", kind, *_gateway_cells(there, held, size, gateway)))
+            rows.append(("", "", "", kind, *_gateway_cells(there, gateway_connection, size, gateway)))
     clusters = {each["server"].get("cluster", "") for each in found}
     footer = (len(found), len(clusters), "", "", count, "", "", "", render.size(total), "")
     render.show(render.table("Super Cluster Report", GATEWAYS, rows, footer) + "\n")
@@ -141,12 +145,12 @@ def _gateways(data: Info) -> list[tuple[str, str, str, Info]]:
     return found + [("Outbound", "out_bytes", there, each) for there, each in outbound.items()]
 
 
-def _gateway_cells(there: str, held: Info, size: str, gateway: Info) -> tuple[str, ...]:
+def _gateway_cells(there: str, gateway_connection: Info, size: str, gateway: Info) -> tuple[str, ...]:
     return (
-        f"{there} {held.get('ip', '')}:{held.get('port', '')}",
-        f"gid:{held.get('cid', '')}",
-        held.get("uptime", ""),
-        held.get("rtt", ""),
-        render.size(held.get(size, 0)),
+        f"{there} {gateway_connection.get('ip', '')}:{gateway_connection.get('port', '')}",
+        f"gid:{gateway_connection.get('cid', '')}",
+        gateway_connection.get("uptime", ""),
+        gateway_connection.get("rtt", ""),
+        render.size(gateway_connection.get(size, 0)),
         render.number(len(gateway.get("accounts") or [])),
     )

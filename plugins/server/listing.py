@@ -20,29 +20,29 @@ COLUMNS = ("Name", "Cluster", "IP", "Version", "JS", "Conns", "Subs", "Routes", 
 CLUSTERS = ("Cluster", "Node Count", "Outgoing Gateways", "Incoming Gateways", "Connections")
 
 
-def _who(heard: TimedResponse) -> Info:
-    return heard.document.get("server") or {}
+def _who(answers: TimedResponse) -> Info:
+    return answers.document.get("server") or {}
 
 
-def _stats(heard: TimedResponse) -> Info:
-    return heard.document.get("statsz") or {}
+def _stats(answers: TimedResponse) -> Info:
+    return answers.document.get("statsz") or {}
 
 
-def _name(heard: TimedResponse) -> Any:
-    return _who(heard).get("name", "")
+def _name(answers: TimedResponse) -> Any:
+    return _who(answers).get("name", "")
 
 
 def _links(key: str) -> Any:
-    return lambda heard: (len(_stats(heard).get(key) or []), _name(heard))
+    return lambda answers: (len(_stats(answers).get(key) or []), _name(answers))
 
 
 def _number(key: str) -> Any:
-    return lambda heard: _stats(heard).get(key, 0)
+    return lambda answers: _stats(answers).get(key, 0)
 
 
 KEYS = {
     "name": _name,
-    "cluster": lambda heard: (_who(heard).get("cluster", ""), _name(heard)),
+    "cluster": lambda answers: (_who(answers).get("cluster", ""), _name(answers)),
     "conns": _number("connections"),
     "conn": _number("connections"),
     "subs": _number("subscriptions"),
@@ -53,8 +53,8 @@ KEYS = {
     "mem": _number("mem"),
     "cpu": _number("cpu"),
     "slow": _number("slow_consumers"),
-    "uptime": lambda heard: _stats(heard).get("start", ""),
-    "rtt": lambda heard: heard.after,
+    "uptime": lambda answers: _stats(answers).get("start", ""),
+    "rtt": lambda answers: answers.after,
 }
 ASCENDING = {"name", "cluster", "uptime"}  # where the first is the more interesting
 
@@ -67,22 +67,22 @@ ASCENDING = {"name", "cluster", "uptime"}  # where the first is the more interes
 @click.option("--compact/--no-compact", default=True, help="Shorten server names (default: yes).")
 async def ls(expect: int, as_json: bool, by: str, backwards: bool, compact: bool) -> None:
     """List the servers; ends with EXPECT answers when it is given."""
-    async with connect() as link:
-        heard = await poll(link, "$SYS.REQ.SERVER.PING", expect=expect)
+    async with connect() as connection:
+        answers = await poll(connection, "$SYS.REQ.SERVER.PING", expect=expect)
     if as_json:
-        render.show_json([each.document for each in heard])
+        render.show_json([each.document for each in answers])
         return
-    heard = ordered(heard, KEYS, by, backwards != (by in ASCENDING))
-    names = [_name(each) for each in heard]
+    answers = ordered(answers, KEYS, by, backwards != (by in ASCENDING))
+    names = [_name(each) for each in answers]
     shown = compacted(names) if compact else names
-    rows = [_row(name, each) for name, each in zip(shown, heard, strict=True)]
-    clusters = _clusters(heard)
-    render.show(render.table("Server Overview", COLUMNS, rows, _footer(heard, clusters)) + "\n")
+    rows = [_row(name, each) for name, each in zip(shown, answers, strict=True)]
+    clusters = _clusters(answers)
+    render.show(render.table("Server Overview", COLUMNS, rows, _footer(answers, clusters)) + "\n")
     _show_clusters(clusters)
 
 
-def _row(name: str, heard: TimedResponse) -> tuple[str, ...]:
-    server, stats = _who(heard), _stats(heard)
+def _row(name: str, answers: TimedResponse) -> tuple[str, ...]:
+    server, stats = _who(answers), _stats(answers)
     return (
         name,
         server.get("cluster", ""),
@@ -97,7 +97,7 @@ def _row(name: str, heard: TimedResponse) -> tuple[str, ...]:
         f"{stats.get('cpu', 0):.1f}",
         _slow(stats),
         render.span(render.since(stats.get("start", ""), server.get("time", ""))),
-        render.go_span(heard.after),
+        render.go_span(answers.after),
     )
 
 
@@ -126,10 +126,10 @@ class ClusterTotals:
     routes: set[int] = field(default_factory=set)  # numbers of routes its servers have: one if all is well
 
 
-def _clusters(heard: list[TimedResponse]) -> dict[str, ClusterTotals]:
+def _clusters(answers: list[TimedResponse]) -> dict[str, ClusterTotals]:
     """The clusters, in the order in which their servers are listed."""
     found: dict[str, ClusterTotals] = {}
-    for each in heard:
+    for each in answers:
         name, stats = _who(each).get("cluster", ""), _stats(each)
         if name:
             cluster = found.setdefault(name, ClusterTotals())
@@ -142,11 +142,11 @@ def _clusters(heard: list[TimedResponse]) -> dict[str, ClusterTotals]:
     return found
 
 
-def _footer(heard: list[TimedResponse], clusters: dict[str, ClusterTotals]) -> tuple[str, ...]:
+def _footer(answers: list[TimedResponse], clusters: dict[str, ClusterTotals]) -> tuple[str, ...]:
     """Sums, and an X below a column in which servers differ that should not."""
 
     def total(key: str) -> int:
-        return sum(_stats(each).get(key, 0) for each in heard)
+        return sum(_stats(each).get(key, 0) for each in answers)
 
     def differing(values: set[Any]) -> str:
         return "X" if len(values) > 1 else ""
@@ -154,13 +154,13 @@ def _footer(heard: list[TimedResponse], clusters: dict[str, ClusterTotals]) -> t
     return (
         "",
         counted(len(clusters), "Cluster"),
-        counted(len(heard), "Server"),
-        differing({_who(each).get("ver") for each in heard}),
-        str(sum(bool(_who(each).get("jetstream")) for each in heard)),
+        counted(len(answers), "Server"),
+        differing({_who(each).get("ver") for each in answers}),
+        str(sum(bool(_who(each).get("jetstream")) for each in answers)),
         str(total("connections")),
         str(total("subscriptions")),
         "X" if any(len(cluster.routes) > 1 for cluster in clusters.values()) else "",
-        differing({len(_stats(each).get("gateways") or []) for each in heard}),
+        differing({len(_stats(each).get("gateways") or []) for each in answers}),
         render.size(total("mem")),
         "",
         render.number(total("slow_consumers")),

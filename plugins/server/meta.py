@@ -36,17 +36,17 @@ cluster.add_alias("peer-remove", "rm", "pr")
 cluster.add_command(balance)
 
 
-async def meta_group(link: NatsConnection) -> Info:
+async def meta_group(connection: NatsConnection) -> Info:
     """What the leader of the meta group says of it: `leader`, `peer`, `replicas`, `cluster_size`, `name`."""
-    if link.profile.domain:
+    if connection.profile.domain:
         raise CliError(
             "--js-domain cannot be used with the system account",
             "connect to a server of that domain, without a domain in the context",
         )
-    heard = await poll(link, "$SYS.REQ.SERVER.PING.JSZ")
-    found = [{"data": {}, **each.document} for each in heard]
+    answers = await poll(connection, "$SYS.REQ.SERVER.PING.JSZ")
+    found = [{"data": {}, **each.document} for each in answers]
     leaders = [info for info in found if is_meta_leader(info)]
-    own = [i for i in leaders if i["server"].get("domain", "") == link.greeting.get("domain", "")]
+    own = [i for i in leaders if i["server"].get("domain", "") == connection.greeting.get("domain", "")]
     if len(leaders) > 1 and len(own) == 1:
         leaders = own
     if not leaders:
@@ -67,9 +67,9 @@ async def down(where: str, tags: tuple[str, ...], host: str, as_json: bool, forc
     """Have the leader of the meta group stand down, and wait for the next one."""
     placement = {"cluster": where, "tags": split_list(tags), "preferred": host}
     placement = {name: value for name, value in placement.items() if value}
-    async with connect() as link:
+    async with connect() as connection:
         try:
-            group = await meta_group(link)
+            group = await meta_group(connection)
         except CliError:
             if not force:
                 raise
@@ -77,22 +77,24 @@ async def down(where: str, tags: tuple[str, ...], host: str, as_json: bool, forc
         leader, size = group["leader"], len(group.get("replicas") or []) + 1
         render.log(f'Requesting leader step down of "{leader}" in a {size} peer RAFT group')
         try:
-            await link.js.request("META.LEADER.STEPDOWN", {"placement": placement} if placement else None)
+            await connection.js.request(
+                "META.LEADER.STEPDOWN", {"placement": placement} if placement else None
+            )
         except RemoteError as error:
             raise error.while_doing("could not have the meta leader step down") from None
-        group = await _next(link, leader)
+        group = await _next(connection, leader)
     render.log(f'New leader elected "{group["leader"]}"')
     if as_json:
         render.show_json(group)
 
 
-async def _next(link: NatsConnection, before: str) -> Info:
+async def _next(connection: NatsConnection, before: str) -> Info:
     """The meta group once another server than `before` leads it."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         await asyncio.sleep(PAUSE)
         try:
-            group = await meta_group(link)
+            group = await meta_group(connection)
         except CliError:
             continue  # while a leader is elected none answers, and sometimes the old one does too
         if group["leader"] != before:
@@ -106,8 +108,8 @@ async def _next(link: NatsConnection, before: str) -> Info:
 @JSON
 async def peer_remove(name: str, force: bool, as_json: bool) -> None:
     """Remove a server, by its name or its id in the meta group, from JetStream for good."""
-    async with connect() as link:
-        group = await meta_group(link)
+    async with connect() as connection:
+        group = await meta_group(connection)
         replicas = group.get("replicas") or []
         peer = next((each for each in replicas if name in (each.get("name"), each.get("peer"))), None)
         if peer is None:
@@ -119,7 +121,7 @@ async def peer_remove(name: str, force: bool, as_json: bool) -> None:
         if not await prompt.sure(f"Really remove {state} peer {whom}", forced=force):
             return
         try:
-            await link.js.request("SERVER.REMOVE", {"peer": "", "peer_id": peer.get("peer", "")})
+            await connection.js.request("SERVER.REMOVE", {"peer": "", "peer_id": peer.get("peer", "")})
         except RemoteError as error:
             raise error.while_doing(f"could not remove {name}") from None
     if as_json:

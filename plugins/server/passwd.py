@@ -12,7 +12,7 @@ from ...cli import prompt, render
 from ...cli.command import Command
 from ...cli.errors import CliError
 
-_SHORTEST, _LONGEST = 10, 72  # characters; bytes beyond which bcrypt hears nothing
+_SHORTEST, _LONGEST = 10, 72  # characters; bytes beyond which bcrypt takes no notice
 _GENERATED = 22
 _COSTS = (4, 31)
 

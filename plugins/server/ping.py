@@ -20,21 +20,21 @@ STEPS = 10  # rows of the graph
 @click.option("--id", "with_id", is_flag=True, help="Show the servers' ids too.")
 async def ping(expect: int, graph: bool, with_id: bool) -> None:
     """Ask all servers for a sign of life; waits for EXPECT answers when it is given."""
-    async with connect() as link:
-        heard = await poll(link, "$SYS.REQ.SERVER.PING", expect=expect)
-    for each in heard:
+    async with connect() as connection:
+        answers = await poll(connection, "$SYS.REQ.SERVER.PING", expect=expect)
+    for each in answers:
         server = each.document.get("server") or {}
         name = f"{server.get('id', '')} {server.get('name', '')}" if with_id else server.get("name", "")
         render.show(f"{name:<60} rtt={render.go_span(each.after)}")
-    render.show(f"\n---- ping statistics ----\n{_statistics(heard)}")
-    if expect > len(heard):
-        render.show(f"\nMissing {expect - len(heard)} server(s)")
+    render.show(f"\n---- ping statistics ----\n{_statistics(answers)}")
+    if expect > len(answers):
+        render.show(f"\nMissing {expect - len(answers)} server(s)")
     if graph:
-        render.show("\n" + _graph([each.after for each in heard]))
+        render.show("\n" + _graph([each.after for each in answers]))
 
 
-def _statistics(heard: list[TimedResponse]) -> str:
-    times = [each.after / MILLISECOND for each in heard]
+def _statistics(answers: list[TimedResponse]) -> str:
+    times = [each.after / MILLISECOND for each in answers]
     mean = sum(times) / len(times)
     return f"{len(times)} replies max: {max(times):.2f} min: {min(times):.2f} avg: {mean:.2f}"
 

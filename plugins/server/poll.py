@@ -36,7 +36,7 @@ class TimedResponse:
 
 
 async def poll(
-    link: NatsConnection, subject: str, request: object = None, *, expect: int = 0
+    connection: NatsConnection, subject: str, request: object = None, *, expect: int = 0
 ) -> list[TimedResponse]:
     """The documents of all servers that answer `subject` within the run's timeout, in order of arrival.
 
@@ -44,27 +44,27 @@ async def poll(
     answer came for a moment. Raises CliError when nobody answers or servers answer with an error.
     """
     body = json.dumps(request).encode() if request else b""
-    if link.js.trace:
+    if connection.js.trace:
         from ...cli.render import log
 
         log(f">>> {subject}: {body.decode()}\n")
     found: list[TimedResponse] = []
-    inbox = link.nc.new_inbox()
-    heard: asyncio.Queue[Any] = asyncio.Queue()
-    await link.nc.subscribe(inbox, cb=heard.put)
+    inbox = connection.nc.new_inbox()
+    answers: asyncio.Queue[Any] = asyncio.Queue()
+    await connection.nc.subscribe(inbox, cb=answers.put)
     begin = time.perf_counter_ns()
-    deadline = time.monotonic() + link.timeout
-    await link.nc.publish(subject, body, inbox)
+    deadline = time.monotonic() + connection.timeout
+    await connection.nc.publish(subject, body, inbox)
     while not expect or len(found) < expect:
         left = deadline - time.monotonic()
         patience = min(left, QUIET_SECONDS) if found and not expect else left
         try:
-            message = await asyncio.wait_for(heard.get(), max(0.0, patience))
+            message = await asyncio.wait_for(answers.get(), max(0.0, patience))
         except TimeoutError:
             break
         if not message.data and (message.headers or {}).get("Status") == "503":
             break
-        if link.js.trace:
+        if connection.js.trace:
             log(f"<<< {subject}: {message.data.decode(errors='replace')}\n")
         found.append(TimedResponse(_document(message.data), time.perf_counter_ns() - begin))
     if not found:

@@ -18,11 +18,11 @@ config = CommandGroup(name="config", help="The configuration of servers that run
 @FORCE
 async def reload(server: str, force: bool) -> None:
     """Have a server, by its name or id, read its configuration again, and show it."""
-    async with connect() as link:
-        found = await one(link, server)
+    async with connect() as connection:
+        found = await one(connection, server)
         name, identifier = found.get("server_name", ""), str(found.get("server_id", ""))
         question = f"Really reload configuration for {name} ({identifier}) on {found.get('host', '')}"
         if not await prompt.sure(question, forced=force):
             return
-        await poll(link, f"$SYS.REQ.SERVER.{identifier}.RELOAD", expect=1)
-        show(await one(link, identifier))
+        await poll(connection, f"$SYS.REQ.SERVER.{identifier}.RELOAD", expect=1)
+        show(await one(connection, identifier))

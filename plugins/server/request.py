@@ -188,9 +188,9 @@ def _command(query: RequestSpec) -> click.Command:
             body["accounts"] = True
         if body.get("leader_only") or body.get("server_name"):
             wait = wait or 1
-        async with connect() as link:
-            heard = await poll(link, f"$SYS.REQ.SERVER.PING.{query.endpoint}", body, expect=wait)
-        for each in heard:
+        async with connect() as connection:
+            answers = await poll(connection, f"$SYS.REQ.SERVER.PING.{query.endpoint}", body, expect=wait)
+        for each in answers:
             held = (each.document.get("data") or {}).get("num_connections", 0)
             if held or not context.params.get("value_filter_empty"):
                 show(each.document)
@@ -217,9 +217,9 @@ def show(document: Info) -> None:
 @click.argument("server", metavar="SERVER_ID")
 async def kick(client: int, server: str) -> None:
     """Disconnect a client, by its number and its server's id."""
-    async with connect() as link:
-        heard = await poll(link, f"$SYS.REQ.SERVER.{server}.KICK", {"cid": client}, expect=1)
-    render.show_json(heard[0].document)
+    async with connect() as connection:
+        answers = await poll(connection, f"$SYS.REQ.SERVER.{server}.KICK", {"cid": client}, expect=1)
+    render.show_json(answers[0].document)
 
 
 def _group(queries: Sequence[RequestSpec]) -> CommandGroup:

@@ -1,4 +1,4 @@
-"""`pyjs server run` and `check-config`: the server's own command line, behind the command `pyjs`."""
+"""`pyjs server run` and `check-config`: the server's own command line, under the command `pyjs`."""
 
 from __future__ import annotations
 

@@ -53,10 +53,10 @@ async def balance(
     if where:
         where["exact_match"] = True
     what = {name: value for name, value in (("acc", account), ("filter_subject", subject)) if value}
-    async with connect() as link:
-        heard = await poll(link, "$SYS.REQ.SERVER.PING", where)
-        servers = [str(each.document["server"]["id"]) for each in heard]
-        found = await gathered(link, {**where, **what}, len(servers))
+    async with connect() as connection:
+        answers = await poll(connection, "$SYS.REQ.SERVER.PING", where)
+        servers = [str(each.document["server"]["id"]) for each in answers]
+        found = await gathered(connection, {**where, **what}, len(servers))
         matching = [
             each
             for each in found
@@ -67,7 +67,7 @@ async def balance(
         question = f"Really send {len(leaving)} of {len(matching)} clients away, whatever they are doing"
         if leaving and not await prompt.sure(question, forced=force):
             return
-        moved = await _send_away(link, leaving, duration)
+        moved = await _send_away(connection, leaving, duration)
     render.show(f"Balanced {moved} connections")
 
 
@@ -80,9 +80,9 @@ def surplus(found: list[Info], servers: list[str]) -> list[Info]:
     return leaving
 
 
-async def _send_away(link: NatsConnection, leaving: list[Info], duration: int) -> int:
+async def _send_away(connection: NatsConnection, leaving: list[Info], duration: int) -> int:
     """Disconnect the clients, evenly over `duration` nanoseconds; how many went."""
-    own = (link.greeting.get("server_id"), link.greeting.get("client_id"))
+    own = (connection.greeting.get("server_id"), connection.greeting.get("client_id"))
     moved = 0
     for number, each in enumerate(leaving):
         if (each["server_id"], each["cid"]) == own:
@@ -90,7 +90,9 @@ async def _send_away(link: NatsConnection, leaving: list[Info], duration: int) -
         if number:
             await asyncio.sleep(duration / SECOND / len(leaving))
         try:
-            await poll(link, f"$SYS.REQ.SERVER.{each['server_id']}.KICK", {"cid": each["cid"]}, expect=1)
+            await poll(
+                connection, f"$SYS.REQ.SERVER.{each['server_id']}.KICK", {"cid": each["cid"]}, expect=1
+            )
         except CliError as error:
             warn(f"could not send {each['cid']} away from {each['server']}: {error.message}")
             continue

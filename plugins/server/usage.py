@@ -16,9 +16,9 @@ LIMIT = click.argument("limit", required=False, type=click.IntRange(min=0), defa
 
 async def _usage(field: str, limit: int, asked: dict[str, object]) -> dict[str, float]:
     """A field of each server's statistics, by the server's name, smallest first."""
-    async with connect() as link:
-        heard = await poll(link, "$SYS.REQ.SERVER.PING", asked, expect=limit)
-    documents = [each.document for each in heard]
+    async with connect() as connection:
+        answers = await poll(connection, "$SYS.REQ.SERVER.PING", asked, expect=limit)
+    documents = [each.document for each in answers]
     found = [(each["server"].get("name", ""), each.get("statsz", {}).get(field, 0)) for each in documents]
     return dict(sorted(found, key=lambda each: (each[1], each[0])))
 

@@ -36,8 +36,8 @@ async def add(
     **given: Any,
 ) -> None:
     """Create a Stream. What no flag gives is asked."""
-    async with connect() as link:
-        config = await _described(link, stream, file, given, defaults)
+    async with connect() as connection:
+        config = await _described(connection, stream, file, given, defaults)
         if validate or output:
             validation.validate(config)
         if validate:
@@ -47,11 +47,11 @@ async def add(
         if output:
             document.write(output, config)
             return
-        await create(link, config, as_json=as_json)
+        await create(connection, config, as_json=as_json)
 
 
 async def _described(
-    link: NatsConnection, stream: str, file: str | None, given: Given, defaults: bool
+    connection: NatsConnection, stream: str, file: str | None, given: Given, defaults: bool
 ) -> StreamConfig:
     """The configuration that a file, or flags and answers, describe."""
     if file:
@@ -66,30 +66,30 @@ async def _described(
     config.num_replicas = 1
     config.allow_direct = True
     apply(config, given)
-    required = not given.get("max_bytes") and await requires_size(link)
+    required = not given.get("max_bytes") and await requires_size(connection)
     await questions.ask(config, given, requires_size=required, defaults=defaults)
-    await origin.settle(config, given, defaults=defaults)
+    await origin.resolve(config, given, defaults=defaults)
     return document.without_reserved(config)
 
 
-async def requires_size(link: NatsConnection) -> bool:
+async def requires_size(connection: NatsConnection) -> bool:
     """Whether the account demands a maximum size. Unknown counts as no: creating will tell."""
     try:
-        info = await link.js.request("INFO")
+        info = await connection.js.request("INFO")
     except CliError:
         return False
     return bool((info.get("limits") or {}).get("max_bytes_required"))
 
 
-async def create(link: NatsConnection, config: StreamConfig, *, as_json: bool) -> None:
+async def create(connection: NatsConnection, config: StreamConfig, *, as_json: bool) -> None:
     """Create a stream and show it."""
     name = config.name
     validation.validate_name(name)
     try:
-        info = plain(await link.js.request(f"STREAM.CREATE.{name}", config.to_json()))
+        info = plain(await connection.js.request(f"STREAM.CREATE.{name}", config.to_json()))
     except RemoteError as error:
         raise error.while_doing("could not create Stream") from None
-    info = await gathered(stream_asset(link, name), info)
+    info = await gathered(stream_asset(connection, name), info)
     if as_json:
         render.show_json(info)
         return

@@ -51,9 +51,9 @@ async def backup(
     window_size: int | None,
 ) -> None:
     """Save a Stream into a directory."""
-    async with connect() as link:
-        inbox = link.nc.new_inbox()
-        arrived = await link.nc.subscribe(inbox)
+    async with connect() as connection:
+        inbox = connection.nc.new_inbox()
+        arrived = await connection.nc.subscribe(inbox)
         request = {
             "deliver_subject": inbox,
             "no_consumers": not consumers,
@@ -62,15 +62,15 @@ async def backup(
             **({"window_size": window_size} if window_size else {}),
         }
         try:
-            answer = await link.js.request(f"STREAM.SNAPSHOT.{stream}", request)
+            answer = await connection.js.request(f"STREAM.SNAPSHOT.{stream}", request)
         except RemoteError as error:
-            explained = await link.js.explained(error, stream=stream)
+            explained = await connection.js.explained(error, stream=stream)
             raise explained.while_doing(f"could not back up Stream {stream}") from None
         size = render.size(answer["state"]["bytes"])
         render.show(f'Starting backup of Stream "{stream}" with {size}\n')
         folder = _prepared(target)
         begin = time.monotonic()
-        chunks, received = await _receive(link, arrived, folder / DATA, progress)
+        chunks, received = await _receive(connection, arrived, folder / DATA, progress)
         saved = {"config": answer["config"], "state": answer["state"]}
         (folder / DOCUMENT).write_text(json.dumps(saved, indent=2), encoding="utf-8")
     seconds = time.monotonic() - begin
@@ -92,10 +92,10 @@ def _show_progress(wanted: bool, done: int) -> None:
         click.echo(f"\r{render.size(done)} ", nl=False, err=True)
 
 
-async def _receive(link: NatsConnection, arrived: Any, path: Path, progress: bool) -> tuple[int, int]:
+async def _receive(connection: NatsConnection, arrived: Any, path: Path, progress: bool) -> tuple[int, int]:
     """Write the chunks to a file until the empty one; returns how many chunks and bytes there were."""
     chunks = received = 0
-    patience = max(5.0, link.timeout)
+    patience = max(5.0, connection.timeout)
     draft = path.with_name(path.name + ".part")
     with draft.open("wb") as out:
         while True:
@@ -114,7 +114,7 @@ async def _receive(link: NatsConnection, arrived: Any, path: Path, progress: boo
             received += len(message.data)
             _show_progress(progress, received)
             if message.reply:
-                await link.nc.publish(message.reply, b"")
+                await connection.nc.publish(message.reply, b"")
     draft.replace(path)
     return chunks, received
 
@@ -138,19 +138,19 @@ async def restore(directory: str, progress: bool, file: str | None, **given: Any
         other.name = config.name
         config = other
     apply(config, given)
-    async with connect() as link:
-        if config.name in await link.js.stream_names():
+    async with connect() as connection:
+        if config.name in await connection.js.stream_names():
             raise CliError(f'Stream "{config.name}" exists already', "'stream rm' it first")
         begin = time.monotonic()
         render.show(f'Starting restore of Stream "{config.name}" from "{folder}"\n')
         request = {"config": config.to_json(), "state": saved["state"]}
         try:
-            answer = await link.js.request(f"STREAM.RESTORE.{config.name}", request)
+            answer = await connection.js.request(f"STREAM.RESTORE.{config.name}", request)
         except RemoteError as error:
             raise error.while_doing(f"could not restore Stream {config.name}") from None
-        await _send(link, answer["deliver_subject"], folder / DATA, progress)
-        asset = stream_asset(link, config.name)
-        info = await gathered(asset, plain(await link.js.request(f"STREAM.INFO.{config.name}")))
+        await _send(connection, answer["deliver_subject"], folder / DATA, progress)
+        asset = stream_asset(connection, config.name)
+        info = await gathered(asset, plain(await connection.js.request(f"STREAM.INFO.{config.name}")))
     render.show(f'Restored stream "{config.name}" in {time.monotonic() - begin:.2f}s\n')
     page.show(info)
 
@@ -168,13 +168,13 @@ def _saved(folder: Path) -> dict[str, Any]:
     return saved
 
 
-async def _send(link: NatsConnection, subject: str, path: Path, progress: bool) -> None:
+async def _send(connection: NatsConnection, subject: str, path: Path, progress: bool) -> None:
     """Send a backup's data, each piece acknowledged, and the empty piece that ends it."""
     with path.open("rb") as data:
         while piece := data.read(RESTORE_CHUNK):
-            _accepted(await link.nc.request(subject, piece, timeout=max(30.0, link.timeout)))
+            _accepted(await connection.nc.request(subject, piece, timeout=max(30.0, connection.timeout)))
             _show_progress(progress, data.tell())
-    _accepted(await link.nc.request(subject, b"", timeout=FINISH_SECONDS))
+    _accepted(await connection.nc.request(subject, b"", timeout=FINISH_SECONDS))
 
 
 def _accepted(answer: Any) -> None:

@@ -31,9 +31,9 @@ cluster.add_command(rescue)
 @ALL
 async def down(stream: str, preferred: str, force: bool, as_json: bool, all_streams: bool) -> None:
     """Have the leader of a Stream stand down, and wait for the next one."""
-    async with connect() as link:
-        name = await chosen(link, stream, everything=all_streams)
-        info = await step_down(link, stream_asset(link, name), preferred=preferred, forced=force)
+    async with connect() as connection:
+        name = await chosen(connection, stream, everything=all_streams)
+        info = await step_down(connection, stream_asset(connection, name), preferred=preferred, forced=force)
     if as_json:
         render.show_json(plain(info))
     else:
@@ -48,9 +48,9 @@ async def down(stream: str, preferred: str, force: bool, as_json: bool, all_stre
 @ALL
 async def peer_remove(stream: str, peer: str, force: bool, all_streams: bool) -> None:
     """Take a Stream away from a server; another one gets a copy."""
-    async with connect() as link:
-        name = await chosen(link, stream, everything=all_streams)
-        peers = servers((await link.js.stream_info(name)).get("cluster"))
+    async with connect() as connection:
+        name = await chosen(connection, stream, everything=all_streams)
+        peers = servers((await connection.js.stream_info(name)).get("cluster"))
         if not peers:
             raise CliError(f'stream "{name}" is not clustered')
         if len(peers) == 1 and not force:
@@ -63,7 +63,7 @@ async def peer_remove(stream: str, peer: str, force: bool, all_streams: bool) ->
             return
         render.log(f'Removing peer "{peer}"')
         try:
-            await link.js.request(f"STREAM.PEER.REMOVE.{name}", {"peer": peer})
+            await connection.js.request(f"STREAM.PEER.REMOVE.{name}", {"peer": peer})
         except RemoteError as error:
             hint = "" if peer in peers else close_matches(peer, peers) or f"it is on {', '.join(peers)}"
             raise error.while_doing(f"could not remove peer {peer} of Stream {name}", hint) from None
@@ -74,8 +74,10 @@ async def peer_remove(stream: str, peer: str, force: bool, all_streams: bool) ->
 @criteria
 async def spread(**wanted: Any) -> None:
     """Spread the leaders of Streams evenly over the servers that have them."""
-    async with connect() as link:
-        found, _ = await collected(link)
+    async with connect() as connection:
+        found, _ = await collected(connection)
         hits = {info["config"]["name"]: info for info in matching(found, wanted)}
-        moved = await balance(link, {name: stream_asset(link, name) for name in hits}, hits.items())
+        moved = await balance(
+            connection, {name: stream_asset(connection, name) for name in hits}, hits.items()
+        )
     render.show(f"Balanced {moved} streams.")

@@ -28,11 +28,11 @@ from .questions import DUPLICATES
 async def copy(original: str, destination: str, as_json: bool, **given: Any) -> None:
     """Create a Stream from another one's configuration and the flags given."""
     _refuse_origins(given)
-    async with connect() as link:
-        config = _config_of(await link.js.stream_info(original))
+    async with connect() as connection:
+        config = _config_of(await connection.js.stream_info(original))
         config.name = destination
         apply(config, given)
-        await create(link, config, as_json=as_json)
+        await create(connection, config, as_json=as_json)
 
 
 @click.command(cls=Command)
@@ -56,9 +56,9 @@ async def edit(
 ) -> int:
     """Change a Stream's configuration by flags, a file or an editor."""
     _refuse_origins(given)
-    async with connect() as link:
-        name = await chosen(link, stream, everything=all_streams)
-        config = _config_of(await link.js.stream_info(name))
+    async with connect() as connection:
+        name = await chosen(connection, stream, everything=all_streams)
+        config = _config_of(await connection.js.stream_info(name))
         before = document.text(config)
         config = _changed(config, name, file, interactive, given)
         lines = document.differences(before, document.text(config))
@@ -72,10 +72,10 @@ async def edit(
         if not await prompt.sure(f"Really edit Stream {name}", forced=force):
             return 0
         try:
-            await link.js.request(f"STREAM.UPDATE.{name}", config.to_json())
+            await connection.js.request(f"STREAM.UPDATE.{name}", config.to_json())
         except RemoteError as error:
             raise error.while_doing(f"could not edit Stream {name}") from None
-        changed = stream_asset(link, name)
+        changed = stream_asset(connection, name)
         info = await gathered(changed, await steady(changed))
     if as_json:
         render.show_json(plain(info))

@@ -37,7 +37,7 @@ _CRITERIA = (
 
 
 def criteria(callback: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say which streams are meant; `matching` judges by their values."""
+    """The options that say which streams are meant; `matching` filters by their values."""
     for option in reversed(_CRITERIA):
         callback = option(callback)
     return callback
@@ -56,8 +56,8 @@ def matching(found: list[Info], wanted: Info) -> list[Info]:
 @ALL
 async def find(names: bool, all_streams: bool, **wanted: Any) -> None:
     """Find Streams by criteria; all that are given must hold."""
-    async with connect() as link:
-        found, _ = await collected(link, everything=all_streams)
+    async with connect() as connection:
+        found, _ = await collected(connection, everything=all_streams)
     hits = matching(found, wanted)
     if names:
         for info in hits:

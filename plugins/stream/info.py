@@ -37,22 +37,22 @@ def is_internal(name: str) -> bool:
     return name.startswith(INTERNAL)
 
 
-async def chosen(link: NatsConnection, given: str, *, everything: bool = False) -> str:
+async def chosen(connection: NatsConnection, given: str, *, everything: bool = False) -> str:
     """The stream to work on: the one given, else one chosen from a list."""
     if given:
         return given
-    names = await link.js.stream_names() if prompt.interactive() else ["…"]
+    names = await connection.js.stream_names() if prompt.interactive() else ["…"]
     shown = [name for name in names if everything or not is_internal(name)]
     return await prompt.pick("Stream", shown, argument="<STREAM>")
 
 
 async def loaded(
-    link: NatsConnection, given: str, *, select: bool = True, everything: bool = False
+    connection: NatsConnection, given: str, *, select: bool = True, everything: bool = False
 ) -> dict[str, Any]:
     """The information of the stream given or chosen."""
     if not given and not select:
         raise CliError("no Stream name supplied", "give it as <STREAM>")
-    return await link.js.stream_info(await chosen(link, given, everything=everything))
+    return await connection.js.stream_info(await chosen(connection, given, everything=everything))
 
 
 @click.command(cls=Command)
@@ -63,8 +63,8 @@ async def loaded(
 @ALL
 async def info(stream: str, as_json: bool, only_state: bool, no_select: bool, all_streams: bool) -> None:
     """Show a Stream's configuration and state."""
-    async with connect() as link:
-        found = await loaded(link, stream, select=not no_select, everything=all_streams)
+    async with connect() as connection:
+        found = await loaded(connection, stream, select=not no_select, everything=all_streams)
     _show(found, as_json=as_json, only_state=only_state)
 
 
@@ -75,8 +75,8 @@ async def info(stream: str, as_json: bool, only_state: bool, no_select: bool, al
 @ALL
 async def state(stream: str, as_json: bool, no_select: bool, all_streams: bool) -> None:
     """Show a Stream's state only."""
-    async with connect() as link:
-        found = await loaded(link, stream, select=not no_select, everything=all_streams)
+    async with connect() as connection:
+        found = await loaded(connection, stream, select=not no_select, everything=all_streams)
     _show(found, as_json=as_json, only_state=True)
 
 

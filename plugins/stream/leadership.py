@@ -46,22 +46,24 @@ def servers(cluster: Info | None) -> list[str]:
     return led + [str(peer.get("name", "")) for peer in cluster.get("replicas") or []]
 
 
-def stream_asset(link: NatsConnection, name: str) -> HaAsset:
+def stream_asset(connection: NatsConnection, name: str) -> HaAsset:
     """A stream as something that is led."""
-    return HaAsset(f'stream "{name}"', f"STREAM.LEADER.STEPDOWN.{name}", lambda: link.js.stream_info(name))
+    return HaAsset(
+        f'stream "{name}"', f"STREAM.LEADER.STEPDOWN.{name}", lambda: connection.js.stream_info(name)
+    )
 
 
-def consumer_asset(link: NatsConnection, stream: str, name: str) -> HaAsset:
+def consumer_asset(connection: NatsConnection, stream: str, name: str) -> HaAsset:
     """A consumer as something that is led."""
     return HaAsset(
         f'consumer "{stream} > {name}"',
         f"CONSUMER.LEADER.STEPDOWN.{stream}.{name}",
-        lambda: link.js.consumer_info(stream, name),
+        lambda: connection.js.consumer_info(stream, name),
     )
 
 
-async def step_down(link: NatsConnection, asset: HaAsset, *, preferred: str, forced: bool) -> Info:
-    """Have the leader stand down and wait for the next one; the asset's information then."""
+async def step_down(connection: NatsConnection, asset: HaAsset, *, preferred: str, forced: bool) -> Info:
+    """Have the leader step down and wait for the next one; the asset's information then."""
     cluster = (await asset.look()).get("cluster") or {}
     if not cluster.get("replicas"):
         raise CliError(f"{asset.title} is not clustered", "with one replica there is no other leader")
@@ -71,15 +73,17 @@ async def step_down(link: NatsConnection, asset: HaAsset, *, preferred: str, for
     size = len(servers(cluster))
     shown = leader or "<unknown>"
     render.log(f'Requesting leader step down of "{shown}" for {asset.title} in a {size} peer cluster group')
-    await _ask(link, asset, preferred)
+    await _ask(connection, asset, preferred)
     info = await next_leader(asset, leader)
     render.log(f'New leader elected "{info["cluster"]["leader"]}"')
     return info
 
 
-async def _ask(link: NatsConnection, asset: HaAsset, preferred: str) -> None:
+async def _ask(connection: NatsConnection, asset: HaAsset, preferred: str) -> None:
     try:
-        await link.js.request(asset.request, {"placement": {"preferred": preferred}} if preferred else None)
+        await connection.js.request(
+            asset.request, {"placement": {"preferred": preferred}} if preferred else None
+        )
     except RemoteError as error:
         raise error.while_doing(f"could not have the leader of {asset.title} step down") from None
 
@@ -173,7 +177,7 @@ def even(clusters: Mapping[str, Info]) -> list[LeaderMove]:
 
 
 async def balance(
-    link: NatsConnection, assets: Mapping[str, HaAsset], found: Iterable[tuple[str, Info]]
+    connection: NatsConnection, assets: Mapping[str, HaAsset], found: Iterable[tuple[str, Info]]
 ) -> int:
     """Spread the leaders of the assets `found` (name and information); how many were moved.
 
@@ -187,7 +191,7 @@ async def balance(
             if ((await asset.look()).get("cluster") or {}).get("leader") != move.origin:
                 continue  # it went along with another one that was moved
             render.log(f'Moving the leader of {asset.title} from "{move.origin}" to "{move.target}"')
-            await _ask(link, asset, move.target)
+            await _ask(connection, asset, move.target)
             await next_leader(asset, move.origin)
             moved += 1
         except CliError as error:

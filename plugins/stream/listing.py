@@ -16,7 +16,7 @@ NONE = "No Streams defined"
 
 
 async def collected(
-    link: NatsConnection, subject: str = "", *, everything: bool = True
+    connection: NatsConnection, subject: str = "", *, everything: bool = True
 ) -> tuple[list[Info], list[str]]:
     """All streams by size, then name; and the names of those that no server answered for."""
     found: list[Info] = []
@@ -24,7 +24,7 @@ async def collected(
     offset = 0
     while True:
         query: Info = {"offset": offset, **({"subject": subject} if subject else {})}
-        answer = await link.js.request("STREAM.LIST", query)
+        answer = await connection.js.request("STREAM.LIST", query)
         batch = answer.get("streams") or []
         found += batch
         missing += answer.get("missing") or []
@@ -54,14 +54,14 @@ def show_missing(missing: list[str]) -> None:
 @ALL
 async def ls(subject: str, names: bool, as_json: bool, all_streams: bool) -> None:
     """List the Streams."""
-    async with connect() as link:
+    async with connect() as connection:
         if names:
-            known = await link.js.stream_names(subject)
+            known = await connection.js.stream_names(subject)
             for name in known:
                 if all_streams or not is_internal(name):
                     render.show(name)
             return
-        found, missing = await collected(link, subject, everything=all_streams)
+        found, missing = await collected(connection, subject, everything=all_streams)
     if as_json:
         render.show_json(sorted(info["config"]["name"] for info in found))
         return

@@ -34,16 +34,16 @@ async def get(
     stream: str, sequence: int, last_for: str | None, as_json: bool, translate: str | None, all_streams: bool
 ) -> None:
     """Show one message: by sequence, or the last one of a subject."""
-    async with connect() as link:
-        name = await chosen(link, stream, everything=all_streams)
+    async with connect() as connection:
+        name = await chosen(connection, stream, everything=all_streams)
         if sequence < 0 and not last_for:
             sequence, last_for = await _which()
         query = {"last_by_subj": last_for} if last_for else {"seq": sequence}
         try:
-            message = (await link.js.request(f"STREAM.MSG.GET.{name}", query))["message"]
+            message = (await connection.js.request(f"STREAM.MSG.GET.{name}", query))["message"]
         except RemoteError as error:
             what = f"{name}#{last_for or sequence}"
-            raise (await link.js.explained(error, stream=name)).while_doing(
+            raise (await connection.js.explained(error, stream=name)).while_doing(
                 f"could not retrieve {what}"
             ) from None
     if as_json:
@@ -96,15 +96,15 @@ async def view(
     """Page through messages. Without a terminal, one page is shown."""
     if size > PAGE_LIMIT:
         render.log(f"Page size is limited to {PAGE_LIMIT}, setting to {PAGE_LIMIT}...")
-    async with connect() as link:
-        name = await chosen(link, stream, everything=all_streams)
+    async with connect() as connection:
+        name = await chosen(connection, stream, everything=all_streams)
         query: Message = {"seq": max(1, first), "next_by_subj": subject}
         if since is not None and not first:
             begin = datetime.now(UTC) - timedelta(microseconds=since / 1000)
             query = {"start_time": begin.isoformat(), "next_by_subj": subject}
         while True:
             for _ in range(min(size, PAGE_LIMIT)):
-                message = await _next(link, name, query)
+                message = await _next(connection, name, query)
                 if message is None:
                     render.log("Reached apparent end of data")
                     return
@@ -114,14 +114,14 @@ async def view(
                 return
 
 
-async def _next(link: NatsConnection, stream: str, query: Message) -> Message | None:
+async def _next(connection: NatsConnection, stream: str, query: Message) -> Message | None:
     """The next message that matches, or None at the end of the stream."""
     try:
-        answer = await link.js.request(f"STREAM.MSG.GET.{stream}", query)
+        answer = await connection.js.request(f"STREAM.MSG.GET.{stream}", query)
     except RemoteError as error:
         if error.err_code == NO_MESSAGE:
             return None
-        raise await link.js.explained(error, stream=stream) from None
+        raise await connection.js.explained(error, stream=stream) from None
     found: Message = answer["message"]
     return found
 

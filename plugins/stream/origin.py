@@ -65,17 +65,17 @@ SOURCE = OriginQuestions(
 )
 
 
-async def settle(config: StreamConfig, given: Given, *, defaults: bool) -> None:
+async def resolve(config: StreamConfig, given: Given, *, defaults: bool) -> None:
     """Put the mirror and the sources into `config`, asking what their flags leave open."""
     sources = list(given.get("source") or ())
     if given.get("mirror"):
-        config.mirror = await _settle_one(given["mirror"], MIRROR, defaults)
+        config.mirror = await _resolve_one(given["mirror"], MIRROR, defaults)
         _note(MIRROR, [given["mirror"]], [config.mirror], defaults)
-    config.sources += [await _settle_one(value, SOURCE, defaults) for value in sources]
+    config.sources += [await _resolve_one(value, SOURCE, defaults) for value in sources]
     _note(SOURCE, sources, config.sources, defaults)
 
 
-async def _settle_one(value: str, words: OriginQuestions, defaults: bool) -> StreamSource:
+async def _resolve_one(value: str, words: OriginQuestions, defaults: bool) -> StreamSource:
     if _is_object(value):
         return parse(value, words.flag)
     origin = StreamSource(name=value)

@@ -35,17 +35,17 @@ async def purge(
     if seq and keep:
         raise CliError("sequence and keep cannot be combined when purging")
     query: dict[str, Any] = {"filter": subject, "seq": seq, "keep": keep}
-    async with connect() as link:
-        name = await chosen(link, stream, everything=all_streams)
-        await link.js.stream_info(name)
+    async with connect() as connection:
+        name = await chosen(connection, stream, everything=all_streams)
+        await connection.js.stream_info(name)
         if not await prompt.sure(f"Really purge Stream {name}", forced=force):
             return
         request = {key: value for key, value in query.items() if value}
         try:
-            answer = await link.js.request(f"STREAM.PURGE.{name}", request or None)
+            answer = await connection.js.request(f"STREAM.PURGE.{name}", request or None)
         except RemoteError as error:
             raise error.while_doing("could not purge Stream") from None
-        info = await link.js.stream_info(name)
+        info = await connection.js.stream_info(name)
     if as_json:
         render.show_json(plain(info))
         return
@@ -61,16 +61,16 @@ async def rm(stream: str, force: bool, all_streams: bool) -> None:
     """Delete a Stream and all its messages."""
     if force and not stream:
         raise CliError("--force requires a stream name", "give it as <STREAM>")
-    async with connect() as link:
-        name = await chosen(link, stream, everything=all_streams)
+    async with connect() as connection:
+        name = await chosen(connection, stream, everything=all_streams)
         if not force:
-            await link.js.stream_info(name)
+            await connection.js.stream_info(name)
         if not await prompt.sure(f"Really delete Stream {name}", forced=force):
             return
         try:
-            await link.js.request(f"STREAM.DELETE.{name}")
+            await connection.js.request(f"STREAM.DELETE.{name}")
         except RemoteError as error:
-            explained = await link.js.explained(error, stream=name)
+            explained = await connection.js.explained(error, stream=name)
             raise explained.while_doing("could not remove Stream") from None
 
 
@@ -81,16 +81,16 @@ async def rm(stream: str, force: bool, all_streams: bool) -> None:
 @ALL
 async def rmm(stream: str, sequence: int | None, force: bool, all_streams: bool) -> None:
     """Erase one message of a Stream."""
-    async with connect() as link:
-        name = await chosen(link, stream, everything=all_streams)
+    async with connect() as connection:
+        name = await chosen(connection, stream, everything=all_streams)
         number = sequence or await prompt.text(
             "Message Sequence to remove", flag="<ID>", required=True, check=_positive
         )
-        await link.js.stream_info(name)
+        await connection.js.stream_info(name)
         if not await prompt.sure(f"Really remove message {number} from Stream {name}", forced=force):
             return
         try:
-            await link.js.request(f"STREAM.MSG.DELETE.{name}", {"seq": number})
+            await connection.js.request(f"STREAM.MSG.DELETE.{name}", {"seq": number})
         except RemoteError as error:
             raise error.while_doing(f"could not remove message {number} of {name}") from None
 
@@ -107,15 +107,15 @@ def _positive(answer: str) -> int:
 @ALL
 async def seal(stream: str, force: bool, all_streams: bool) -> None:
     """Make a Stream read-only; it can never be changed or unsealed again."""
-    async with connect() as link:
-        name = await chosen(link, stream, everything=all_streams)
-        config = (await link.js.stream_info(name))["config"]
+    async with connect() as connection:
+        name = await chosen(connection, stream, everything=all_streams)
+        config = (await connection.js.stream_info(name))["config"]
         question = f"Really seal Stream {name}, sealed streams can not be unsealed or modified"
         if not await prompt.sure(question, forced=force):
             return
         try:
-            await link.js.request(f"STREAM.UPDATE.{name}", {**config, "sealed": True})
+            await connection.js.request(f"STREAM.UPDATE.{name}", {**config, "sealed": True})
         except RemoteError as error:
             raise error.while_doing("could not seal Stream") from None
-        info = await link.js.stream_info(name)
+        info = await connection.js.stream_info(name)
     page.show(info)

@@ -45,9 +45,9 @@ async def report(
     all_streams: bool,
 ) -> None:
     """Report sizes of all Streams, and how mirrors and sources keep up."""
-    async with connect() as link:
+    async with connect() as connection:
         render.show("Obtaining Stream stats\n")
-        found, missing = await collected(link, subject, everything=all_streams)
+        found, missing = await collected(connection, subject, everything=all_streams)
     if cluster:
         found = [info for info in found if (info.get("cluster") or {}).get("name") == cluster]
     if not found and not missing:

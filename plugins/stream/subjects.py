@@ -26,9 +26,9 @@ async def subjects(
     stream: str, pattern: str, as_json: bool, sort: str, reverse: bool, names: bool, all_streams: bool
 ) -> None:
     """Show the subjects of a Stream with their message counts."""
-    async with connect() as link:
-        name = await chosen(link, stream, everything=all_streams)
-        counts = await _counts(link, name, pattern)
+    async with connect() as connection:
+        name = await chosen(connection, stream, everything=all_streams)
+        counts = await _counts(connection, name, pattern)
     order = sorted(counts, key=lambda each: each if sort in ("name", "subjects") else (counts[each], each))
     if reverse:
         order.reverse()
@@ -43,10 +43,10 @@ async def subjects(
         render.show(_table(name, order, counts) + "\n")
 
 
-async def _counts(link: NatsConnection, stream: str, pattern: str) -> dict[str, int]:
+async def _counts(connection: NatsConnection, stream: str, pattern: str) -> dict[str, int]:
     counts: dict[str, int] = {}
     while True:
-        info = await link.js.stream_info(stream, {"subjects_filter": pattern, "offset": len(counts)})
+        info = await connection.js.stream_info(stream, {"subjects_filter": pattern, "offset": len(counts)})
         page = info["state"].get("subjects") or {}
         before = len(counts)
         counts.update(page)
@@ -72,9 +72,9 @@ def _table(stream: str, order: list[str], counts: dict[str, int]) -> str:
 @ALL
 async def gaps(stream: str, force: bool, progress: bool, as_json: bool, all_streams: bool) -> None:
     """Show the ranges of sequences that are missing in a Stream."""
-    async with connect() as link:
-        name = await chosen(link, stream, everything=all_streams)
-        info = await link.js.stream_info(name, {"deleted_details": True})
+    async with connect() as connection:
+        name = await chosen(connection, stream, everything=all_streams)
+        info = await connection.js.stream_info(name, {"deleted_details": True})
     state = info["state"]
     found = ranges(sorted({*(state.get("deleted") or []), *((state.get("lost") or {}).get("msgs") or [])}))
     if as_json:

@@ -1,4 +1,4 @@
-"""Judging a stream's configuration before a server has seen it."""
+"""Validating a stream's configuration before a server has seen it."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class PriorityGroupState(Record):
 
 @dataclass(slots=True)
 class ConsumerInfo(Record):
-    """Answer of CONSUMER.INFO and its kin."""
+    """Answer of CONSUMER.INFO and of the like."""
 
     stream_name: str = text(keep=True)
     name: str = text(keep=True)

@@ -177,7 +177,7 @@ class ConsumerResetRequest(Record):
 
 @dataclass(slots=True)
 class LeaderStepDownRequest(Record):
-    """Wishes where the new leader should be."""
+    """Placement: where the new leader should be."""
 
     go_name: ClassVar[str] = "JSApiLeaderStepdownRequest"
 

@@ -186,7 +186,7 @@ class StreamAlternate(Record):
 
 @dataclass(slots=True)
 class StreamInfo(Record):
-    """Answer of STREAM.INFO and its kin. `ts`: when it was gathered."""
+    """Answer of STREAM.INFO and of the like. `ts`: when it was gathered."""
 
     config: StreamConfig = part(StreamConfig)
     created: int = time(keep=True)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 _POLYNOMIAL = 0x82F63B78  # reflected
 _PART = 64  # bytes of data in each part
-_SMALLEST = 4096  # bytes for which parts are worth their trouble
+_SMALLEST = 4096  # bytes for which parts are worth the work
 
 
 def _table() -> list[int]:

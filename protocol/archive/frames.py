@@ -1,7 +1,7 @@
 """The S2 framing: bytes in chunks with checksums, compressed or not.
 
 What is written is not compressed, and readers of S2 take it; what is read may be Snappy's or S2's. Promises:
-what does not agree with its checksum, or is no such stream, raises FrameError; one chunk is held in memory at
+what does not agree with its checksum, or is no such stream, raises FrameError; one chunk is kept in memory at
 a time.
 """
 

@@ -1,4 +1,4 @@
-"""Two families of faults: the peer's on the wire (`PeerError`) and JetStream API errors (`ApiError`).
+"""Two families of errors: the peer's on the wire (`PeerError`) and JetStream API errors (`ApiError`).
 
 API errors come from one table, ``js_errors.json`` (constant, HTTP-like code, error number, description with
 ``{placeholder}``). `api_error` makes one by its constant, `by_code` finds the entry of a number. Nothing here

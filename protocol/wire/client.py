@@ -10,7 +10,7 @@ verbs have any case, blanks and tabs run, and CR before LF is optional, as on th
 
 from ..errors import PeerError
 from . import violations
-from .line import fields, held_length, read_size, split_verb
+from .line import fields, pending_length, read_size, split_verb
 from .ops import CONNECT, ERR, HPUB, INFO, NAMES, OK, PING, PONG, PUB, SUB, UNSUB, Op
 from .parser import Parser
 
@@ -30,7 +30,7 @@ class ClientParser(Parser):
     """Incremental parser of one client connection.
 
     `max_payload` (bytes, negative: no limit), `max_control_line` (bytes of arguments) and `headers` (False:
-    HPUB is a fault) may be changed between two calls of `feed`.
+    HPUB is a violation) may be changed between two calls of `feed`.
     """
 
     __slots__ = ("_header_sizes", "_sizes", "headers")
@@ -74,7 +74,7 @@ class ClientParser(Parser):
                 following = self._headed(data, pos, newline, parts, ops) if headed else 0
                 pos = following or self._other(data, pos, newline, ops)
                 if pos < 0:
-                    return self._fault
+                    return self._violation
                 continue
             if size > limit:
                 return violations.payload_exceeded(size, limit)
@@ -175,7 +175,7 @@ class ClientParser(Parser):
         if missing == 1 and data[-1] != _CR:
             return violations.bad_payload_end("PUB")
         # Woken with one byte missing, so that a payload longer than announced is seen at once.
-        self.held.keep(data[pos:], stop - pos - 1)
+        self.buffer.keep(data[pos:], stop - pos - 1)
         return None
 
     def _frame(self, data: bytes, pos: int, newline: int, ops: list[Op]) -> int:
@@ -228,7 +228,7 @@ class ClientParser(Parser):
             return self._fail(violations.payload_exceeded(size, self.max_payload))
         stop = newline + size + 3
         if stop > len(data):
-            self._fault = self._hold(data, pos, stop)
+            self._violation = self._hold(data, pos, stop)
             return -1
         if data[stop - 2 : stop] != b"\r\n":
             return self._fail(violations.bad_payload_end(verb))
@@ -240,7 +240,7 @@ class ClientParser(Parser):
         verb, arguments = split_verb(rest, _UNSPACED)
         if verb not in _VERBS and (len(verb) < len(rest) or not any(v.startswith(verb) for v in _VERBS)):
             return violations.unknown_operation(rest)
-        if held_length(rest, arguments) > self.max_control_line:
+        if pending_length(rest, arguments) > self.max_control_line:
             return violations.control_line_exceeded(self.max_control_line)
-        self.held.keep(rest)
+        self.buffer.keep(rest)
         return None

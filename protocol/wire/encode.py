@@ -52,7 +52,7 @@ def msg(subject: bytes, sid: bytes, reply: bytes, header: bytes, body: bytes) ->
 
 
 def no_responders(reply: bytes, sid: bytes, subject: bytes) -> bytes:
-    """Status 503 to a requester whom nobody heard on `subject`."""
+    """Status 503 to a requester that nobody received on `subject`."""
     header = b"NATS/1.0 503\r\nNats-Subject: %b\r\n\r\n" % subject
     return b"HMSG %b %b %d %d\r\n%b\r\n" % (reply, sid, len(header), len(header), header)
 

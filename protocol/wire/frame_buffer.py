@@ -1,4 +1,4 @@
-"""Bytes of an unfinished frame, held between two reads.
+"""Bytes of an unfinished frame, kept between two reads.
 
 A frame cut by the end of a read waits here with, if its control line was whole, the number of bytes it needs.
 While too few have come they are only listed, so a large payload in many reads is joined once: cost O(n).
@@ -29,7 +29,7 @@ class FrameBuffer:
         self._mapped: mmap | None = None
 
     def join(self, data: bytes) -> bytes | None:
-        """Give all held bytes and `data` as one, or None if the frame still can't be whole."""
+        """Give all buffered bytes and `data` as one, or None if the frame still can't be whole."""
         chunks, before = self.chunks, self.size
         self.size += len(data)
         if self.size >= self.need:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from ..errors import PeerError
 from . import violations
-from .line import fields, held_length, read_size, split_verb
+from .line import fields, pending_length, read_size, split_verb
 from .ops import CONNECT, ERR, INFO, LMSG, LSUB, LUNSUB, OK, PING, PONG, Op
 from .parser import Parser
 
@@ -36,14 +36,14 @@ class LeafParser(Parser):
         pos = 0
         for _ in range(self.most):
             if not 0 <= pos < end:
-                return self._fault
+                return self._violation
             newline = data.find(b"\n", pos)
             if newline < 0:
                 return self._unfinished(data[pos:])
             stop = 0 if tabs else self._common(data, pos, newline, ops)
             pos = stop or self._frame(data, pos, newline, ops)
         self.left = end - pos if pos >= 0 else 0
-        return self._fault
+        return self._violation
 
     def _common(self, data: bytes, pos: int, newline: int, ops: list[Op]) -> int:
         """Parse a whole ``LMSG subject [reply] size`` or ``HMSG subject [reply] header_size size``.
@@ -142,7 +142,7 @@ class LeafParser(Parser):
         if stop > len(data):
             if stop - len(data) == 1 and data[-1] != _CR:
                 return self._fail(violations.bad_payload_end(name))
-            self.held.keep(data[pos:], stop - pos - 1)
+            self.buffer.keep(data[pos:], stop - pos - 1)
             return -1
         if data[stop - 2 : stop] != b"\r\n":
             return self._fail(violations.bad_payload_end(name))
@@ -154,7 +154,7 @@ class LeafParser(Parser):
         verbs = (*self.spaced, *_UNSPACED)
         if verb not in verbs and (len(verb) < len(rest) or not any(v.startswith(verb) for v in verbs)):
             return violations.unknown_operation(rest)
-        if held_length(rest, arguments) > self.max_control_line * _LINE_FACTOR:
+        if pending_length(rest, arguments) > self.max_control_line * _LINE_FACTOR:
             return violations.control_line_exceeded(self.max_control_line)
-        self.held.keep(rest)
+        self.buffer.keep(rest)
         return None

@@ -28,11 +28,11 @@ def fields(arguments: bytes) -> list[bytes]:
     return [field for field in arguments.split(b" ") if field]
 
 
-def held_length(rest: bytes, arguments: bytes) -> int:
+def pending_length(rest: bytes, arguments: bytes) -> int:
     """Give the length that an unfinished line counts with: its arguments without a CR that may be its end.
 
-    Blanks before and behind don't count on a whole line, but half the length does here, so that nobody can
-    have blanks held for ever.
+    Blanks before and after don't count on a whole line, but half the length does here, so that nobody can
+    have blanks buffered for ever.
     """
     return max(len(arguments) - arguments.endswith(b"\r"), len(rest) // 2)
 

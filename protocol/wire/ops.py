@@ -5,7 +5,7 @@ client connection:  (PUB | HPUB, subject, reply, header_size, size, tail), (SUB,
 leaf connection:    (LSUB, subject, queue, weight), (LUNSUB, subject, queue),
                     (LMSG, subject, reply, queues, header_size, size, payload)
 route:              the same with more fields at the end, see `route.RouteParser`
-both:               (CONNECT, json), (INFO, json), (PING,), (PONG,), (OK,), (ERR, text), (FAULT, PeerError)
+both:              (CONNECT, json), (INFO, json), (PING,), (PONG,), (OK,), (ERR, text), (VIOLATION, PeerError)
 
 Plain ints, not an enum: they are compared once per message.
 """
@@ -25,7 +25,7 @@ ERR: Final = 10
 LSUB: Final = 11
 LUNSUB: Final = 12
 LMSG: Final = 13
-FAULT: Final = 99
+VIOLATION: Final = 99
 
 Op = tuple[Any, ...]
 
@@ -43,5 +43,5 @@ NAMES: Final = {
     LSUB: "LS+",
     LUNSUB: "LS-",
     LMSG: "LMSG",
-    FAULT: "fault",
+    VIOLATION: "fault",
 }

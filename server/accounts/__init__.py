@@ -1,6 +1,6 @@
-"""Accounts: who may connect, what they may say and hear, and who hears what.
+"""Accounts: who may connect, what they may publish and receive, and who receives what.
 
-The router's door: `Account`, `Message`, `Subscription`, `AccountRegistry`. Pure of I/O and of the loop, time
+The router's interface: `Account`, `Message`, `Subscription`, `AccountRegistry`. No I/O and no loop, time
 apart.
 """
 

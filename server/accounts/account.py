@@ -1,6 +1,6 @@
-"""Account: a space of subjects. Everything hears and speaks through one.
+"""Account: a space of subjects. All subscriptions and publishes go through one.
 
-Promises: interest changes are seen by the next message (plans are invalidated at once), watchers hear of
+Promises: interest changes are seen by the next message (plans are invalidated at once), watchers are told of
 each change in order, callbacks of internal subscribers run synchronously on the loop. Never does I/O.
 """
 
@@ -73,18 +73,18 @@ class ConnectionLimits:
 
 def _hand_out(plan: Plan, header: bytes, size: int, tail: bytes, shown: bytes) -> int:
     """The quick way of the server's own messages to clients that take them as they are."""
-    for subscription, box, _, prefix, header_prefix in plan.targets:
+    for subscription, queue, _, prefix, header_prefix in plan.targets:
         subscription.delivered += 1
         if shown:
             lead = b"%b %b %b " % (b"HMSG" if header else b"MSG", shown, subscription.sid)
         else:
             lead = header_prefix if header else prefix
-        box.send_message(lead, tail, size)
+        queue.send_message(lead, tail, size)
     return len(plan.targets)
 
 
 def _imports_streams(subscription: Subscription) -> bool:
-    """Whether it hears imported streams through this server; what a route tells does through its own.
+    """Whether it gets imported streams through this server; a route's interest gets them through its own.
 
     The server's services do not: what another account publishes is no request here.
     """
@@ -101,8 +101,8 @@ class Account:
     plans is the hot path's cache, subject bytes -> Plan; `plan()` fills it. connections and leafs are
     counted by the listeners; elsewhere: (clients, leafs) connected to other servers, by server id. jetstream
     is set by JetStream when it serves the account; grants are its limits there by tier ("" is the account as
-    a whole), None: it has no JetStream. charter: of an account made from a token, whose public key is then
-    the name; display is what people call it.
+    a whole), None: it has no JetStream. account_token: of an account made from a token, whose public key is
+    then the name; display is what people call it.
     """
 
     def __init__(
@@ -112,17 +112,19 @@ class Account:
         self.options: AccountOptions | None = None
         self.nkey = ""
         self.display = name
-        self.charter: AccountToken | None = None
+        self.account_token: AccountToken | None = None
         self.grants: dict[str, AccountJetStream] | None = None
         self.plans: dict[bytes, Plan] = {}
         self._hearers = 0  # in plans
         self.generation = 0
-        self.interest = Sublist()
-        self.families = AckRouteCache(self.interest)
+        self.sublist = Sublist()
+        self.ack_routes = AckRouteCache(self.sublist)
         self.exports_streams: list[StreamExport] = []
         self.exports_services: list[ServiceExport] = []
         self.imports_streams: list[StreamImport] = []
-        self._heard_streams: SubjectTree[list[int]] = SubjectTree()  # places in imports_streams by `local`
+        self._stream_imports_at: SubjectTree[list[int]] = (
+            SubjectTree()
+        )  # places in imports_streams by `local`
         self.imports_services: list[ServiceImport] = []
         self.mappings = Mappings()
         self.limits = ConnectionLimits()
@@ -176,7 +178,7 @@ class Account:
         queue: str = "",
         reader: ReadCallback | None = None,
     ) -> Subscription:
-        """Hear `subject` (wildcards allowed) in the server itself. The callback must not block.
+        """Subscribe to `subject` (wildcards allowed) in the server itself. The callback must not block.
 
         reader: see Subscription. Raises ValueError for an invalid subject.
         """
@@ -188,7 +190,7 @@ class Account:
         return subscription
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        """Stop hearing; harmless when done twice."""
+        """Unsubscribe; harmless when done twice."""
         self.remove_subscription(subscription)
 
     def publish(
@@ -205,8 +207,8 @@ class Account:
         """Send a message as `source` (the server itself if None); gives how many took it.
 
         own: the server asks of its own accord. All else that it sends is an answer, whatever the subject is
-        that somebody chose for it, and nobody hears it where it would be a request (see `is_request`).
-        show_as: `subject` decides who hears, clients see `show_as`. Mappings of the account do not apply.
+        that somebody chose for it, and nobody receives it where it would be a request (see `is_request`).
+        show_as: `subject` decides who receives it, clients see `show_as`. Mappings do not apply.
         """
         raw = subject.encode("utf-8", "surrogateescape")
         plan = self.plans.get(raw)
@@ -225,14 +227,14 @@ class Account:
             return delivered
         sender = INTERNAL if source is None else source
         answer = source is None and not own
-        parcel = RoutedMessage(self, sender, raw, raw_reply, len(header), size, tail, shown, answer=answer)
-        delivered = route(plan, parcel)
+        msg = RoutedMessage(self, sender, raw, raw_reply, len(header), size, tail, shown, answer=answer)
+        delivered = route(plan, msg)
         self.flusher.schedule()
         return delivered
 
     def publish_each(self, messages: Iterable[tuple[bytes, bytes]]) -> None:
         """Send many messages (subject, body), in order, as `publish` for each."""
-        plans, dirty = self.plans, self.flusher.dirty
+        plans, pending_flush = self.plans, self.flusher.pending_flush
         for subject, body in messages:
             plan = plans.get(subject)
             if plan is None:
@@ -244,23 +246,23 @@ class Account:
                 continue
             size = len(body)
             tail = b"%d\r\n%b\r\n" % (size, body)
-            for subscription, box, append, prefix, _ in plan.targets:
+            for subscription, queue, append, prefix, _ in plan.targets:
                 subscription.delivered += 1
                 append(prefix)
                 append(tail)
-                box.out_bytes += size
-                if not box.dirty:
-                    box.dirty = True
-                    dirty.append(box)
+                queue.out_bytes += size
+                if not queue.flush_pending:
+                    queue.flush_pending = True
+                    pending_flush.append(queue)
         self.flusher.schedule()
 
     def _send_once(self, subject: bytes, body: bytes) -> bool:
-        """Send to the one client that hears `subject` through a pattern, as inboxes are heard; else False.
+        """Send to the one client subscribed to `subject` by a pattern, as inboxes are; else False.
 
         Such a subject hardly comes again: a plan would cost more than it saves, and drive others out.
         """
         text = subject.decode("utf-8", "surrogateescape")
-        plain, groups = self.interest.match(text)
+        plain, groups = self.sublist.match(text)
         if groups or len(plain) != 1 or is_request(subject):
             return False
         subscription = plain[0]
@@ -268,18 +270,18 @@ class Account:
             return False
         subscription.delivered += 1
         size = len(body)
-        box = cast("OutboundQueue", subscription.sink)
+        queue = cast("OutboundQueue", subscription.sink)
         prefix = b"MSG %b %b " % (subject, subscription.sid)
-        box.send_message(prefix, b"%d\r\n%b\r\n" % (size, body), size)
+        queue.send_message(prefix, b"%d\r\n%b\r\n" % (size, body), size)
         return True
 
     # --- interest
 
     def add_subscription(self, subscription: Subscription) -> None:
-        """Let it hear from the next message on, here and where the account imports streams from."""
+        """Let it receive from the next message on, here and where the account imports streams from."""
         subscription.account = self
         subscription.closed = False
-        self.interest.insert(subscription)
+        self.sublist.insert(subscription)
         self._invalidate(subscription.subject)
         if self.imports_streams and _imports_streams(subscription):
             self.add_shadows(subscription)
@@ -287,11 +289,11 @@ class Account:
             self._announce(subscription, subscription.weight)
 
     def remove_subscription(self, subscription: Subscription) -> None:
-        """Let it hear nothing more; harmless when done twice."""
+        """Let it receive nothing more; harmless when done twice."""
         subscription.closed = True
-        if not self.interest.remove(subscription):
+        if not self.sublist.remove(subscription):
             return
-        if subscription.sink not in self.interest.leaving:  # no plan holds those that leave
+        if subscription.sink not in self.sublist.leaving:  # no plan holds those that leave
             self._invalidate(subscription.subject)
         self.remove_shadows(subscription)
         if self._watches:
@@ -314,7 +316,7 @@ class Account:
             self._announce(subscription, delta)
 
     def has_interest(self, subject: str, *, own: bool = False) -> bool:
-        """Whether anyone would hear what the server sends to the literal `subject`: here, on leafs, or behind
+        """Whether anyone would receive what the server sends to the literal `subject`: here, on leafs, or on
         imports and pending responses. own: as in `publish`.
         """
         if not own and is_request(subject.encode("utf-8", "surrogateescape")):
@@ -322,26 +324,26 @@ class Account:
         response = self.responses.find(subject)
         if response is not None:
             return response.asker.has_interest(response.reply.decode("utf-8", "surrogateescape"))
-        return self.interest.has_match(subject)
+        return self.sublist.has_match(subject)
 
     def subscriptions(self, watch: InterestWatch | None = None) -> Iterator[Subscription]:
         """All present interest, imports included; and what leaves, if `watch` will be told of its end."""
-        leaving = self.interest.leaving
+        leaving = self.sublist.leaving
         if not leaving:
-            return iter(self.interest)
+            return iter(self.sublist)
         return (
             each
-            for each in self.interest
+            for each in self.sublist
             if each.sink not in leaving or (watch is not None and self._tells(watch, each))
         )
 
     def _tells(self, watch: InterestWatch, subscription: Subscription) -> bool:
         """Whether a watcher has known a subscription that may be leaving."""
-        return watch.number <= self.interest.leaving.get(subscription.sink, watch.number)
+        return watch.number <= self.sublist.leaving.get(subscription.sink, watch.number)
 
     def leave(self, sink: MessageSink | LeafSink) -> None:
-        """Find nothing more of what `sink` hears, before its subscriptions are removed: see `leaving`."""
-        self.interest.leaving[sink] = self._last_watch
+        """Find no subscription of `sink` any more, before its subscriptions are removed: see `leaving`."""
+        self.sublist.leaving[sink] = self._last_watch
         self.forget_plans()
 
     def watch_interest(self, callback: Watcher, subject: str = ANY_REST) -> InterestWatch:
@@ -364,10 +366,10 @@ class Account:
     def _announce(self, subscription: Subscription, delta: int) -> None:
         subject, queue = subscription.subject, subscription.queue
         concerned = [watch for watches in self._watches.colliding(subject) for watch in watches]
-        if self.interest.leaving:
+        if self.sublist.leaving:
             concerned = [watch for watch in concerned if self._tells(watch, subscription)]
         if concerned:
-            count = self.interest.weight(subject, queue)
+            count = self.sublist.weight(subject, queue)
             change = InterestChange(subject, queue, count, subscription.kind, delta, subscription)
             for watch in concerned:
                 watch.callback(change)
@@ -375,25 +377,25 @@ class Account:
     # --- plans
 
     def plan(self, subject: bytes) -> Plan:
-        """Who hears the literal `subject`; from the cache when nothing changed."""
+        """Who receives the literal `subject`; from the cache when nothing changed."""
         plan = self.plans.get(subject)
         if plan is None:
             text = subject.decode("utf-8", "surrogateescape")
             mapping = self.mappings.find(text) if self.mappings else None
             if mapping is None and subject.startswith(ACKS):
-                plan = self.families.plan(subject)
+                plan = self.ack_routes.plan(subject)
                 if plan is not None:
                     return plan.under(subject, text)
             if len(self.plans) >= _MOST_PLANS or self._hearers >= _MOST_HEARERS:
                 self._clear_plans()
-            plan = self.plans[subject] = Plan(subject, text, self.interest, mapping)
+            plan = self.plans[subject] = Plan(subject, text, self.sublist, mapping)
             self._hearers += plan.hearers
         return plan
 
     def shared_plan(self, subject: bytes) -> Plan:
-        """As `plan`; but one with a reader may bear the name of another subject of the same family."""
+        """As `plan`; but one with a reader may bear another subject that has the same ack route."""
         if subject.startswith(ACKS) and not self.mappings and subject not in self.plans:
-            plan = self.families.plan(subject)
+            plan = self.ack_routes.plan(subject)
             if plan is not None and plan.reader is not None:
                 return plan
         return self.plan(subject)
@@ -406,7 +408,7 @@ class Account:
     def forget_plans(self) -> None:
         """Work everything out anew from the next message on."""
         self.generation += 1
-        self.families.clear()
+        self.ack_routes.clear()
         self._clear_plans()
 
     def _clear_plans(self) -> None:
@@ -415,7 +417,7 @@ class Account:
 
     def _invalidate(self, subject: str) -> None:
         self.generation += 1
-        self.families.forget(subject)
+        self.ack_routes.forget(subject)
         plans = self.plans
         if not has_wildcard(subject):
             plans.pop(subject.encode("utf-8", "surrogateescape"), None)
@@ -428,10 +430,10 @@ class Account:
     # --- imports
 
     def add_shadows(self, subscription: Subscription) -> None:
-        """Hear, for one subscription, what the account imports as streams."""
-        if subscription.sink in self.interest.leaving:
+        """Subscribe, for one subscription, to what the account imports as streams."""
+        if subscription.sink in self.sublist.leaving:
             return
-        met = sorted(p for found in self._heard_streams.colliding(subscription.subject) for p in found)
+        met = sorted(p for found in self._stream_imports_at.colliding(subscription.subject) for p in found)
         for stream in (self.imports_streams[place] for place in met):
             subject = stream.shadow_subject(subscription.subject)
             if subject is None:
@@ -461,18 +463,20 @@ class Account:
                 shadow.account.remove_subscription(shadow)
 
     def set_imports(self, streams: Iterable[StreamImport], services: Iterable[ServiceImport]) -> None:
-        """Replace all imports; live subscriptions hear accordingly at once.
+        """Replace all imports; live subscriptions follow at once.
 
         Those that stay the same stay the same objects, and responses awaited through them still come.
         """
         at_once(replace_imports(self, streams, services))
 
-    def hear(self, streams: list[StreamImport], places: SubjectTree[list[int]]) -> list[Subscription]:
-        """Import these streams, `places` in the list by what is heard; gives whose shadows are to follow."""
+    def set_stream_imports(
+        self, streams: list[StreamImport], indexes: SubjectTree[list[int]]
+    ) -> list[Subscription]:
+        """Import these streams, `indexes` in the list by local subject; gives whose shadows follow."""
         self.imports_streams = streams
-        self._heard_streams = places
-        return [s for s in self.interest if _imports_streams(s)]
+        self._stream_imports_at = indexes
+        return [s for s in self.sublist if _imports_streams(s)]
 
     def stop(self) -> None:
-        """Leave no timer behind."""
+        """Leave no timer running."""
         self.responses.stop()

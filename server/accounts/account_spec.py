@@ -1,4 +1,4 @@
-"""Drafts: what an account is going to be, whatever says so (the configuration, or a token).
+"""Account specs: what an account is going to be, from the configuration or from a token.
 
 Promises that an import which cannot be is an AccountsError that says why: who makes the accounts decides
 whether to refuse the lot or to go without the one.
@@ -41,39 +41,41 @@ class ImportSpec(NamedTuple):
     share: bool = False
 
     @property
-    def heard(self) -> str:
+    def local_pattern(self) -> str:
         """The local subject as a pattern, placeholders as wildcards."""
         return without_placeholders(self.local)
 
 
 class ImportSpecs:
-    """The imports of one account, found by what is heard of them."""
+    """The imports of one account, found by their local subjects."""
 
-    def __init__(self, links: Iterable[ImportSpec] = ()) -> None:
+    def __init__(self, import_specs: Iterable[ImportSpec] = ()) -> None:
         self._all: list[ImportSpec] = []
-        self._heard: dict[str, SubjectTree[list[ImportSpec]]] = {}  # by kind
-        for link in links:
-            self.add(link)
+        self._by_pattern: dict[str, SubjectTree[list[ImportSpec]]] = {}  # by kind
+        for import_spec in import_specs:
+            self.add(import_spec)
 
     def __iter__(self) -> Iterator[ImportSpec]:
         return iter(self._all)
 
-    def add(self, link: ImportSpec) -> None:
+    def add(self, import_spec: ImportSpec) -> None:
         """Have one more."""
-        self._all.append(link)
-        self._heard.setdefault(link.kind, SubjectTree()).setdefault(link.heard, []).append(link)
+        self._all.append(import_spec)
+        self._by_pattern.setdefault(import_spec.kind, SubjectTree()).setdefault(
+            import_spec.local_pattern, []
+        ).append(import_spec)
 
     def colliding(self, kind: str, subject: str) -> Iterator[ImportSpec]:
-        """Those of a kind by which something of `subject` is heard."""
-        tree = self._heard.get(kind)
+        """Those of a kind whose local subjects share something with `subject`."""
+        tree = self._by_pattern.get(kind)
         if tree is not None:
-            for links in tree.colliding(subject):
-                yield from links
+            for import_specs in tree.colliding(subject):
+                yield from import_specs
 
 
 @dataclass(slots=True)
 class AccountSpec:
-    """What an account is going to be, its imports apart: those need the exporters' drafts.
+    """What an account is going to be, its imports apart: those need the exporters' specs.
 
     jetstream: limits by tier, "" for those of the account as a whole; None: no JetStream.
     """
@@ -84,17 +86,17 @@ class AccountSpec:
     mappings: Mappings = field(default_factory=Mappings)
     jetstream: dict[str, AccountJetStream] | None = None
 
-    def settle(self, account: Account) -> None:
+    def keep_exports(self, account: Account) -> None:
         """Let the exports that stay the same be the objects that `account` has: imports hold those."""
-        at_once(self.settling(account))
+        at_once(self.keep_exports_in_steps(account))
 
-    def settling(self, account: Account) -> Steps[None]:
+    def keep_exports_in_steps(self, account: Account) -> Steps[None]:
         """The same in steps."""
         self.streams = yield from _kept(account.exports_streams, self.streams)
         self.services = yield from _kept(account.exports_services, self.services)
 
     def apply(self, account: Account) -> None:
-        """Make `account` so; call `settle` before, and `set_imports` after."""
+        """Make `account` so; call `keep_exports` before, and `set_imports` after."""
         account.exports_streams = self.streams
         account.exports_services = self.services
         account.mappings = self.mappings
@@ -104,35 +106,39 @@ class AccountSpec:
 
 
 def _kept(old: Iterable[E], new: Iterable[E]) -> Steps[list[E]]:
-    held: dict[tuple[object, ...], E] = {}
+    old_by_key: dict[tuple[object, ...], E] = {}
     for export in old:
-        held[export.key] = export
+        old_by_key[export.key] = export
         yield
-    return (yield from each(new, lambda export: held.get(export.key, export)))
+    return (yield from each(new, lambda export: old_by_key.get(export.key, export)))
 
 
-def make_import(link: ImportSpec, importer: Account, exporter: Account, export: AnyExport) -> AnyImport:
-    """The import that `link` asks for. Raises AccountsError for a renaming that cannot be."""
+def make_import(
+    import_spec: ImportSpec, importer: Account, exporter: Account, export: AnyExport
+) -> AnyImport:
+    """The import that `import_spec` asks for. Raises AccountsError for a renaming that cannot be."""
     try:
         if isinstance(export, StreamExport):
-            return StreamImport(exporter, export, link.subject, link.local)
-        return ServiceImport(importer, exporter, export, link.subject, link.local, link.share)
+            return StreamImport(exporter, export, import_spec.subject, import_spec.local)
+        return ServiceImport(
+            importer, exporter, export, import_spec.subject, import_spec.local, import_spec.share
+        )
     except ValueError as error:
         raise AccountsError(
-            f"account {importer.name!r}, {link.kind} import {link.subject!r}: {error}"
+            f"account {importer.name!r}, {import_spec.kind} import {import_spec.subject!r}: {error}"
         ) from error
 
 
-def comes_round(start: str, link: ImportSpec, links_of: Callable[[str], ImportSpecs]) -> bool:
-    """Whether what `link` brings to the account `start` was brought there from `start` itself.
+def comes_round(start: str, import_spec: ImportSpec, specs_of: Callable[[str], ImportSpecs]) -> bool:
+    """Whether what `import_spec` brings to the account `start` was brought there from `start` itself.
 
-    Follows the imports (`links_of` an account's name) that feed what is imported. An account may import from
+    Follows the imports (`specs_of` an account's name) that feed what is imported. An account may import from
     itself: what is imported is not imported again.
     """
-    if link.account == start:
+    if import_spec.account == start:
         return False
     seen = {start}
-    todo = [(link.account, link.subject)]
+    todo = [(import_spec.account, import_spec.subject)]
     while todo:
         name, subject = todo.pop()
         if name == start:
@@ -141,6 +147,7 @@ def comes_round(start: str, link: ImportSpec, links_of: Callable[[str], ImportSp
             continue
         seen.add(name)
         todo.extend(
-            (further.account, further.subject) for further in links_of(name).colliding(link.kind, subject)
+            (further.account, further.subject)
+            for further in specs_of(name).colliding(import_spec.kind, subject)
         )
     return False

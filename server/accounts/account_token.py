@@ -1,4 +1,4 @@
-"""AccountToken: what an account that was made from a token keeps of it, for whoever must judge or show it."""
+"""AccountToken: what an account that was made from a token keeps of it, for whoever must check or show it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class AccountToken:
     """The token in force and what became of it.
 
     updated: ns, when it was applied. expired: its time is over or it was deleted, nobody may connect.
-    imports: those that are not served, each with the reason; faults: whatever else is not in force.
+    imports: those that are not served, each with the reason; errors: whatever else is not in force.
     """
 
     token: str
@@ -22,9 +22,9 @@ class AccountToken:
     updated: int
     expired: bool = False
     imports: dict[str, str] = field(default_factory=dict)
-    faults: dict[str, str] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
-        """Whether everything that the token says is in force."""
-        return not self.faults and not self.imports
+        """Whether everything that is in the token is in force."""
+        return not self.errors and not self.imports

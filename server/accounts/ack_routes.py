@@ -1,4 +1,4 @@
-"""Families of subjects: acks of one consumer differ in their numbers only, and nobody tells them apart.
+"""AckRouteCache: acks of one consumer differ in their numbers only, and no pattern tells them apart.
 
 Each ack has a subject of its own, so that a cache by literal subject never has it. What is worked out
 here once is the plan of all acks of a consumer, `$JS.ACK.<stream>.<consumer>.*.*.*.*.*` (or the longer
@@ -21,16 +21,16 @@ _MOST = 4096
 
 
 class AckRouteCache:
-    """The plans of one account's ack subjects, by family."""
+    """The plans of one account's ack subjects, by what their patterns can tell apart."""
 
-    __slots__ = ("_interest", "_plans")
+    __slots__ = ("_plans", "_sublist")
 
-    def __init__(self, interest: Sublist) -> None:
-        self._interest = interest
+    def __init__(self, sublist: Sublist) -> None:
+        self._sublist = sublist
         self._plans: dict[tuple[bytes, int], Plan | None] = {}
 
     def plan(self, subject: bytes) -> Plan | None:
-        """The plan of an ack subject (one that starts with `ACKS`), under the name of one of its family.
+        """The plan of an ack subject (one that starts with `ACKS`), by the name of one with the same route.
 
         None: work it out by itself.
         """
@@ -52,9 +52,9 @@ class AckRouteCache:
     def _find(self, key: tuple[bytes, int], subject: bytes) -> Plan | None:
         head, dots = key
         pattern = head.decode("utf-8", "surrogateescape") + ".*" * (dots - head.count(b"."))
-        alike = all(is_subset(pattern, s.subject) for s in self._interest.on_acks(pattern))
+        alike = all(is_subset(pattern, s.subject) for s in self._sublist.on_acks(pattern))
         text = subject.decode("utf-8", "surrogateescape")
-        plan: Plan | None = Plan(subject, text, self._interest, None) if alike else None
+        plan: Plan | None = Plan(subject, text, self._sublist, None) if alike else None
         if plan is not None and (not plan.simple or plan.targets or plan.choices):
             plan = None
         if len(self._plans) >= _MOST:

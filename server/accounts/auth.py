@@ -1,8 +1,8 @@
 """Who may connect: credentials against the configuration's users, nkeys, token or single user.
 
 Promises constant-time comparison of secrets and never to run bcrypt itself: an `AuthResult` with a `check`
-wantsthat run off the loop. Judges only; it knows no connection. `Authentication` is whoever decides; by
-tokens that is`operator`.
+wants that run off the loop. Knows no connection. `Authentication` is whoever decides; by
+tokens that is `operator`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LEAFNODE = "LEAFNODE"
 
 
 class ClientCredentials(NamedTuple):
-    """What a CONNECT says of its sender."""
+    """The credentials in a CONNECT."""
 
     user: str = ""
     password: str = ""
@@ -47,7 +47,7 @@ class ClientCredentials(NamedTuple):
 class AuthResult(NamedTuple):
     """user None: refused. check: run it on another thread, refused unless it gives True.
 
-    lookup: nothing is decided; call it with what takes the final verdict, later and once. why: of a refusal,
+    lookup: nothing is decided; call it with what takes the final result, later and once. why: of a refusal,
     for the log.
     """
 
@@ -82,7 +82,7 @@ class Authentication(Protocol):
     def find(self, name: str) -> User | None:
         """A user of the configuration."""
 
-    def judge(
+    def authenticate(
         self, given: ClientCredentials, nonce: bytes, connection_type: str = STANDARD, host: str = ""
     ) -> AuthResult:
         """Decide about one CONNECT from `host`. `nonce` is what was sent in INFO."""
@@ -144,22 +144,22 @@ class Authenticator:
         """A user by name or public nkey."""
         return self._users.get(name) or self._nkeys.get(name)
 
-    def judge(
+    def authenticate(
         self, given: ClientCredentials, nonce: bytes, connection_type: str = STANDARD, host: str = ""
     ) -> AuthResult:
         """Decide about one CONNECT. `nonce` is what was sent in INFO; connection_type as in users' lists."""
         del host
         if not self.required:
             return AuthResult(self._anyone)
-        verdict = self._identify(given, nonce)
-        user = verdict.user
+        result = self._identify(given, nonce)
+        user = result.user
         if (
             user is not None
             and user.connection_types is not None
             and connection_type not in user.connection_types
         ):
             return REFUSED
-        return verdict
+        return result
 
     def _identify(self, given: ClientCredentials, nonce: bytes) -> AuthResult:
         if given.empty and self._no_auth_user is not None:

@@ -21,7 +21,7 @@ class Export:
     """A stream or service under `subject`, for everyone or for the accounts named.
 
     accounts None: public. token_position: 1-based token of the subject that must be the importer's name; 0:
-    none. private: importers need an activation token, which whoever makes the import has judged.
+    none. private: importers need an activation token, which whoever makes the import has checked.
     """
 
     __slots__ = ("accounts", "private", "subject", "token_position")
@@ -57,7 +57,7 @@ class Export:
 
 
 class StreamExport(Export):
-    """Messages others may hear."""
+    """Messages that others may receive."""
 
     __slots__ = ()
 

@@ -20,36 +20,36 @@ _STEP = 8  # destinations between two looks at the clock
 
 
 class Flusher:
-    """dirty: connections that have something to write. behind: those that, after a write, have too much
-    unread; the producer of the batch is held back for them. overflows: how often there was more to write than
-    one turn allows.
+    """pending_flush: connections that have something to write. stalled: those that, after a write, have too
+    much unread; the producer of the batch is stalled for them. overflows: how often there was more to write
+    than one turn allows.
     """
 
-    __slots__ = ("_late", "_scheduled", "_waiting", "behind", "clock", "dirty", "overflows")
+    __slots__ = ("_late", "_scheduled", "_waiting", "clock", "overflows", "pending_flush", "stalled")
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
-        self.dirty: list[OutboundQueue] = []
-        self.behind: list[OutboundQueue] = []
+        self.pending_flush: list[OutboundQueue] = []
+        self.stalled: list[OutboundQueue] = []
         self.overflows = 0
-        self._late: deque[OutboundQueue] = deque()  # still marked as dirty, and in order
+        self._late: deque[OutboundQueue] = deque()  # still marked as `flush_pending`, and in order
         self._waiting: list[Callable[[], None]] = []
         self._scheduled = False
 
     def schedule(self) -> None:
         """Flush in the loop's next round, for what was not sent within a read."""
-        if self.dirty:
+        if self.pending_flush:
             self._again()
 
     def flush(self) -> None:
         """Write now to as many as one turn allows, to the rest in the next ones."""
         until = self.clock.now() + _TURN
-        while self.dirty:
-            batch = self.dirty[:]
-            self.dirty.clear()
-            for written, outbox in enumerate(batch, 1):
-                outbox.dirty = False
-                outbox.flush()
+        while self.pending_flush:
+            batch = self.pending_flush[:]
+            self.pending_flush.clear()
+            for written, queue in enumerate(batch, 1):
+                queue.flush_pending = False
+                queue.flush()
                 if not written % _STEP and self.clock.now() >= until and written < len(batch):
                     self.overflows += 1
                     self._late.extend(batch[written:])
@@ -60,10 +60,10 @@ class Flusher:
         """Call `resume` once when all that is queued now is written."""
         self._waiting.append(resume)
 
-    def take_behind(self) -> list[OutboundQueue]:
-        """Those behind since this was last asked."""
-        behind, self.behind = self.behind, []
-        return behind
+    def take_stalled(self) -> list[OutboundQueue]:
+        """Those that have stalled since this was last asked."""
+        stalled, self.stalled = self.stalled, []
+        return stalled
 
     def _again(self) -> None:
         if not self._scheduled:
@@ -76,16 +76,16 @@ class Flusher:
         late = self._late
         until = self.clock.now() + _TURN
         while late:
-            outbox = late.popleft()
-            outbox.dirty = False
-            outbox.flush()
+            queue = late.popleft()
+            queue.flush_pending = False
+            queue.flush()
             if self.clock.now() >= until:
                 break
-        if late or self.dirty:
+        if late or self.pending_flush:
             self._again()
             return
         waiting, self._waiting = self._waiting, []
         for resume in waiting:
             resume()
-        # Nobody else can be held back here: the producer is the server itself.
-        self.behind.clear()
+        # Nobody else can be stalled here: the producer is the server itself.
+        self.stalled.clear()

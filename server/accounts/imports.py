@@ -1,4 +1,4 @@
-"""What an account takes from others: streams heard and services called, and the way of a response back.
+"""What an account takes from others: streams received and services called, and the way of a response back.
 
 A service import is a sink in the importing account: it hands each request on to the exporting account under
 the exported subject and a reply of its own, `_R_.<account>.<id>`. A response to that reply is another such
@@ -98,29 +98,29 @@ class ServiceImport:
         """Equal for imports that are the same, down to the export they come through."""
         return id(self.exporter), id(self.export), self.subject, self._given, self.share
 
-    def deliver(self, subscription: Subscription, parcel: RoutedMessage) -> bool:
-        """Hand the request on; False when nobody there heard it (the requestor then gets its 503)."""
+    def deliver(self, subscription: Subscription, msg: RoutedMessage) -> bool:
+        """Hand the request on; False when nobody there received it (the requestor then gets its 503)."""
         del subscription
-        chain = parcel.chain
+        chain = msg.chain
         if len(chain) >= MOST_STEPS or any(step.export is self.export for step in chain):
             return False
         exporter = self.exporter
-        text = parcel.subject.decode("utf-8", "surrogateescape")
+        text = msg.subject.decode("utf-8", "surrogateescape")
         to = text if self.transform is None else self.transform.apply(text)
         if to is None:
             return False
         response: Response | None = None
-        reply = parcel.reply
+        reply = msg.reply
         # An acknowledgement's subject stays itself: cross-account pull consumers rely on it.
         if reply and not reply.startswith(JS_ACK):
-            response = exporter.responses.expect(self, self.importer, parcel)
+            response = exporter.responses.expect(self, self.importer, msg)
             reply = response.subject
-        header = _with_request_info(self, parcel)
+        header = _with_request_info(self, msg)
         mapped = exporter.mapped(to)
         delivered = 0
         if mapped is not None:
             subject = mapped.encode("utf-8", "surrogateescape")
-            request = parcel.rewritten(exporter, subject, reply, header, (*chain, self))
+            request = msg.rewritten(exporter, subject, reply, header, (*chain, self))
             delivered = route(exporter.plan(subject), request)
         if response is not None and not delivered:
             exporter.responses.forget(response)
@@ -145,29 +145,27 @@ class Response:
         self.due = due
 
 
-def respond(response: Response, responder: Account, parcel: RoutedMessage) -> bool:
+def respond(response: Response, responder: Account, msg: RoutedMessage) -> bool:
     """Carry one response from `responder` to who asked; tells whether anyone took it.
 
     A pulled message keeps the subject of its acknowledgement; any other reply gets a way back of its own.
     """
     asker, service = response.asker, response.service
-    reply = parcel.reply
+    reply = msg.reply
     further: Response | None = None
     if reply and not reply.startswith(JS_ACK):
-        further = asker.responses.expect(service, responder, parcel)
+        further = asker.responses.expect(service, responder, msg)
         reply = further.subject
-    answer = parcel.rewritten(
-        asker, response.reply, reply, parcel.header, (*parcel.chain, service), answer=True
-    )
+    answer = msg.rewritten(asker, response.reply, reply, msg.header, (*msg.chain, service), answer=True)
     delivered = route(asker.plan(response.reply), answer) > 0
     if further is not None and not delivered:
         asker.responses.forget(further)
     return delivered
 
 
-def is_last(response: Response, parcel: RoutedMessage) -> bool:
-    """Whether `parcel` ends the exchange: the one answer, or the empty message that ends a stream."""
-    return response.response_type is ResponseType.SINGLETON or parcel.size == 0
+def is_last(response: Response, msg: RoutedMessage) -> bool:
+    """Whether `msg` ends the exchange: the one answer, or the empty message that ends a stream."""
+    return response.response_type is ResponseType.SINGLETON or msg.size == 0
 
 
 def intersection(a: str, b: str) -> str:
@@ -193,16 +191,16 @@ def _transforms(source: str, local: str) -> tuple[SubjectTransform | None, Subje
     return forward, forward.reverse()
 
 
-def _with_request_info(service: ServiceImport, parcel: RoutedMessage) -> bytes:
+def _with_request_info(service: ServiceImport, msg: RoutedMessage) -> bytes:
     """The request's header with who asks. A chained request keeps the first asker and names the last
     account.
     """
-    header = parcel.header
-    source = parcel.source
+    header = msg.header
+    source = msg.source
     given = headers.get(header, REQUEST_INFO) if header else None
     info: dict[str, object] | None = None
-    share = parcel.chain[-1].share if parcel.chain else service.share
-    if parcel.chain and given is not None and source.kind != ConnectionKind.LEAF:
+    share = msg.chain[-1].share if msg.chain else service.share
+    if msg.chain and given is not None and source.kind != ConnectionKind.LEAF:
         try:
             info = gojson.decode(given)
         except ValueError:
@@ -211,7 +209,7 @@ def _with_request_info(service: ServiceImport, parcel: RoutedMessage) -> bytes:
             info["svc"] = service.importer.name
     else:
         info = source.client_info(share=share)
-        if parcel.chain and info:
+        if msg.chain and info:
             info["svc"] = service.importer.name
     if not info:
         return header

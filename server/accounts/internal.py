@@ -20,11 +20,11 @@ class InternalSink:
     def __init__(self) -> None:
         self.kind = ConnectionKind.INTERNAL
 
-    def deliver(self, subscription: Subscription, parcel: RoutedMessage) -> bool:
+    def deliver(self, subscription: Subscription, msg: RoutedMessage) -> bool:
         """Always takes the message."""
         subscription.delivered += 1
-        text = (parcel.shown or parcel.subject).decode("utf-8", "surrogateescape")
-        if subscription.transform is not None and not parcel.shown:
+        text = (msg.shown or msg.subject).decode("utf-8", "surrogateescape")
+        if subscription.transform is not None and not msg.shown:
             text = shown_to(subscription, text).decode("utf-8", "surrogateescape")
         callback = subscription.callback
         if callback is None:
@@ -32,11 +32,11 @@ class InternalSink:
         callback(
             Message(
                 text,
-                parcel.reply.decode("utf-8", "surrogateescape"),
-                parcel.header,
-                parcel.body,
-                parcel.account,
-                parcel.source,
+                msg.reply.decode("utf-8", "surrogateescape"),
+                msg.header,
+                msg.body,
+                msg.account,
+                msg.source,
             )
         )
         return True

@@ -22,28 +22,31 @@ _FREED = 64  # between two looks at the clock
 
 
 class Leaver(NamedTuple):
-    """What `sink` hears in `account`, and in those that it imports from, is in `held`; it will never hear
-    anything in these accounts again. told: what it was told of their interest.
+    """`subscriptions` are all of `sink` in `account` and in those that it imports from; it will never receive
+    anything in these accounts again. told: what of their interest was announced to it.
     """
 
     account: Account
     sink: MessageSink | LeafSink
-    held: dict[Any, Subscription]
+    subscriptions: dict[Any, Subscription]
     told: dict[Any, int]
 
 
 def leave(clock: Clock, leavers: list[Leaver]) -> None:
-    """Take out what they hear; empties `held` and `told`."""
-    if sum(len(leaver.held) + len(leaver.told) for leaver in leavers) <= _AT_ONCE:
+    """Take out their subscriptions; empties `subscriptions` and `told`."""
+    if sum(len(leaver.subscriptions) + len(leaver.told) for leaver in leavers) <= _AT_ONCE:
         at_once(_removing(leavers))
         return
     marked = [
-        (leaver.sink, account.interest) for leaver in leavers if leaver.held for account in _mark(leaver)
+        (leaver.sink, account.sublist)
+        for leaver in leavers
+        if leaver.subscriptions
+        for account in _mark(leaver)
     ]
 
     def done(_: None) -> None:
-        for sink, interest in marked:
-            interest.leaving.pop(sink, None)
+        for sink, sublist in marked:
+            sublist.leaving.pop(sink, None)
 
     # Each connection has its own steps, so that those who come and go all the time are kept up with.
     Slices(EachTurn(clock), paced(_removing(leavers)), done, _raise)
@@ -57,9 +60,9 @@ def _mark(leaver: Leaver) -> set[Account]:
 
 
 def _removing(leavers: list[Leaver]) -> Steps[None]:
-    for _, _, held, told in leavers:
-        while held:
-            _, subscription = held.popitem()
+    for _, _, subscriptions, told in leavers:
+        while subscriptions:
+            _, subscription = subscriptions.popitem()
             if subscription.account is not None:
                 subscription.account.remove_subscription(subscription)
             yield

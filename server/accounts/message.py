@@ -1,7 +1,7 @@
 """One message on its way: `RoutedMessage` as the router carries it, `Message` as an internal subscriber sees
 it.
 
-A parcel keeps the wire form (`tail`) so that handing it to a client or a leaf copies nothing. It never
+A message keeps the wire form (`tail`) so that handing it to a client or a leaf copies nothing. It never
 changes while it is being delivered: a rewrite makes a new one.
 """
 

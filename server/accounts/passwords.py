@@ -124,7 +124,7 @@ def check_for(hashed: str, given: str) -> Check | None:
         return None
 
     def check() -> bool:
-        # Who waited behind the same password finds it known.
+        # Who waited for the same password finds it known.
         right = _known.has(hashed, given) or check_bcrypt(hashed, given)
         if right:
             _known.add(hashed, given)

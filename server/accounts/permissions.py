@@ -1,4 +1,4 @@
-"""What a user may publish and hear.
+"""What a user may publish and receive.
 
 Pure decisions over subjects; caching and the tracking of replies belong to the connection. "subject queue"
 entries of the subscribe lists concern queue groups.
@@ -45,7 +45,7 @@ class Permissions:
     """Both sides of a user's permissions. allow None: everything that is not denied.
 
     responses: (replies per request or negative, ns or negative) that may be published to the reply of a
-    message heard.
+    message received.
     """
 
     __slots__ = (
@@ -105,12 +105,12 @@ class Permissions:
         return not plain and not (queue and _in_queues(queue, queues))
 
     def needs_filter(self, subject: str, queue: str = "") -> bool:
-        """Whether some, but not all, of what a permitted subscription hears is denied."""
+        """Whether some, but not all, of what a permitted subscription receives is denied."""
         if not queue and not has_wildcard(subject):
             return False
         return next(self._subscribe_deny.colliding(subject), None) is not None
 
-    def may_hear(self, subject: str, queue: str) -> bool:
+    def may_receive(self, subject: str, queue: str) -> bool:
         """Whether one message on the literal `subject` passes the deny list on delivery."""
         plain, queues = _found(self._subscribe_deny.matching(subject))
         return not plain and not (queue and _in_queues(queue, queues))

@@ -1,4 +1,4 @@
-"""Plans: for one literal subject, everyone who hears it, worked out once and kept until interest changes.
+"""Plans: for one literal subject, everyone who receives it, worked out once and kept until interest changes.
 
 A plan is a value: it is thrown away, never changed. `simple` plans hold nothing but clients that take
 messages as they are (and internal callbacks): the hot path serves those by appending two slices per target,
@@ -27,14 +27,14 @@ class OutboundQueue(Protocol):
 
     fast: it takes every message as it is (echo, no delivery filter, no reply tracking); headers: those with
     headers too. out: slices
-    to write, two per message, until the next flush. dirty: already waiting for a flush. out_bytes: payload
-    sent, ever.
+    to write, two per message, until the next flush. flush_pending: already waiting for a flush. out_bytes:
+    payload sent, ever.
     """
 
     fast: bool
     headers: bool
     out: list[bytes]
-    dirty: bool
+    flush_pending: bool
     out_bytes: int
 
     def flush(self) -> None:
@@ -66,7 +66,7 @@ class QueueGroup:
     """A queue group: members in this cluster, and the more distant ones of leafs, each drawn as often as it
     weighs.
 
-    What a route tells on behalf of a leaf (`origin`) is distant too.
+    What a route announces on behalf of a leaf (`origin`) is distant too.
     """
 
     __slots__ = ("_ends", "_remote_ends", "members", "queue", "remotes")
@@ -117,7 +117,7 @@ _REQUESTS = (b"$JS.API.", b"$JS.ACK.", b"$JS.FC.", b"$SYS.REQ.", b"$SYS.DEBUG.")
 
 
 class Plan:
-    """Who hears one literal subject.
+    """Who receives one literal subject.
 
     subject and text: the subject as bytes and str. plain: local subscriptions without a queue; remotes:
     those of leafs and routes. Only when `simple`: targets, choices (one target of each is served) and
@@ -126,8 +126,8 @@ class Plan:
     no routes; None when some are leafs. wide: how many targets, if many. headers: all of them take
     messages with headers.
     request: on this subject the server itself serves, see `is_request`.
-    direct: there are targets, and nothing else. reader: the one who hears it is this reader of runs.
-    `silent`: nobody hears it and no mapping leads elsewhere. special: wide, callbacks or silent is set.
+    direct: there are targets, and nothing else. reader: the only receiver is this reader of runs.
+    `silent`: nobody receives it and no mapping leads elsewhere. special: wide, callbacks or silent is set.
     """
 
     __slots__ = (
@@ -152,12 +152,12 @@ class Plan:
         "wide",
     )
 
-    def __init__(self, subject: bytes, text: str, interest: Sublist, mapping: Mapping | None) -> None:
+    def __init__(self, subject: bytes, text: str, sublist: Sublist, mapping: Mapping | None) -> None:
         self.subject = subject
         self.text = text
         self.mapping = mapping
         self.request = is_request(subject)
-        plain, groups = interest.match(text)
+        plain, groups = sublist.match(text)
         self.plain: tuple[Subscription, ...] = ()
         self.remotes: tuple[Subscription, ...] = ()
         self.groups: tuple[QueueGroup, ...] = ()
@@ -194,7 +194,7 @@ class Plan:
         return picked
 
     def under(self, subject: bytes, text: str) -> Plan:
-        """The same plan for another subject, which the very same callbacks hear (see `families`)."""
+        """The same plan for another subject, which the very same callbacks receive (see `ack_routes`)."""
         plan = Plan.__new__(Plan)
         plan.subject, plan.text, plan.mapping = subject, text, None
         plan.plain, plan.groups, plan.remotes = self.plain, self.groups, self.remotes
@@ -247,9 +247,9 @@ class Plan:
                 shown = shown_to(subscription, self.text)
             if not server.may_send(shown.decode("utf-8", "surrogateescape")):
                 return False
-            outbox, prefix, header_prefix = server.quick(shown)
-            self.headers = self.headers and outbox.headers
-            targets.append((subscription, outbox, outbox.out.append, prefix, header_prefix))
+            queue, prefix, header_prefix = server.quick(shown)
+            self.headers = self.headers and queue.headers
+            targets.append((subscription, queue, queue.out.append, prefix, header_prefix))
         self.leafs = True
         return True
 
@@ -259,10 +259,10 @@ class Plan:
         lead = b"MSG %b " % self.subject
         header_lead = b"H" + lead
         for subscription in subscriptions:
-            outbox = cast("OutboundQueue", subscription.sink)
-            if subscription.kind is not _CLIENT or subscription.max or not outbox.fast:
+            out_queue = cast("OutboundQueue", subscription.sink)
+            if subscription.kind is not _CLIENT or subscription.max or not out_queue.fast:
                 return None
-            if not outbox.headers:
+            if not out_queue.headers:
                 self.headers = False
             end = subscription.sid + b" "
             if subscription.transform is None:
@@ -270,7 +270,7 @@ class Plan:
             else:
                 prefix = b"MSG %b %b" % (shown_to(subscription, self.text), end)
                 header_prefix = b"H" + prefix
-            targets.append((subscription, outbox, outbox.out.append, prefix, header_prefix))
+            targets.append((subscription, out_queue, out_queue.out.append, prefix, header_prefix))
         return targets
 
 

@@ -1,4 +1,4 @@
-"""All accounts of a server: made from options, wired to each other, and re-made in place by a reload.
+"""All accounts of a server: made from options, linked by their imports, and re-made in place by a reload.
 
 Promises that an account keeps its identity (and with it its subscriptions and streams) through reloads.
 Refuses imports that are not exported, not allowed, or that form a cycle, before anything is changed.
@@ -83,7 +83,7 @@ class AccountRegistry:
         gone = [
             account
             for name, account in self.accounts.items()
-            if name not in names and account.charter is None and account is not self._appointed
+            if name not in names and account.account_token is None and account is not self._appointed
         ]
         for account in gone:
             yield from replace_imports(account, (), ())
@@ -108,7 +108,7 @@ class AccountRegistry:
         return "" if by_tokens and options.system_account else options.system_account or SYSTEM
 
     def stop(self) -> None:
-        """Leave no timer behind."""
+        """Leave no timer running."""
         for account in self.accounts.values():
             account.stop()
 
@@ -131,48 +131,48 @@ class _Prepared:
         if account.name == GLOBAL:
             self._mappings = [*self._mappings, *options.mappings]
         share = self.options.jetstream
-        self.draft = AccountSpec(
+        self.spec = AccountSpec(
             ConnectionLimits(self.options.limits), jetstream=None if share is None else {"": share}
         )
-        self.links = ImportSpecs()
+        self.specs = ImportSpecs()
         self._offers: dict[str, SubjectTree[list[int]]] = {}  # places of exports, by kind
         self.stream_imports: list[StreamImport] = []
         self.service_imports: list[ServiceImport] = []
 
     def preparing(self) -> Steps[None]:
-        draft = self.draft
+        spec = self.spec
         for export in self.options.exports:
             if export.kind == "stream":
-                draft.streams.append(_stream_export(export))
+                spec.streams.append(_stream_export(export))
             else:
-                draft.services.append(_service_export(export))
+                spec.services.append(_service_export(export))
             yield
         for mapping in self._mappings:
-            draft.mappings.add(_mapping(mapping))
+            spec.mappings.add(_mapping(mapping))
             yield
-        yield from draft.settling(self.account)
+        yield from spec.keep_exports_in_steps(self.account)
         for entry in self.options.imports:
-            self.links.add(_link(entry))
+            self.specs.add(_link(entry))
             yield
 
     def resolve(self, prepared: dict[str, _Prepared]) -> Steps[None]:
-        for link in self.links:
-            exporter = prepared.get(link.account)
+        for import_spec in self.specs:
+            exporter = prepared.get(import_spec.account)
             if exporter is None:
                 raise AccountsError(
-                    f"account {self.account.name!r} imports from unknown account {link.account!r}"
+                    f"account {self.account.name!r} imports from unknown account {import_spec.account!r}"
                 )
-            self._resolve(link, exporter)
+            self._resolve(import_spec, exporter)
             yield
 
-    def _resolve(self, link: ImportSpec, exporter: _Prepared) -> None:
-        export = exporter.offered(link.kind, link.subject, self.account.name)
+    def _resolve(self, import_spec: ImportSpec, exporter: _Prepared) -> None:
+        export = exporter.offered(import_spec.kind, import_spec.subject, self.account.name)
         if export is None:
             raise AccountsError(
-                f"account {self.account.name!r} may not import {link.kind} {link.subject!r} "
-                f"from account {link.account!r}: it is not exported to it"
+                f"account {self.account.name!r} may not import {import_spec.kind} {import_spec.subject!r} "
+                f"from account {import_spec.account!r}: it is not exported to it"
             )
-        made = make_import(link, self.account, exporter.account, export)
+        made = make_import(import_spec, self.account, exporter.account, export)
         if isinstance(made, StreamImport):
             self.stream_imports.append(made)
         else:
@@ -180,7 +180,7 @@ class _Prepared:
 
     def offered(self, kind: str, subject: str, importer: str) -> AnyExport | None:
         """The first export by which an account may import `subject`."""
-        exports: Sequence[AnyExport] = self.draft.streams if kind == STREAM else self.draft.services
+        exports: Sequence[AnyExport] = self.spec.streams if kind == STREAM else self.spec.services
         tree = self._offers.get(kind)
         if tree is None:
             tree = self._offers[kind] = places(export.subject for export in exports)
@@ -188,18 +188,19 @@ class _Prepared:
         return next((exports[place] for place in found if exports[place].allows(importer, subject)), None)
 
     def refuse_cycles(self, prepared: dict[str, _Prepared]) -> Steps[None]:
-        for link in self.links:
+        for import_spec in self.specs:
             yield
-            if comes_round(self.account.name, link, lambda name: prepared[name].links):
+            if comes_round(self.account.name, import_spec, lambda name: prepared[name].specs):
                 raise AccountsError(
-                    f"{link.kind} import {link.subject!r} of account {self.account.name!r} forms a cycle"
+                    f"{import_spec.kind} import {import_spec.subject!r} of account {self.account.name!r} "
+                    "forms a cycle"
                 )
 
     def apply(self) -> Steps[None]:
         account = self.account
         account.options = self.options
         account.nkey = self.options.nkey
-        self.draft.apply(account)
+        self.spec.apply(account)
         yield from replace_imports(account, self.stream_imports, self.service_imports)
         yield
 

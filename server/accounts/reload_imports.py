@@ -1,6 +1,6 @@
-"""Rewire: an account's imports, replaced in steps while it serves.
+"""Reload of imports: an account's imports, replaced in steps while it serves.
 
-Promises that live subscriptions hear accordingly in the end, whatever comes and goes between two steps.
+Promises that live subscriptions follow in the end, whatever comes and goes between two steps.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ def replace_imports(
 
     Those that stay the same stay the same objects, and responses awaited through them still come.
     """
-    heard = yield from _kept(account.imports_streams, streams)
-    if heard != account.imports_streams:
-        yield from _hear(account, heard)
-    served = yield from _kept(account.imports_services, services)
-    before, after = set(account.imports_services), set(served)
+    kept_streams = yield from _kept(account.imports_streams, streams)
+    if kept_streams != account.imports_streams:
+        yield from _take_streams(account, kept_streams)
+    kept_services = yield from _kept(account.imports_services, services)
+    before, after = set(account.imports_services), set(kept_services)
     gone = [service for service in account.imports_services if service not in after]
-    account.imports_services = served
+    account.imports_services = kept_services
     for service in gone:
         if service.subscription is not None:
             account.remove_subscription(service.subscription)
         service.exporter.responses.forget_service(service)
         yield
-    for service in served:
+    for service in kept_services:
         if service not in before:
             service.subscription = Subscription(service.local, service)
             account.add_subscription(service.subscription)
             yield
 
 
-def _hear(account: Account, streams: list[StreamImport]) -> Steps[None]:
-    places: SubjectTree[list[int]] = SubjectTree()
-    for place, stream in enumerate(streams):
-        places.setdefault(stream.local, []).append(place)
+def _take_streams(account: Account, streams: list[StreamImport]) -> Steps[None]:
+    indexes: SubjectTree[list[int]] = SubjectTree()
+    for index, stream in enumerate(streams):
+        indexes.setdefault(stream.local, []).append(index)
         yield
-    for subscription in account.hear(streams, places):
+    for subscription in account.set_stream_imports(streams, indexes):
         if subscription.account is account and not subscription.closed:
             account.remove_shadows(subscription)
             account.add_shadows(subscription)
@@ -59,13 +59,13 @@ def _hear(account: Account, streams: list[StreamImport]) -> Steps[None]:
 
 def _kept(old: Iterable[M], new: Iterable[M]) -> Steps[list[M]]:
     """`new` without repetitions, and with the old objects where they are the same."""
-    held: dict[tuple[object, ...], M] = {}
+    old_by_key: dict[tuple[object, ...], M] = {}
     for each in old:
-        held[each.key] = each
+        old_by_key[each.key] = each
         yield
     kept: dict[tuple[object, ...], M] = {}
     for each in new:
         key = each.key
-        kept.setdefault(key, held.get(key, each))
+        kept.setdefault(key, old_by_key.get(key, each))
         yield
     return list(kept.values())

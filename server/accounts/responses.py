@@ -41,15 +41,15 @@ class ServiceResponses:
     def __len__(self) -> int:
         return len(self._pending)
 
-    def expect(self, service: ServiceImport, asker: Account, parcel: RoutedMessage) -> Response:
-        """Make the way back of one request from `asker`: to the parcel's reply there."""
+    def expect(self, service: ServiceImport, asker: Account, msg: RoutedMessage) -> Response:
+        """Make the way back of one request from `asker`: to the message's reply there."""
         if self._subscription is None:
             self._prefix = f"_R_.{new_id(self._random, _ID)}."
             self._subscription = Subscription(self._prefix + ">", self)
             self._account.add_subscription(self._subscription)
         subject = (self._prefix + new_id(self._random, _ID)).encode()
         due = self._clock.now() + service.export.threshold
-        response = self._pending[subject] = Response(service, asker, subject, parcel.reply, due)
+        response = self._pending[subject] = Response(service, asker, subject, msg.reply, due)
         if self._timer is None:
             self._timer = self._clock.call_later(service.export.threshold, self._sweep)
         return response
@@ -67,15 +67,15 @@ class ServiceResponses:
         for response in [r for r in self._pending.values() if r.service is service]:
             del self._pending[response.subject]
 
-    def deliver(self, subscription: Subscription, parcel: RoutedMessage) -> bool:
+    def deliver(self, subscription: Subscription, msg: RoutedMessage) -> bool:
         """Carry a response back."""
         del subscription
-        response = self._pending.get(parcel.subject)
+        response = self._pending.get(msg.subject)
         if response is None:
             return False
-        if is_last(response, parcel):
+        if is_last(response, msg):
             del self._pending[response.subject]
-        delivered = respond(response, self._account, parcel)
+        delivered = respond(response, self._account, msg)
         if not delivered:
             self._pending.pop(response.subject, None)
         elif response.response_type is not ResponseType.SINGLETON:

@@ -1,7 +1,7 @@
-"""Who hears a message: the one table of rules between kinds of parties, and the walk over a plan.
+"""Who receives a message: the one table of rules between kinds of parties, and the walk over a plan.
 
 Promises at most one delivery per plain subscription, one per queue group, one per leaf connection. Never
-blocks, never keeps a parcel.
+blocks, never keeps a message.
 """
 
 from __future__ import annotations
@@ -70,17 +70,17 @@ _BY_NUMBER = [
 ]
 
 
-def may_hear(parcel: RoutedMessage, subscription: Subscription) -> bool:
-    """Whether the table lets `subscription` hear `parcel` (deny lists and limits are the sink's own
+def may_deliver(msg: RoutedMessage, subscription: Subscription) -> bool:
+    """Whether the table lets `subscription` receive `msg` (deny lists and limits are the sink's own
     matter).
     """
-    source: Any = parcel.source
+    source: Any = msg.source
     sink: Any = subscription.sink
     rule = _BY_NUMBER[source.kind][subscription.kind]
     if rule is DeliveryRule.ALWAYS:
         return True
     if rule is DeliveryRule.ECHO:
-        return sink is not source or bool(parcel.chain) or bool(sink.echo)
+        return sink is not source or bool(msg.chain) or bool(sink.echo)
     if rule is DeliveryRule.OTHER_LEAF:
         same_cluster = bool(source.remote_cluster) and source.remote_cluster == sink.remote_cluster
         return sink is not source and not same_cluster
@@ -89,45 +89,45 @@ def may_hear(parcel: RoutedMessage, subscription: Subscription) -> bool:
     if rule is DeliveryRule.ONLY_TO_SPOKES:
         if source.remote_cluster and source.remote_cluster == sink.remote_cluster:
             return False
-        return not sink.is_spoke or parcel.subject.startswith(SERVICE_REPLY)
+        return not sink.is_spoke or msg.subject.startswith(SERVICE_REPLY)
     if rule is DeliveryRule.RESPONSE:
-        return parcel.subject.startswith(SERVICE_REPLY)
+        return msg.subject.startswith(SERVICE_REPLY)
     return False
 
 
-def route(plan: Plan, parcel: RoutedMessage, queues: tuple[bytes, ...] | None = None) -> int:
-    """Deliver `parcel` to everyone in `plan`; gives how many took it.
+def route(plan: Plan, msg: RoutedMessage, queues: tuple[bytes, ...] | None = None) -> int:
+    """Deliver `msg` to everyone in `plan`; gives how many took it.
 
     queues: the groups to serve, for a message from a leaf or route that names them; None serves all.
     Mappings are the caller's matter: `plan` is the one of the mapped subject. An answer is never a request:
-    nobody hears one on a subject of the server's services, here or on another server.
+    nobody receives one on a subject of the server's services, here or on another server.
     """
-    if plan.request and parcel.answer:
+    if plan.request and msg.answer:
         return 0
     delivered = 0
     for subscription in plan.plain:
-        if may_hear(parcel, subscription) and _deliver(subscription, parcel):
+        if may_deliver(msg, subscription) and _deliver(subscription, msg):
             delivered += 1
     # One frame per remote connection, however many of its interests match.
     remote: dict[int, tuple[Subscription, list[bytes]]] = {}
     for subscription in plan.remotes:
-        if may_hear(parcel, subscription):
+        if may_deliver(msg, subscription):
             remote.setdefault(id(subscription.sink), (subscription, []))
     for group in plan.groups:
         if queues is not None and group.queue not in queues:
             continue
-        taken, chosen = _serve(group, parcel)
+        taken, chosen = _serve(group, msg)
         if taken:
             delivered += 1
         elif chosen is not None:
             remote.setdefault(id(chosen.sink), (chosen, []))[1].append(group.queue)
     for subscription, names in remote.values():
         leaf = cast("LeafSink", subscription.sink)
-        sent = parcel
-        if subscription.parent is not None and parcel.chain:
+        sent = msg
+        if subscription.parent is not None and msg.chain:
             continue
         if subscription.transform is not None:
-            sent = parcel.renamed(shown_to(subscription, plan.text))
+            sent = msg.renamed(shown_to(subscription, plan.text))
         if leaf.may_send(sent.subject.decode("utf-8", "surrogateescape")) and leaf.deliver_leaf(
             sent, tuple(names)
         ):
@@ -135,32 +135,32 @@ def route(plan: Plan, parcel: RoutedMessage, queues: tuple[bytes, ...] | None = 
     return delivered
 
 
-def _serve(group: QueueGroup, parcel: RoutedMessage) -> tuple[bool, Subscription | None]:
+def _serve(group: QueueGroup, msg: RoutedMessage) -> tuple[bool, Subscription | None]:
     """Give the message to a member here, or name one of a route, starting anywhere; else one of a leaf."""
     members = group.members
     count = len(members)
     start = group.first() if count else 0
     for i in range(count):
         member = members[(start + i) % count]
-        if may_hear(parcel, member):
+        if may_deliver(msg, member):
             if member.kind == ConnectionKind.ROUTER:
                 return False, member
-            if _deliver(member, parcel):
+            if _deliver(member, msg):
                 return True, None
     remotes = group.remotes
     count = len(remotes)
     start = group.first_remote() if count else 0
     for i in range(count):
         member = remotes[(start + i) % count]
-        if may_hear(parcel, member):
+        if may_deliver(msg, member):
             return False, member
     return False, None
 
 
-def _deliver(subscription: Subscription, parcel: RoutedMessage) -> bool:
+def _deliver(subscription: Subscription, msg: RoutedMessage) -> bool:
     if subscription.closed:
         return False
     # What came through a service import is not exported again as a stream.
-    if subscription.parent is not None and parcel.chain:
+    if subscription.parent is not None and msg.chain:
         return False
-    return subscription.sink.deliver(subscription, parcel)
+    return subscription.sink.deliver(subscription, msg)

@@ -1,4 +1,4 @@
-"""Who a message comes from and whom it goes to: the kinds of parties, and what each must offer.
+"""Who a message comes from and to whom it goes: the kinds of parties, and what each must offer.
 
 Promises nothing about transports. Connections, leafs and services implement these protocols; routing sees no
 more.
@@ -41,7 +41,7 @@ class MessageSink(Protocol):
 
     kind: ConnectionKind
 
-    def deliver(self, subscription: Subscription, parcel: RoutedMessage) -> bool:
+    def deliver(self, subscription: Subscription, msg: RoutedMessage) -> bool:
         """Take one message; False when it was not taken (so that a queue group may try another member)."""
 
 
@@ -63,7 +63,7 @@ class LeafSink(Protocol):
     def quick(self, subject: bytes) -> tuple[OutboundQueue, bytes, bytes]:
         """For messages taken as they are: where they go, and what precedes them without and with headers."""
 
-    def deliver_leaf(self, parcel: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
+    def deliver_leaf(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
         """Send one message; `queues` are the groups the peer must serve (plain interest is then implied
         too).
         """

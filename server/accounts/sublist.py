@@ -120,7 +120,7 @@ class Sublist:
         return sum(s.weight for s in bucket.groups.get(queue, ())) if queue else len(bucket.plain)
 
     def match(self, subject: str) -> tuple[list[Subscription], Groups]:
-        """Everyone who hears the literal `subject`: plain ones, and members by queue group.
+        """Everyone who receives the literal `subject`: plain ones, and members by queue group.
 
         A subject with an empty token finds nobody.
         """
@@ -141,14 +141,14 @@ class Sublist:
         return [each for each in subscriptions if each.sink not in leaving]
 
     def has_match(self, subject: str) -> bool:
-        """Whether anyone hears the literal `subject`."""
+        """Whether anyone receives the literal `subject`."""
         found = self._matching(subject)
         if not self.leaving:
             return bool(found)
         return any(each.sink not in self.leaving for bucket in found for each in bucket)
 
     def on_acks(self, pattern: str) -> Iterator[Subscription]:
-        """Those that hear something of `pattern`, which stands for acknowledgements (begins with `ACKS`)."""
+        """Those that match something of `pattern`, which stands for acknowledgements (begins with `ACKS`)."""
         for bucket in self._tree.colliding(pattern):
             yield from bucket
 
@@ -163,5 +163,5 @@ class Sublist:
 
 
 def _in_tree(subject: str) -> bool:
-    """Whether it is no literal for the dict: families of acknowledgements are asked for what they share."""
+    """Whether it is no literal for the dict: an ack route is asked for what they share."""
     return has_wildcard(subject) or subject.startswith(ACKS)

@@ -29,7 +29,7 @@ class Subscription:
     max: deliver so many in all, then forget (0: no limit); delivered counts. weight: members a remote queue
     group stands for. A shadow is what a stream import adds in the exporting account for its `parent`;
     transform: subject as exported -> as the importer sees it, None when the same. reader: takes, instead of
-    `callback`, publishes that came together and that nobody else hears; it does not keep the list.
+    `callback`, publishes that came together and that nobody else receives; it does not keep the list.
     """
 
     __slots__ = (

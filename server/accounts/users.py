@@ -26,7 +26,7 @@ class AuthenticatedConnection(Protocol):
 
 
 class LoginSession(Protocol):
-    """What a login by a token leaves behind: it watches over the connection. expires: ns, 0 never."""
+    """What remains of a login by a token: it watches over the connection. expires: ns, 0 never."""
 
     expires: int
 
@@ -37,7 +37,7 @@ class LoginSession(Protocol):
         """The connection is gone, or logs in anew; harmless when done twice."""
 
     def recheck(self) -> None:
-        """Judge anew whether, and as what, the holder may stay."""
+        """Authenticate anew: whether, and as what, the holder may stay."""
 
     def describe(self) -> dict[str, Any]:
         """jwt, issuer_key, name_tag and tags, as client info has them."""

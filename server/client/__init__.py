@@ -1,4 +1,4 @@
-"""Client connections: the core that speaks the client protocol, and the asyncio shell around it."""
+"""Client connections: the core of the client protocol, and the asyncio shell around it."""
 
 from .clients import Clients
 from .connection import ClientConnection

@@ -40,7 +40,7 @@ class Statistics:
 
 
 class ClientEvents(Protocol):
-    """Who wants to hear of clients coming and going (the system services)."""
+    """Who is told of clients coming and going (the system services)."""
 
     def client_connected(self, connection: ClientConnection) -> None:
         """After authentication."""
@@ -80,7 +80,7 @@ class Clients:
         self.log: Logger = log or NullLogger()
         self.random_bytes = random_bytes
         self.flusher = registry.flusher
-        self.buffered = BufferBudget(clock, self.log, most_buffered(options))
+        self.buffer_budget = BufferBudget(clock, self.log, most_buffered(options))
         self.statistics = Statistics()
         self.connections: dict[int, ClientConnection] = {}
         self.closed: deque[tuple[ClientConnection, str, int]] = deque(maxlen=options.max_closed_clients)
@@ -130,7 +130,7 @@ class Clients:
             self.announce()
 
     def lame_duck(self, other_urls: list[str]) -> None:
-        """Tell every client that this server is going away, and where others are."""
+        """Send every client lame duck mode's INFO, with where others are."""
         self.info.lame_duck = True
         self.info.connect_urls = other_urls
         self.announce()
@@ -153,7 +153,7 @@ class Clients:
         authenticator = self._gatekeeper or (yield from Authenticator.making(options, self.registry))
         advertised = self.options.client_advertise != options.client_advertise
         self.options = self.info.options = options
-        self.buffered.limit = most_buffered(options)
+        self.buffer_budget.limit = most_buffered(options)
         self.authenticator = authenticator
         self.info.auth_required = self.authenticator.asks
         for connection in list(self.connections.values()):
@@ -174,7 +174,7 @@ class Clients:
         self.flusher.flush()
 
     def server_fields(self) -> dict[str, Any]:
-        """What client info says of the server."""
+        """What client info shows of the server."""
         fields: dict[str, Any] = {"server": self.identity.name}
         cluster = self.options.cluster
         if cluster is not None and cluster.name:
@@ -183,5 +183,5 @@ class Clients:
 
 
 def most_buffered(options: Options) -> int:
-    """Bytes that may be held for all connections: what the options say, or an eighth of the memory."""
+    """Bytes that may be buffered for all connections: what the options say, or an eighth of the memory."""
     return options.max_buffered or memory.available() // 8

@@ -1,4 +1,4 @@
-"""What a client says of itself in CONNECT."""
+"""What a client sends about itself in CONNECT."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ConnectOptions:
 
     @classmethod
     def parse(cls, raw: bytes, before: ConnectOptions) -> ConnectOptions:
-        """Read CONNECT's JSON on top of what an earlier CONNECT said. Names of fields may have any case.
+        """Read CONNECT's JSON on top of an earlier CONNECT. Names of fields may have any case.
 
         Raises PeerError (closes, without a text) when it is no object or a field has the wrong type.
         """
@@ -42,7 +42,7 @@ class ConnectOptions:
 
     @property
     def credentials(self) -> ClientCredentials:
-        """What is judged. A token may also come as a password without a user."""
+        """What is authenticated. A token may also come as a password without a user."""
         return ClientCredentials(self.user, self.password, self.auth_token, self.nkey, self.sig, self.jwt)
 
 

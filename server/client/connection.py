@@ -1,7 +1,7 @@
 """One client connection: bytes in, messages routed, bytes out. Knows no loop and no socket.
 
 The way of a PUB is here and in the plan, nowhere else: parse, plan, append, one write per destination when
-the read is done. Promises: operations are served in order; nothing of a connection is heard after it was
+the read is done. Promises: operations are served in order; nothing of a connection is served after it was
 closed; whatever a client sends, the only exception out of `receive` is a defect of ours.
 """
 
@@ -16,7 +16,7 @@ from ...protocol.tracing import MARK as TRACED
 from ...protocol.tracing import Trace, wanted
 from ...protocol.wire import encode
 from ...protocol.wire.client import ClientParser
-from ...protocol.wire.ops import CONNECT, ERR, FAULT, HPUB, PING, PONG, SUB, UNSUB, Op
+from ...protocol.wire.ops import CONNECT, ERR, HPUB, PING, PONG, SUB, UNSUB, VIOLATION, Op
 from ...protocol.wire.violations import NOT_CONNECT
 from ..accounts.message import RoutedMessage
 from ..accounts.plan import RESERVED
@@ -52,7 +52,7 @@ class ClientConnection(Connection):
     tag = "cid"
     description: ClassVar = {"kind": "Client", "client_type": "nats"}
     parser: ClientParser
-    heartbeat: ClientPingTimer
+    ping_timer: ClientPingTimer
 
     def __init__(self, clients: Clients, wire: Wire, peer: tuple[str, int]) -> None:
         options = clients.options
@@ -64,7 +64,7 @@ class ClientConnection(Connection):
             options.max_control_line, options.max_payload, headers=not options.no_header_support
         )
         self.handshake = ClientHandshake(self)
-        self.heartbeat = ClientPingTimer(self)
+        self.ping_timer = ClientPingTimer(self)
         self.subscriptions: Subscriptions = Subscriptions(self)
         self.delivery = ClientPermissions(self)
         self._quick = False
@@ -72,7 +72,7 @@ class ClientConnection(Connection):
         self._plans: dict[bytes, Plan] = {}
         self._told = (0, 0)
 
-    # --- life
+    # --- start and end
 
     def open(self) -> None:
         """The wire is there: greet."""
@@ -85,7 +85,7 @@ class ClientConnection(Connection):
             self.fail("maximum connections exceeded", "Maximum Connections Exceeded")
         else:
             clients.log.debug(f"{self} - Client connection created")
-            self.heartbeat.start()
+            self.ping_timer.start()
         self.flush()
 
     def slow_consumer(self, reason: str) -> None:
@@ -99,10 +99,10 @@ class ClientConnection(Connection):
         self.clients.statistics.stale += 1
         super().stale()
 
-    def stall(self, behind: list[OutboundQueue]) -> None:
+    def stall(self, stalled: list[OutboundQueue]) -> None:
         """Read nothing for a moment, see Connection."""
         before = self.stalls
-        super().stall(behind)
+        super().stall(stalled)
         self.clients.statistics.stalls += self.stalls - before
 
     def _let_go(self, reason: str) -> None:
@@ -140,10 +140,10 @@ class ClientConnection(Connection):
 
             self.clients.log.trace(f"{self} - {describe(line)}")
 
-    # --- what the client says
+    # --- operations of the client
 
     def _serve(self, operations: Iterator[Op]) -> None:
-        dirty, together = self.clients.flusher.dirty, _TOGETHER
+        pending_flush, together = self.clients.flusher.pending_flush, _TOGETHER
         plans, quick, account, headers = self._plans, self._quick, self.account, self.headers
         count = size_sum = 0
         reader: Subscription | None = None
@@ -188,16 +188,16 @@ class ClientConnection(Connection):
                         break
                     together <<= 1  # no more than was served quickly so far
                 continue
-            for subscription, box, append, prefix, header_prefix in (
+            for subscription, queue, append, prefix, header_prefix in (
                 plan.pick() if plan.choices else plan.targets
             ):
                 subscription.delivered += 1
                 append(header_prefix if header_size else prefix)
                 append(tail)
-                box.out_bytes += size
-                if not box.dirty:
-                    box.dirty = True
-                    dirty.append(box)
+                queue.out_bytes += size
+                if not queue.flush_pending:
+                    queue.flush_pending = True
+                    pending_flush.append(queue)
             if plan.special and self._serve_special(plan, reply, header_size, size, tail, operations):
                 break
         _hand_over(reader, run)
@@ -281,12 +281,12 @@ class ClientConnection(Connection):
             if reply and plan.silent:
                 self._no_responders(subject, reply)
             return
-        parcel = RoutedMessage(account, self, subject, reply, header_size, size, tail)
-        if not route(plan, parcel) and reply:
+        msg = RoutedMessage(account, self, subject, reply, header_size, size, tail)
+        if not route(plan, msg) and reply:
             self._no_responders(subject, reply)
 
     def _may_trace(self, trace: Trace) -> bool:
-        """Whether a message with these wishes goes on. No traces are sent, but who may not ask is told."""
+        """Whether a message with this trace goes on. No traces are sent, but who may not ask is told."""
         if trace.destination and not self.delivery.may_publish(trace.destination):
             self.violation(f"Permissions Violation for Publish to {quoted(trace.destination)}")
             return False
@@ -295,20 +295,20 @@ class ClientConnection(Connection):
     def _no_responders(self, subject: bytes, reply: bytes) -> None:
         if not self.options.no_responders:
             return
-        subscription = self.subscriptions.hearing(reply.decode("utf-8", "surrogateescape"))
+        subscription = self.subscriptions.matching(reply.decode("utf-8", "surrogateescape"))
         if subscription is not None:
             self.out.append(b"")
             self.out.append(encode.no_responders(reply, subscription.sid, subject))
             self.mark()
 
     def _control_operation(self, code: int, operation: Op) -> None:
-        if self.clients.options.trace and code != FAULT:
+        if self.clients.options.trace and code != VIOLATION:
             self._trace(operation)
         if code == PING:
             if self.handshake.may_speak():
-                self.heartbeat.pinged()
+                self.ping_timer.pinged()
         elif code == PONG:
-            self.heartbeat.answered()
+            self.ping_timer.answered()
         elif code == SUB:
             if self.handshake.may_speak():
                 self.subscriptions.subscribe(operation[1], operation[2], operation[3])
@@ -317,7 +317,7 @@ class ClientConnection(Connection):
                 self.subscriptions.unsubscribe(operation[1], operation[2])
         elif code == CONNECT:
             self.handshake.connect(operation[1])
-        elif code == FAULT:
+        elif code == VIOLATION:
             if operation[1] is NOT_CONNECT:
                 self.handshake.refuse()
             else:
@@ -332,11 +332,11 @@ class ClientConnection(Connection):
         for text in incoming(operation, self.clients.options.max_traced_msg_len):
             self.clients.log.trace(f"{self} - {text}")
 
-    # --- what it hears
+    # --- what it receives
 
-    def deliver(self, subscription: Subscription, parcel: RoutedMessage) -> bool:
+    def deliver(self, subscription: Subscription, msg: RoutedMessage) -> bool:
         """Take one message on the careful way: filters, limits and headers are looked at."""
-        return self.delivery.deliver(subscription, parcel)
+        return self.delivery.deliver(subscription, msg)
 
     def violation(self, text: str) -> None:
         """Tell of something the client may not do; it stays connected."""
@@ -372,7 +372,7 @@ class ClientConnection(Connection):
 
     def send_async_info(self) -> None:
         """Send INFO again, to a client that understands it."""
-        if self.options.protocol >= 1 and self.heartbeat.greeted and not self.closed_reason:
+        if self.options.protocol >= 1 and self.ping_timer.greeted and not self.closed_reason:
             self.handshake.send_info()
 
     def who(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """How a client becomes known: INFO, CONNECT, authentication, its account, and what a reload makes of it.
 
-Promises that nothing but CONNECT is read before it is known who speaks, that bcrypt runs off the loop, and
+Promises that nothing but CONNECT is read before the login, that bcrypt runs off the loop, and
 that a second CONNECT starts over. While the account of a token is looked up, the time to log in runs on;
 while a password is checked it does not, as on the reference (`processConnect` in client.go).
 """
@@ -81,7 +81,7 @@ class ClientHandshake(Part["ClientConnection"]):
         connection.send_line(connection.clients.info.render(fields))
 
     def send_connect_info(self) -> None:
-        """Tell the client what it is connected to, once it can take it."""
+        """Send the client INFO, once it can take it."""
         account = self._connection.account
         assert account is not None
         self.send_info(
@@ -106,8 +106,8 @@ class ClientHandshake(Part["ClientConnection"]):
         connection = self._connection
         try:
             options = ConnectOptions.parse(raw, connection.options)
-        except PeerError as fault:
-            connection.clients.log.warning(f"{connection} - {fault.reason}")
+        except PeerError as peer_error:
+            connection.clients.log.warning(f"{connection} - {peer_error.reason}")
             connection.close("Protocol Violation")
             return
         if self.identified:
@@ -115,17 +115,17 @@ class ClientHandshake(Part["ClientConnection"]):
             self.identified = False
             self.leave()
         connection.options = options
-        connection.heartbeat.connected()
+        connection.ping_timer.connected()
         self._credentials = options.credentials
-        self._follow(self._judge(), self._decided)
+        self._follow(self._authenticate(), self._decided)
 
-    def _judge(self) -> AuthResult:
+    def _authenticate(self) -> AuthResult:
         connection = self._connection
-        judge = connection.clients.authenticator.judge
-        return judge(self._credentials, self._nonce, STANDARD, connection.peer[0])
+        authenticate = connection.clients.authenticator.authenticate
+        return authenticate(self._credentials, self._nonce, STANDARD, connection.peer[0])
 
-    def _follow(self, verdict: AuthResult, decided: Callable[[AuthResult], None]) -> None:
-        """Call `decided` with the final verdict, and serve nothing before."""
+    def _follow(self, result: AuthResult, decided: Callable[[AuthResult], None]) -> None:
+        """Call `decided` with the final result, and serve nothing before."""
         connection = self._connection
 
         def come(final: AuthResult) -> None:
@@ -134,25 +134,25 @@ class ClientHandshake(Part["ClientConnection"]):
                 connection.clients.flusher.flush()
                 connection.go_on()
 
-        if verdict.lookup is not None:
+        if result.lookup is not None:
             connection.hold()
-            verdict.lookup(come)
-        elif verdict.check is not None:
+            result.lookup(come)
+        elif result.check is not None:
             connection.hold()
             self.stop()  # it has said who it is in time
-            user = verdict.user
+            user = result.user
             connection.clients.passwords(
-                verdict.check, lambda passed: come(AuthResult(user if passed else None)), connection.peer[0]
+                result.check, lambda passed: come(AuthResult(user if passed else None)), connection.peer[0]
             )
         else:
-            decided(verdict)
+            decided(result)
 
-    def _decided(self, verdict: AuthResult) -> None:
+    def _decided(self, result: AuthResult) -> None:
         self.stop()
         connection = self._connection
-        options, user = connection.options, verdict.user
+        options, user = connection.options, result.user
         if user is None or options.account or options.new_account:
-            self._refuse(verdict.why)
+            self._refuse(result.why)
             return
         if options.protocol not in {0, 1}:
             connection.fail("invalid client protocol", "Bad Client Protocol Version")
@@ -223,8 +223,8 @@ class ClientHandshake(Part["ClientConnection"]):
         connection.fail("Authentication Timeout", "Authentication Timeout")
 
     def reload(self) -> None:
-        """Judge again by the new configuration. A password already checked is not hashed again if it is the
-        same.
+        """Authenticate again by the new configuration. A password already checked is not hashed again if it
+        is the same.
         """
         connection = self._connection
         if not self.identified or self.user is None:
@@ -240,7 +240,7 @@ class ClientHandshake(Part["ClientConnection"]):
         authenticator = connection.clients.authenticator
         user = authenticator.find(before.label) if before.label else authenticator.no_auth_user
         if user is None or user.password != before.password:
-            self._follow(self._judge(), lambda verdict: self._renew(verdict.user))
+            self._follow(self._authenticate(), lambda result: self._renew(result.user))
             return
         self._renew(user)
 

@@ -16,7 +16,7 @@ PROTOCOL = 1
 
 
 class InfoDocument:
-    """What all clients are told. Change fields, then send anew. Fields that are false or empty are left
+    """The INFO of all clients. Change fields, then send anew. Fields that are false or empty are left
     out.
     """
 
@@ -30,7 +30,7 @@ class InfoDocument:
         self.connect_urls: list[str] = []
 
     def _address(self) -> tuple[str, int]:
-        """Where clients are told to connect: the listener, or what is advertised instead of it."""
+        """The URLs in INFO where clients may connect: the listener, or what is advertised instead of it."""
         host, _, port = self.options.client_advertise.rpartition(":")
         if host and port.isdigit():
             return host.strip("[]"), int(port)

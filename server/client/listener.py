@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ClientListener(Listener):
-    """See Listener. INFO tells the port once it is known."""
+    """See Listener. INFO has the port once it is known."""
 
     def __init__(self, clients: Clients) -> None:
         super().__init__(clients.log)

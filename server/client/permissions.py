@@ -1,4 +1,4 @@
-"""What a client may publish and hear, message by message: permissions with their caches, replies it may
+"""What a client may publish and receive, message by message: permissions with their caches, replies it may
 send, limits.
 
 One per connection. Promises that a cache never changes a decision and stays bounded.
@@ -24,13 +24,13 @@ _MOST_REPLIES = 4096
 class ClientPermissions(Part["ClientConnection"]):
     """filters: deliveries must be looked at one by one. restricts_publish: so must publishes."""
 
-    __slots__ = ("_denies", "_hear", "_publish", "_replies", "permissions")
+    __slots__ = ("_denies", "_may_receive_cache", "_publish", "_replies", "permissions")
 
     def __init__(self, connection: ClientConnection) -> None:
         super().__init__(connection)
         self.permissions: Permissions | None = None
         self._publish: dict[str, bool] = {}
-        self._hear: dict[tuple[str, str], bool] = {}
+        self._may_receive_cache: dict[tuple[str, str], bool] = {}
         self._replies: dict[str, tuple[int, int]] = {}  # subject -> (replies sent, ns of the request)
         self._denies = False
 
@@ -48,7 +48,7 @@ class ClientPermissions(Part["ClientConnection"]):
         """Other permissions hold from now on."""
         self.permissions = permissions
         self._publish.clear()
-        self._hear.clear()
+        self._may_receive_cache.clear()
         self._denies = False
         if permissions is None or permissions.responses is None:
             self._replies.clear()
@@ -90,18 +90,20 @@ class ClientPermissions(Part["ClientConnection"]):
             self._replies[subject] = (count + 1, asked)
         return True
 
-    def deliver(self, subscription: Subscription, parcel: RoutedMessage) -> bool:
+    def deliver(self, subscription: Subscription, msg: RoutedMessage) -> bool:
         """Queue one message for the client; False when it may not or must not have it."""
         connection = self._connection
         if connection.closed_reason:
             return False
         holder = subscription.parent or subscription
-        shown = parcel.shown
+        shown = msg.shown
         if not shown:
-            shown = parcel.subject
+            shown = msg.subject
             if subscription.transform is not None:
                 shown = shown_to(subscription, shown.decode("utf-8", "surrogateescape"))
-        if self._denies and not self._may_hear(shown.decode("utf-8", "surrogateescape"), subscription.queue):
+        if self._denies and not self._may_receive(
+            shown.decode("utf-8", "surrogateescape"), subscription.queue
+        ):
             return False
         holder.delivered += 1
         if holder.max:
@@ -110,20 +112,20 @@ class ClientPermissions(Part["ClientConnection"]):
                 return False
             if holder.delivered == holder.max:
                 connection.subscriptions.drop(holder)
-        size, tail = parcel.size, parcel.tail
+        size, tail = msg.size, msg.tail
         verb = b"MSG "
-        if parcel.header_size:
+        if msg.header_size:
             if connection.headers:
                 verb = b"HMSG "
             else:
-                tail = encode.without_header(parcel.reply, parcel.header_size, size, tail)
-                size -= parcel.header_size
+                tail = encode.without_header(msg.reply, msg.header_size, size, tail)
+                size -= msg.header_size
         lead = b"%b%b %b " % (verb, shown, subscription.sid)
         if connection.clients.options.trace:
             self._trace(lead, tail, size)
         connection.send_message(lead, tail, size)
-        if parcel.reply and self.permissions is not None and self.permissions.responses is not None:
-            self._expect_reply(parcel.reply.decode("utf-8", "surrogateescape"))
+        if msg.reply and self.permissions is not None and self.permissions.responses is not None:
+            self._expect_reply(msg.reply.decode("utf-8", "surrogateescape"))
         return True
 
     def _trace(self, lead: bytes, tail: bytes, size: int) -> None:
@@ -133,13 +135,13 @@ class ClientPermissions(Part["ClientConnection"]):
         for text in outgoing(lead, tail, size, clients.options.max_traced_msg_len):
             clients.log.trace(f"{self._connection} - {text}")
 
-    def _may_hear(self, subject: str, queue: str) -> bool:
-        allowed = self._hear.get((subject, queue))
+    def _may_receive(self, subject: str, queue: str) -> bool:
+        allowed = self._may_receive_cache.get((subject, queue))
         if allowed is None:
-            allowed = self.permissions is None or self.permissions.may_hear(subject, queue)
-            if len(self._hear) >= _MOST_DECISIONS:
-                self._hear.clear()
-            self._hear[subject, queue] = allowed
+            allowed = self.permissions is None or self.permissions.may_receive(subject, queue)
+            if len(self._may_receive_cache) >= _MOST_DECISIONS:
+                self._may_receive_cache.clear()
+            self._may_receive_cache[subject, queue] = allowed
         return allowed
 
     def _expect_reply(self, reply: str) -> None:

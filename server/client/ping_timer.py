@@ -24,7 +24,7 @@ class ClientPingTimer(PingTimer):
         self.greeted = False
 
     def pinged(self) -> None:
-        """PING came: answer; after the first, tell what is now known of the connection."""
+        """PING came: answer; after the first, send INFO with what is now known of the connection."""
         client = cast("ClientConnection", self._connection)
         client.send_line(encode.PONG)
         if not self.greeted:

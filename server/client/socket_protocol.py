@@ -1,6 +1,6 @@
 """The shell of one client socket: when TLS begins.
 
-The client's first byte tells whether it speaks TLS, which it must unless `allow_non_tls`. INFO comes before,
+The client's first byte shows whether it uses TLS, which it must unless `allow_non_tls`. INFO comes before,
 in the clear, or with `handshake_first` after.
 """
 

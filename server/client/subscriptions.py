@@ -113,7 +113,7 @@ class Subscriptions(Part["ClientConnection"]):
             connection.send_line(encode.OK)
 
     def drop(self, subscription: Subscription) -> None:
-        """Hear nothing more through one subscription."""
+        """Receive nothing more through one subscription."""
         self._by_sid.pop(subscription.sid, None)
         if subscription.account is not None:
             subscription.account.remove_subscription(subscription)
@@ -126,9 +126,9 @@ class Subscriptions(Part["ClientConnection"]):
     def leave(self) -> None:
         """Drop all of a closed connection, see `accounts.leaving`."""
         connection = self._connection
-        held, self._by_sid = self._by_sid, {}
-        if held and connection.account is not None:
-            leave(connection.clock, [Leaver(connection.account, connection, held, {})])
+        subscriptions, self._by_sid = self._by_sid, {}
+        if subscriptions and connection.account is not None:
+            leave(connection.clock, [Leaver(connection.account, connection, subscriptions, {})])
 
     def changed(self) -> None:
         """What the connection takes has changed: plans that hold its subscriptions are stale."""
@@ -136,14 +136,14 @@ class Subscriptions(Part["ClientConnection"]):
             if subscription.account is not None:
                 subscription.account.subscription_changed(subscription)
 
-    def hearing(self, subject: str) -> Subscription | None:
-        """One that hears the literal `subject`."""
+    def matching(self, subject: str) -> Subscription | None:
+        """One that matches the literal `subject`."""
         account = self._connection.account
         if account is None:
             return None
         plan = account.plan(subject.encode("utf-8", "surrogateescape"))
-        heard = [*plan.plain, *(member for group in plan.groups for member in group.members)]
-        return next((s for s in heard if s.sink is self._connection and s.sid in self._by_sid), None)
+        matched = [*plan.plain, *(member for group in plan.groups for member in group.members)]
+        return next((s for s in matched if s.sink is self._connection and s.sid in self._by_sid), None)
 
     def move(self) -> None:
         """The connection's account is another one now: the subscriptions go with it."""
@@ -155,7 +155,7 @@ class Subscriptions(Part["ClientConnection"]):
                 account.add_subscription(subscription)
 
     def recheck(self) -> None:
-        """Permissions are others: drop what may no longer be heard, and tell."""
+        """Permissions are others: drop what is no longer allowed, and tell."""
         connection = self._connection
         permissions = connection.delivery.permissions
         for subscription in self.all():

@@ -1,8 +1,8 @@
-"""What servers say of themselves before, and beside, a group's Raft.
+"""Announce: what servers announce about themselves before, and beside, a group's Raft.
 
-A member's id is one life of one server in one group: `<node>-<life>`. `node` is the hash of the server's
-name that logs show; `life` is drawn when the group's folder on this server is new. So who lost what it had
-promised comes back as somebody else and cannot vote twice.
+A member's id is one incarnation of one server in one group: `<node>-<incarnation>`. `node` is the hash of the
+server's name that logs show; the second part is drawn when the group's folder on this server is new. So a
+server that lost what it had promised comes back as another member and cannot vote twice.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 
 class AnnounceError(ValueError):
-    """These bytes are no hello."""
+    """These bytes are no announcement."""
 
 
 def node_of(member: str) -> str:
@@ -23,8 +23,8 @@ def node_of(member: str) -> str:
     return member.partition("-")[0]
 
 
-def founding(founders: Iterable[str]) -> str:
-    """A short name of a set of founders; groups of one name that were founded twice are told apart by it."""
+def founders_hash(founders: Iterable[str]) -> str:
+    """A short name of a set of founders; it tells apart groups of one name that were bootstrapped twice."""
     return hashlib.sha256(" ".join(sorted(founders)).encode()).hexdigest()[:8]
 
 
@@ -35,7 +35,7 @@ class Announce:
     group: its name. name: of the server. server: its id, another one each time it starts. domain: "" for
     none. member: its id in the group. founders: of the group it belongs to, () while it is fresh. members:
     ids of the newest configuration it knows, and commit, how far it knows the log to be committed. answer:
-    whether the hearers should say hello, too.
+    whether those who receive it should announce themselves, too.
     """
 
     group: str
@@ -69,10 +69,10 @@ class Announce:
             fields: dict[str, Any] = json.loads(data)
             for name in ("founders", "members"):
                 fields[name] = tuple(map(str, fields[name]))
-            hello = cls(**fields)
-        except (ValueError, TypeError, KeyError) as fault:
-            raise AnnounceError(f"not an announcement: {fault}") from fault
-        texts = (hello.group, hello.name, hello.server, hello.domain, hello.member)
-        if not all(isinstance(text, str) for text in texts) or not isinstance(hello.commit, int):
+            announce = cls(**fields)
+        except (ValueError, TypeError, KeyError) as error:
+            raise AnnounceError(f"not an announcement: {error}") from error
+        texts = (announce.group, announce.name, announce.server, announce.domain, announce.member)
+        if not all(isinstance(text, str) for text in texts) or not isinstance(announce.commit, int):
             raise AnnounceError("not an announcement: a field has the wrong type")
-        return hello
+        return announce

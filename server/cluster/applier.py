@@ -1,6 +1,6 @@
 """Applier: gives the application of a group what is committed.
 
-Promises: in order, each entry once in the life of its state; while the application takes something in, in
+Promises: in order, each entry once for one state; while the application takes something in, in
 steps, one in each turn of the loop, it is given nothing else (`busy`); proposals are answered when all that
 was given with them is applied. What has begun goes on to its end, whatever becomes of the group.
 """
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 class Applier:
     """applied: up to which index. grown: bytes applied since that was last set to 0."""
 
-    __slots__ = ("_application", "_proposals", "_runner", "applied", "busy", "grown")
+    __slots__ = ("_application", "_executor", "_proposals", "applied", "busy", "grown")
 
-    def __init__(self, application: StateMachine, runner: TaskExecutor, proposals: Proposals) -> None:
+    def __init__(self, application: StateMachine, executor: TaskExecutor, proposals: Proposals) -> None:
         self._application = application
-        self._runner = runner
+        self._executor = executor
         self._proposals = proposals
         self.applied = self.grown = 0
         self.busy = False
@@ -43,8 +43,8 @@ class Applier:
             return
         try:
             steps = self._application.apply(ready.data(after=self.applied), upto)
-        except Exception as fault:
-            ended(fault)
+        except Exception as error:
+            ended(error)
             return
         if steps is None:
             self._applied(ready, upto)
@@ -58,11 +58,11 @@ class Applier:
             if later:
                 ended(None)
 
-        def failed(fault: Exception) -> None:
+        def failed(error: Exception) -> None:
             self.busy = False
-            ended(fault)
+            ended(error)
 
-        Slices(self._runner, steps, done, failed)
+        Slices(self._executor, steps, done, failed)
         later = True
 
     def _applied(self, ready: CommittedEntries, upto: int) -> None:

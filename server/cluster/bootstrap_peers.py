@@ -1,4 +1,4 @@
-"""Who must be there before the first meta group is founded: all servers that `cluster.routes` names."""
+"""Who must be there before the first meta group is bootstrapped: all servers that `cluster.routes` names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ConfiguredRoute(Protocol):
 
 
 def expected(remotes: Iterable[ConfiguredRoute], *, configured: bool) -> BootstrapExpect:
-    """configured: whether the configuration has any routes; without them no group is founded here."""
+    """configured: whether the configuration has any routes; without them no group is bootstrapped here."""
     named = [remote for remote in remotes if remote.explicit]
     return BootstrapExpect(
         servers=frozenset(remote.server_id for remote in named if remote.server_id),

@@ -1,11 +1,12 @@
-"""Which life of a server takes part in a group: kept beside the group's Raft state.
+"""Which incarnation of a server takes part in a group: kept beside the group's Raft state.
 
 Layout of a group's folder: `life`, a line of JSON with a CRC in front, kept twice (`store.copies`); `<member
-id>/`, the Raft state of that life; `lost.<member id>/`, of the life before, when it ended because something
-could not be read.
+id>/`, the Raft state of that incarnation; `lost.<member id>/`, of the one before, when it ended because
+something could not be read.
 
-Promises: an id is used for one Raft state only. It is durable, in both files, before anyone is told of it,
-and so is, before that state begins, that it does: who finds no state where there was one begins another life.
+Promises: an id is used for one Raft state only. It is durable, in both files, before anyone learns it. That
+a state begins is durable before it begins: a server that finds no state where there was one begins another
+incarnation.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ...store.fs import FileSystem
 from ...store.raft import RaftStore
 from .announce import node_of
 
-_LIFE = "life"
+_FILE = "life"
 _LOST = "lost."
 
 
@@ -34,7 +35,7 @@ class Incarnation:
 
 
 class Incarnations:
-    """The lives of `node` in the group whose folder is `path`. All calls block and may raise OSError.
+    """The incarnations of `node` in the group whose folder is `path`. All calls block and may raise OSError.
 
     faults: what `open` found that cannot be read, and what came of it.
     """
@@ -47,33 +48,35 @@ class Incarnations:
         self.faults: list[str] = []
 
     def open(self) -> Incarnation:
-        """The present life, or a new one when there is none that can be gone on with."""
-        life = self._read()
-        if life is None and not self.faults and self._fs.names(self.path):
-            self.faults.append(f"{self.path}/{_LIFE} is missing: a new member begins")
-        if life is None or node_of(life.member) != self._node:
+        """The present incarnation, or a new one when there is none that can go on."""
+        incarnation = self._read()
+        if incarnation is None and not self.faults and self._fs.names(self.path):
+            self.faults.append(f"{self.path}/{_FILE} is missing: a new member begins")
+        if incarnation is None or node_of(incarnation.member) != self._node:
             return self.renew()
-        if life.founders and not self.store(life).exists():
-            self.faults.append(f"{self.path}/{life.member} has no Raft state any more: a new member begins")
+        if incarnation.founders and not self.store(incarnation).exists():
+            self.faults.append(
+                f"{self.path}/{incarnation.member} has no Raft state any more: a new member begins"
+            )
             return self.renew()
-        return life
+        return incarnation
 
-    def store(self, life: Incarnation) -> RaftStore:
-        """Where a life's Raft state is."""
-        return RaftStore(f"{self.path}/{life.member}", fs=self._fs)
+    def store(self, incarnation: Incarnation) -> RaftStore:
+        """Where an incarnation's Raft state is."""
+        return RaftStore(f"{self.path}/{incarnation.member}", fs=self._fs)
 
-    def begin(self, life: Incarnation, founders: tuple[str, ...]) -> Incarnation:
+    def begin(self, incarnation: Incarnation, founders: tuple[str, ...]) -> Incarnation:
         """A Raft state is about to begin: from now on its absence is a loss."""
-        life = Incarnation(life.member, founders)
-        self._write(life)
-        return life
+        incarnation = Incarnation(incarnation.member, founders)
+        self._write(incarnation)
+        return incarnation
 
     def renew(self) -> Incarnation:
-        """Begin another life; what an earlier one left is kept under another name, of the last one only."""
+        """Begin another incarnation; what the last one left is kept under another name."""
         self._fs.make_directory(self.path)
-        life = Incarnation(f"{self._node}-{self._random_bytes(4).hex()}")
-        self._write(life)
-        names = [name for name in self._fs.names(self.path) if name.partition(".")[0] != _LIFE]
+        incarnation = Incarnation(f"{self._node}-{self._random_bytes(4).hex()}")
+        self._write(incarnation)
+        names = [name for name in self._fs.names(self.path) if name.partition(".")[0] != _FILE]
         left = [name for name in names if not name.startswith(_LOST)]
         if left:
             for old in set(names) - set(left):
@@ -81,38 +84,38 @@ class Incarnations:
         for name in left:
             self._fs.rename(f"{self.path}/{name}", f"{self.path}/{_LOST}{name}")
         self._fs.sync_directory(self.path)
-        return life
+        return incarnation
 
     def begun(self) -> bool:
-        """Whether a life that belongs to a group is here."""
-        life = self._read(change=False)
-        return life is not None and bool(life.founders)
+        """Whether an incarnation that belongs to a group is here."""
+        incarnation = self._read(change=False)
+        return incarnation is not None and bool(incarnation.founders)
 
     def remove(self) -> None:
         """The group is no more: first its name, so that no half of it is taken for a member."""
         if self._fs.exists(self.path):
-            remove_copies(self._fs, f"{self.path}/{_LIFE}")
+            remove_copies(self._fs, f"{self.path}/{_FILE}")
             self._fs.sync_directory(self.path)
         self._fs.remove_tree(self.path)
 
     def _read(self, *, change: bool = True) -> Incarnation | None:
-        path = f"{self.path}/{_LIFE}"
+        path = f"{self.path}/{_FILE}"
         try:
             found = read_copies(self._fs, path, _decode)
         except NotFound:
             return None
-        except Damaged as fault:
-            self.faults.append(f"{fault.where}, and so is its copy: a new member begins")
+        except Damaged as error:
+            self.faults.append(f"{error.where}, and so is its copy: a new member begins")
             return None
-        if found.fault:
-            self.faults.append(f"{found.fault}: written anew from the other file")
+        if found.damage:
+            self.faults.append(f"{found.damage}: written anew from the other file")
         if change:
             mend(self._fs, path, found, durable=True)
         return found.value
 
-    def _write(self, life: Incarnation) -> None:
-        body = json.dumps([life.member, life.founders]).encode() + b"\n"
-        write_copies(self._fs, f"{self.path}/{_LIFE}", b"%08x %b" % (crc32(body), body), durable=True)
+    def _write(self, incarnation: Incarnation) -> None:
+        body = json.dumps([incarnation.member, incarnation.founders]).encode() + b"\n"
+        write_copies(self._fs, f"{self.path}/{_FILE}", b"%08x %b" % (crc32(body), body), durable=True)
 
 
 def _decode(data: bytes, path: str) -> Incarnation:

@@ -1,8 +1,8 @@
-"""RaftMember: a server's place in one group, whoever sits in it: finding the group, or founding it, then
-`RaftNode`.
+"""RaftMember: a server's membership in one group: it joins or bootstraps the group, then runs `RaftNode`.
 
-It says hello, decides by `Bootstrap`, begins and ends lives, starts a group again whose disk refused a write,
-and, while it leads, keeps the members as they shall be (`keeper`). Promises: `stop` leaves nothing behind.
+It announces itself, decides by `Bootstrap`, begins and ends incarnations, restarts a group whose disk refused
+a write, and, while it leads, changes the members as wanted (`membership_changes`). Promises: `stop` leaves
+nothing behind.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from ...raft import Members, MembersError, NotLeaderError, RaftConfig
 from . import quorum_diagnosis
-from .announce import Announce, founding, node_of
+from .announce import Announce, founders_hash, node_of
 from .bootstrap import Bootstrap, BootstrapExpect, FoundGroup, JoinGroup, LeaveGroup
 from .incarnations import Incarnation, Incarnations
-from .membership_changes import MembershipView, is_settled, next_members, surplus
+from .membership_changes import MembershipView, is_stable, next_members, surplus
 from .raft_node import COMPACT_ENTRIES, TIMING, RaftNode
 
 if TYPE_CHECKING:
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from .ticker import Ticker
     from .transport import RaftTransport
 
-_FRESH = 2  # ticks between two hellos of who belongs to nothing yet
-_LEADERLESS = 8  # ticks between those of a member without a leader
-_SAY = 20  # ticks after which it is said again whom one waits for
+_FRESH = 2  # ticks between two announcements of a server that has no group yet
+_LEADERLESS = 8  # ticks between two announcements of a member without a leader
+_WARN_TICKS = 20  # ticks after which the log names again the servers it waits for
 _AGAIN = 20  # ticks until a group whose disk refused is started again
 
 
 @dataclass(frozen=True, slots=True)
 class GroupEnvironment:
-    """What all seats of a server share. path: the folder of the groups; server: its id.
+    """What all Raft members of a server share. path: the folder of the groups; server: its id.
 
-    reader: does what costs by what is stored, so that it keeps no other work waiting; None: `runner` does.
+    reader: does what costs by what is stored, so that it keeps no other work waiting; None: `executor` does.
     """
 
     name: str
@@ -47,9 +47,9 @@ class GroupEnvironment:
     node: str
     domain: str
     path: str
-    mailbox: RaftTransport
-    runner: TaskExecutor
-    pacemaker: Ticker
+    transport: RaftTransport
+    executor: TaskExecutor
+    ticker: Ticker
     clock: Clock
     fs: FileSystem
     log: Logger
@@ -58,31 +58,31 @@ class GroupEnvironment:
     compact_entries: int = COMPACT_ENTRIES
     reader: TaskExecutor | None = None
 
-    def lives(self, group: str) -> Incarnations:
-        """This server's lives in a group."""
+    def incarnations(self, group: str) -> Incarnations:
+        """This server's incarnations in a group."""
         return Incarnations(f"{self.path}/{group}", self.node, fs=self.fs, random_bytes=self.random_bytes)
 
     def random(self) -> Random:
-        """Dice of one's own."""
+        """A new random number generator."""
         return Random(int.from_bytes(self.random_bytes(8), "big"))
 
 
 class RaftMember:
     """One per group and server.
 
-    make: gives the application in its state as it is durable by itself; called for each life and each
-    start. expected: who must be there before the group may be founded. wanted: see `MembershipView`. holds:
-    whethera learner that has the log also has what is older than that; asked again and again. observes:
-    whetherthis member votes and is not to lead. prepare: reads what `make` needs; called on a worker thread,
-    raisesnothing.
+    make: gives the application in its state as it is durable by itself; called for each incarnation and each
+    start. expected: who must be there before the group may be bootstrapped. wanted: see `MembershipView`.
+    holds: whether a learner that has the log also has what is older than that; asked again and again.
+    observes: whether this member votes and is not to lead. prepare: reads what `make` needs; called on a
+    worker thread, raises nothing.
     """
 
     def __init__(
         self,
         name: str,
-        surroundings: GroupEnvironment,
+        environment: GroupEnvironment,
         make: Callable[[], StateMachine],
-        owner: GroupListener,
+        listener: GroupListener,
         *,
         expected: Callable[[], BootstrapExpect],
         wanted: Callable[[], frozenset[str] | None] = lambda: None,
@@ -93,76 +93,78 @@ class RaftMember:
         self.name = name
         self.group: RaftNode | None = None
         self.failure = ""
-        self._around = surroundings
+        self._environment = environment
         self._make = make
-        self._owner = owner
+        self._listener = listener
         self._expected = expected
         self._wanted = wanted
         self._holds = holds
         self._observes = observes
         self._prepare = prepare
-        self._lives = surroundings.lives(name)
-        self._life: Incarnation | None = None
-        self._formation: Bootstrap | None = None
+        self._incarnations = environment.incarnations(name)
+        self._incarnation: Incarnation | None = None
+        self._bootstrap: Bootstrap | None = None
         self._now = 0  # ticks
         self._busy = False
         self._again = -1  # the tick at which what failed is tried again
-        self._said = ""
+        self._last_warning = ""
         self._creating: Members | None = None  # its Raft state is not known to have begun yet
-        self._hurry = False  # it has just begun, and there may be no leader
+        self._campaign_soon = False  # it has just begun, and there may be no leader
         self._stopped: Callable[[], None] | None = None
 
-    # --- life
+    # --- lifecycle
 
     def start(self) -> None:
-        """Take the seat."""
-        self._around.pacemaker.add(self._tick)
-        self._around.mailbox.listen(self.name, self._hear)
+        """Join or bootstrap the group."""
+        self._environment.ticker.add(self._tick)
+        self._environment.transport.listen(self.name, self._on_announce)
         self._open(renew=False)
 
     def stop(self, done: Callable[[], None]) -> None:
-        """Leave it; `done` is called when nothing is under way any more."""
-        self._around.pacemaker.remove(self._tick)
-        self._around.mailbox.ignore(self.name)
+        """Stop the member; `done` is called when nothing is under way any more."""
+        self._environment.ticker.remove(self._tick)
+        self._environment.transport.ignore(self.name)
         self._stopped = done
         if not self._busy:
             self._end()
 
     def erase(self) -> None:
         """Remove its files, once it has been left. Blocks; raises OSError."""
-        self._lives.remove()
+        self._incarnations.remove()
 
     def health(self) -> str:
         """What is wrong, "" for nothing."""
         if self.failure:
             return self.failure
-        return self.group.health() if self.group is not None else self._said or "it looks for the others"
+        return (
+            self.group.health() if self.group is not None else self._last_warning or "it looks for the others"
+        )
 
-    def stalemate(self) -> str:
+    def quorum_diagnosis(self) -> str:
         """Why nobody can lead the group, "" while somebody leads or may be elected."""
-        group, formation = self.group, self._formation
-        if formation is None or (group is not None and (group.leader or group.failure or group.node is None)):
+        group, bootstrap = self.group, self._bootstrap
+        if bootstrap is None or (group is not None and (group.leader or group.failure or group.node is None)):
             return ""
         members = Members.of(()) if group is None else group.members
-        return quorum_diagnosis.why(self._me(), members, formation.present(self._around.clock.now()))
+        return quorum_diagnosis.why(self._me(), members, bootstrap.present(self._environment.clock.now()))
 
     @property
     def member(self) -> str:
-        """The id of this life; "" while the disk has not been asked."""
-        return self._life.member if self._life is not None else ""
+        """The id of this incarnation; "" until the disk has been read."""
+        return self._incarnation.member if self._incarnation is not None else ""
 
     def renew(self) -> None:
-        """Begin another life: some promise of this one cannot be read any more, here or elsewhere."""
+        """Begin another incarnation: what this one promised cannot be read any more, here or elsewhere."""
         if not self._busy and self._stopped is None:
             self._leave(lambda: self._open(renew=True))
 
     def server_lost(self, server: str) -> None:
         """There is no route to the server of that id any more: if it led, another one shall soon."""
-        formation, group = self._formation, self.group
-        if formation is None or group is None or not group.leader:
+        bootstrap, group = self._bootstrap, self.group
+        if bootstrap is None or group is None or not group.leader:
             return
-        if formation.node_of(server) == node_of(group.leader):
-            group.hurry()
+        if bootstrap.node_of(server) == node_of(group.leader):
+            group.campaign_soon()
 
     def _end(self) -> None:
         assert self._stopped is not None
@@ -176,9 +178,9 @@ class RaftMember:
         self,
         job: Callable[[], Incarnation],
         done: Callable[[Incarnation], None],
-        runner: TaskExecutor | None = None,
+        executor: TaskExecutor | None = None,
     ) -> None:
-        """Do what blocks, about lives; a disk that refuses is asked again later."""
+        """Run blocking work on incarnations; a disk that refuses is tried again later."""
         found: list[Incarnation] = []
 
         def finished(error: BaseException | None) -> None:
@@ -190,84 +192,89 @@ class RaftMember:
                 done(found[0])
             else:
                 self.failure = f"group {self.name} cannot start: {type(error).__name__}: {error}"
-                self._around.log.error(self.failure)
+                self._environment.log.error(self.failure)
                 self._again = self._now + _AGAIN
 
         self._busy = True
-        (runner or self._around.runner).work(lambda: found.append(job()), finished)
+        (executor or self._environment.executor).work(lambda: found.append(job()), finished)
 
     def _open(self, *, renew: bool) -> None:
-        self._work(self._lives.renew if renew else self._lives.open, self._opened)
+        self._work(self._incarnations.renew if renew else self._incarnations.open, self._opened)
 
-    def _opened(self, life: Incarnation) -> None:
-        for fault in self._lives.faults:
-            self._around.log.warning(f"Group {self.name}: {fault}")
-        self._lives.faults.clear()
-        self._take(life)
-        if life.founders:
+    def _opened(self, incarnation: Incarnation) -> None:
+        for fault in self._incarnations.faults:
+            self._environment.log.warning(f"Group {self.name}: {fault}")
+        self._incarnations.faults.clear()
+        self._take(incarnation)
+        if incarnation.founders:
             self._begin(None)
         else:
-            self._greet()
+            self._announce_to_all()
 
-    def _take(self, life: Incarnation) -> None:
-        around = self._around
-        self._life = life
-        hello = Announce(
-            self.name, around.name, around.server, around.domain, life.member, founders=life.founders
+    def _take(self, incarnation: Incarnation) -> None:
+        environment = self._environment
+        self._incarnation = incarnation
+        announce = Announce(
+            self.name,
+            environment.name,
+            environment.server,
+            environment.domain,
+            incarnation.member,
+            founders=incarnation.founders,
         )
-        if self._formation is None:
-            self._formation = Bootstrap(hello)
+        if self._bootstrap is None:
+            self._bootstrap = Bootstrap(announce)
         else:
-            self._formation.me = hello
-        self._formation.bare = False
+            self._bootstrap.me = announce
+        self._bootstrap.bare = False
 
     # --- the group
 
     def _become(self, founders: tuple[str, ...]) -> None:
-        """Begin this life's Raft state."""
-        life = self._life
-        assert life is not None
-        self._work(lambda: self._lives.begin(life, founders), self._create)
+        """Begin this incarnation's Raft state."""
+        incarnation = self._incarnation
+        assert incarnation is not None
+        self._work(lambda: self._incarnations.begin(incarnation, founders), self._create)
 
-    def _create(self, life: Incarnation) -> None:
-        self._take(life)
-        self._begin(Members.of(life.founders if life.member in life.founders else ()))
+    def _create(self, incarnation: Incarnation) -> None:
+        self._take(incarnation)
+        self._begin(Members.of(incarnation.founders if incarnation.member in incarnation.founders else ()))
 
     def _begin(self, create: Members | None) -> None:
         """Begin the group's member here, once what its application needs has been read."""
-        prepare, life = self._prepare, self._life
-        assert life is not None
+        prepare, incarnation = self._prepare, self._incarnation
+        assert incarnation is not None
         if prepare is None:
-            self._enter(life, create)
+            self._enter(incarnation, create)
             return
 
         def read() -> Incarnation:
             prepare()
-            return life
+            return incarnation
 
-        self._work(read, lambda found: self._enter(found, create), self._around.reader)
+        self._work(read, lambda found: self._enter(found, create), self._environment.reader)
 
-    def _enter(self, life: Incarnation, create: Members | None) -> None:
-        around = self._around
+    def _enter(self, incarnation: Incarnation, create: Members | None) -> None:
+        environment = self._environment
         self.group = RaftNode(
-            f"{self.name}@{founding(life.founders)}",
-            life.member,
-            self._lives.store(life),
+            f"{self.name}@{founders_hash(incarnation.founders)}",
+            incarnation.member,
+            self._incarnations.store(incarnation),
             self._make(),
-            self._owner,
-            mailbox=around.mailbox,
-            runner=around.runner,
-            random=around.random(),
-            log=around.log,
-            timing=around.timing,
-            compact_entries=around.compact_entries,
-            now=around.pacemaker.count,
+            self._listener,
+            transport=environment.transport,
+            executor=environment.executor,
+            random=environment.random(),
+            log=environment.log,
+            timing=environment.timing,
+            compact_entries=environment.compact_entries,
+            now=environment.ticker.count,
         )
-        self._said = ""
+        self._last_warning = ""
         self._creating = create
         self.group.start(create=create)
-        self._greet()
-        self._hurry = True
+        self._announce_to_all()
+        self._campaign_soon = True
 
     def _leave(self, then: Callable[[], None]) -> None:
         """Let go of the group, then go on."""
@@ -286,11 +293,11 @@ class RaftMember:
 
         group.stop(gone)
 
-    # --- time and hellos
+    # --- time and announcements
 
     def _tick(self) -> None:
         self._now += 1
-        if self._busy or (self._formation is None and self._again != self._now):
+        if self._busy or (self._bootstrap is None and self._again != self._now):
             return
         if self._again == self._now:
             self._try_again()
@@ -299,13 +306,13 @@ class RaftMember:
         if group is not None:
             if group.node is not None:
                 group.node.observer = self._observes()
-            if self._hurry and group.node is not None:
+            if self._campaign_soon and group.node is not None:
                 self._meet(group)
             group.tick()
             if group.failure:
                 self._failed(group)
                 return
-        self._say_hello()
+        self._announce_if_due()
         if self._is_quiet():
             return
         self._decide()
@@ -314,12 +321,12 @@ class RaftMember:
 
     def _is_quiet(self) -> bool:
         """Whether time alone changes nothing here: the usual case, in which a tick costs next to nothing."""
-        formation, group = self._formation, self.group
-        if formation is None or group is None or not group.commit:
+        bootstrap, group = self._bootstrap, self.group
+        if bootstrap is None or group is None or not group.commit:
             return False
-        if not formation.is_silent(self._around.clock.now()):
+        if not bootstrap.is_silent(self._environment.clock.now()):
             return False
-        return not group.ready or is_settled(group.members, self._wanted())
+        return not group.ready or is_stable(group.members, self._wanted())
 
     def _try_again(self) -> None:
         if self.group is not None:
@@ -329,111 +336,115 @@ class RaftMember:
 
     def _failed(self, group: RaftNode) -> None:
         if group.broken:
-            self._around.log.warning(f"Group {self.name}: this server comes back as a new member")
+            self._environment.log.warning(f"Group {self.name}: this server comes back as a new member")
             self.renew()
         elif group.retry and self._again < self._now:
             self._again = self._now + _AGAIN
 
     def _meet(self, group: RaftNode) -> None:
         """It has begun: when a majority is there and nobody leads, do not wait for long."""
-        assert self._formation is not None
+        assert self._bootstrap is not None
         if self._creating is not None:
             self._creating = None
-            self._greet()
-        there = {h.member for h in self._formation.present(self._around.clock.now()) if h.members}
+            self._announce_to_all()
+        there = {h.member for h in self._bootstrap.present(self._environment.clock.now()) if h.members}
         if group.leader:
-            self._hurry = False
+            self._campaign_soon = False
         elif len((there | {group.member}) & group.members.voters) >= group.members.quorum:
-            self._hurry = False
-            group.hurry()
+            self._campaign_soon = False
+            group.campaign_soon()
 
-    def _say_hello(self) -> None:
+    def _announce_if_due(self) -> None:
         group = self.group
-        if group is None or self._life is None or self._life.member not in group.members.all:
+        if group is None or self._incarnation is None or self._incarnation.member not in group.members.all:
             every = _FRESH
         elif not group.leader:
             every = _LEADERLESS
         else:
             return
         if self._now % every == 0:
-            self._greet()
+            self._announce_to_all()
 
-    def _greet(self) -> None:
-        """Say hello to all, and ask them to do so, too."""
-        if self._formation is not None:
-            self._around.mailbox.greet(replace(self._me(), answer=True))
+    def _announce_to_all(self) -> None:
+        """Announce this server to all, and ask them for their announcements."""
+        if self._bootstrap is not None:
+            self._environment.transport.announce(replace(self._me(), answer=True))
 
     def _me(self) -> Announce:
-        formation, group = self._formation, self.group
-        assert formation is not None
+        bootstrap, group = self._bootstrap, self.group
+        assert bootstrap is not None
         if group is not None:
-            members, me = tuple(sorted(group.members.all)), formation.me
+            members, me = tuple(sorted(group.members.all)), bootstrap.me
             if (members, group.commit) != (me.members, me.commit):
-                formation.me = replace(me, members=members, commit=group.commit)
-        return formation.me
+                bootstrap.me = replace(me, members=members, commit=group.commit)
+        return bootstrap.me
 
-    def _hear(self, hello: Announce) -> None:
-        if self._formation is None:
+    def _on_announce(self, announce: Announce) -> None:
+        if self._bootstrap is None:
             return
-        if self._formation.hear(hello, self._around.clock.now()):
-            self._around.mailbox.greet(self._me(), "" if hello.node == self._around.node else hello.node)
-        if self._formation.twin and hello.node == self._around.node:
-            self._say(
-                f"Another server is called {self._around.name!r} (id {self._formation.twin}): names must "
-                f"differ within a cluster, the one that came second takes no part in group {self.name}"
+        if self._bootstrap.receive(announce, self._environment.clock.now()):
+            self._environment.transport.announce(
+                self._me(), "" if announce.node == self._environment.node else announce.node
+            )
+        if self._bootstrap.twin and announce.node == self._environment.node:
+            self._warn(
+                f"Another server is called {self._environment.name!r} (id {self._bootstrap.twin}): names "
+                f"must differ within a cluster, the one that came second takes no part in group {self.name}"
             )
 
     def _decide(self) -> None:
-        formation = self._formation
-        if formation is None or self._busy:
+        bootstrap = self._bootstrap
+        if bootstrap is None or self._busy:
             return
         self._me()
-        now = self._around.clock.now()
-        decision = formation.decide(self._expected(), now)
+        now = self._environment.clock.now()
+        decision = bootstrap.decide(self._expected(), now)
         if isinstance(decision, (FoundGroup, JoinGroup)):
             if isinstance(decision, FoundGroup):
-                self._around.log.info(f"Group {self.name} is bootstrapped by {', '.join(decision.founders)}")
+                self._environment.log.info(
+                    f"Group {self.name} is bootstrapped by {', '.join(decision.founders)}"
+                )
             self._become(decision.founders)
         elif isinstance(decision, LeaveGroup):
             self.renew()
         elif (
-            self.group is None and self._now % _SAY == 0 and not formation.in_conflict(formation.me.node, now)
+            self.group is None
+            and self._now % _WARN_TICKS == 0
+            and not bootstrap.in_conflict(bootstrap.me.node, now)
         ):
-            missing = formation.missing(self._expected(), now)
-            self._say(f"Group {self.name} waits for {', '.join(missing) or 'the others'}")
-        elif (rival := formation.rival(now)) is not None:
-            self._say(f"Group {self.name} exists twice: {rival.name} belongs to another one")
+            missing = bootstrap.missing(self._expected(), now)
+            self._warn(f"Group {self.name} waits for {', '.join(missing) or 'the others'}")
+        elif (rival := bootstrap.rival(now)) is not None:
+            self._warn(f"Group {self.name} exists twice: {rival.name} belongs to another one")
 
-    def _say(self, text: str) -> None:
-        if text != self._said:
-            self._said = text
-            self._around.log.warning(text)
+    def _warn(self, text: str) -> None:
+        if text != self._last_warning:
+            self._last_warning = text
+            self._environment.log.warning(text)
 
     # --- members
 
     def _keep(self, group: RaftNode) -> None:
         """Make the next change of members, if there is one."""
-        formation, node = self._formation, group.node
-        assert formation is not None and node is not None
-        present = tuple(h for h in formation.present(self._around.clock.now()) if self._fits(h))
+        bootstrap, node = self._bootstrap, group.node
+        assert bootstrap is not None and node is not None
+        present = tuple(h for h in bootstrap.present(self._environment.clock.now()) if self._fits(h))
         caught_up = frozenset(m for m in group.caught_up() & group.members.learners if self._holds(m))
-        outlook = MembershipView(
-            group.member, group.members, group.alive(), caught_up, present, self._wanted()
-        )
+        view = MembershipView(group.member, group.members, group.alive(), caught_up, present, self._wanted())
         try:
-            change = next_members(outlook)
+            change = next_members(view)
             if change is not None:
                 group.change_members(change)
-                self._around.log.info(
+                self._environment.log.info(
                     f"Group {self.name}: members {sorted(change.voters)}"
                     + (f", learning {sorted(change.learners)}" if change.learners else "")
                 )
-            elif surplus(outlook) and node.accepts:
+            elif surplus(view) and node.accepts:
                 group.resign()
         except (MembersError, NotLeaderError):
             return  # one is under way
 
-    def _fits(self, hello: Announce) -> bool:
-        """Whether a server that is there may be added: it is fresh, or waits in this very founding."""
-        assert self._life is not None
-        return hello.fresh or hello.founders == self._life.founders
+    def _fits(self, announce: Announce) -> bool:
+        """Whether a server that is there may be added: it is fresh, or takes part in the same bootstrap."""
+        assert self._incarnation is not None
+        return announce.fresh or announce.founders == self._incarnation.founders

@@ -10,7 +10,7 @@ from ...raft import Entry
 
 
 class ProposalError(Exception):
-    """A proposal came to nothing, or nobody can say."""
+    """A proposal was lost, or its outcome is unknown."""
 
 
 class ProposalLostError(ProposalError):
@@ -58,10 +58,10 @@ class Proposals:
         end = first + len(entries)
         while self._current and self._current[0].last < end:
             waiting = self._current.popleft()
-            if not _settle(waiting, first, entries):
+            if not _resolve(waiting, first, entries):
                 self._doubtful.append(waiting)
         if self._doubtful:
-            self._doubtful = [w for w in self._doubtful if not _settle(w, first, entries)]
+            self._doubtful = [w for w in self._doubtful if not _resolve(w, first, entries)]
 
     def jumped(self, index: int) -> None:
         """A snapshot took the place of all up to `index`."""
@@ -87,14 +87,14 @@ class Proposals:
             waiting.done(ProposalUnknownError("the leadership was lost before it was committed"))
 
     def fail(self, why: str) -> None:
-        """Nothing more will be heard of any."""
+        """None of them will be decided any more."""
         self.leadership_lost()
         doubtful, self._doubtful = self._doubtful, []
         for waiting in doubtful:
             waiting.done(ProposalUnknownError(why))
 
 
-def _settle(waiting: _Waiting, first: int, entries: Sequence[Entry]) -> bool:
+def _resolve(waiting: _Waiting, first: int, entries: Sequence[Entry]) -> bool:
     """Answer a doubtful one if these entries decide it; whether they did."""
     end = first + len(entries)
     if first <= waiting.first < end and entries[waiting.first - first].term != waiting.term:

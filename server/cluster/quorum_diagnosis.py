@@ -1,4 +1,4 @@
-"""Stalemate: why nobody can lead a group, in words, as one of its servers sees it."""
+"""Quorum diagnosis: why nobody can lead a group, in words, as one of its servers sees it."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
 def why(me: Announce, members: Members, present: Iterable[Announce]) -> str:
     """Why there is no leader; "" while an election may still give one.
 
-    me, present: what this server and those that were heard a short while ago say of themselves. members: of
+    me, present: the announcements of this server and of those that were there a short while ago. members: of
     the group as it is known here, none of them on a server that came back with nothing.
     """
-    hellos = [me, *present]
-    known = max(hellos, key=lambda hello: (bool(hello.members), hello.commit))
+    announces = [me, *present]
+    known = max(announces, key=lambda announce: (bool(announce.members), announce.commit))
     voters = members.voters or frozenset(known.members)
-    there = voters & {hello.member for hello in hellos}
+    there = voters & {announce.member for announce in announces}
     if not voters or len(there) > len(voters) // 2:
         return ""
     nodes = {node_of(voter) for voter in voters - there}
-    emptied = [hello for hello in hellos if hello.node in nodes]
-    away = len(voters) - len(there) - len({hello.node for hello in emptied})
+    emptied = [announce for announce in announces if announce.node in nodes]
+    away = len(voters) - len(there) - len({announce.node for announce in emptied})
     parts = [f"only {len(there)} of its {len(voters)} members can vote"]
     if away:
         parts.append(f"{away} cannot be reached" if away > 1 else "1 cannot be reached")
     if emptied:
-        names = ", ".join(sorted("this server" if hello is me else hello.name for hello in emptied))
+        names = ", ".join(sorted("this server" if announce is me else announce.name for announce in emptied))
         parts.append(
             f"{names} came back without what was stored, and may not help to elect a leader:"
             " put the directory back, from a copy"

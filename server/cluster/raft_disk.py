@@ -11,12 +11,12 @@ from ...store.raft import RaftStore, StoredRaft, StoredSnapshot, StoredState
 
 
 def create(store: RaftStore, snapshot: Snapshot) -> None:
-    """Begin a member's life with what all of its group begin with. Raises OSError."""
+    """Create a member's files with what all of its group begin with. Raises OSError."""
     store.create(_stored(snapshot))
 
 
 def load(stored: StoredRaft, applied: int = 0) -> tuple[RaftLog, HardState]:
-    """What `RaftStore.open` found, for a `Node`. Raises BrokenLogError when the log ends before `applied`."""
+    """What `RaftStore.open` found, as a log and a state. BrokenLogError: the log ends before `applied`."""
     found = stored.snapshot
     members = Members.decode(found.members) if found.members else Members.of(())
     snapshot = Snapshot(found.index, found.term, members, found.data)
@@ -26,7 +26,7 @@ def load(stored: StoredRaft, applied: int = 0) -> tuple[RaftLog, HardState]:
 
 
 def persist(store: RaftStore, write: StorageAppend) -> None:
-    """Make a member's wish durable (it blocks), then `Node.written`. Raises OSError: then `Node.fail`."""
+    """Make a write durable (it blocks), then `RawNode.written`. Raises OSError: then `RawNode.fail`."""
     store.write(
         state=StoredState(*write.state) if write.state is not None else None,
         snapshot=_stored(write.snapshot) if write.snapshot is not None else None,
@@ -36,7 +36,7 @@ def persist(store: RaftStore, write: StorageAppend) -> None:
 
 
 def compact(store: RaftStore, snapshot: Snapshot, base: int) -> None:
-    """Keep what `Node.compact` was given, and let go of what is before (it blocks). Raises OSError."""
+    """Keep what `RawNode.compact` was given, and let go of what is before (it blocks). Raises OSError."""
     store.compact(_stored(snapshot), base)
 
 

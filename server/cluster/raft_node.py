@@ -1,8 +1,8 @@
 """RaftNode: this server's member of one Raft group, with its disk, its messages and its application.
 
 Promises: writes block a worker thread, never the loop, one at a time; all that is proposed in one turn of the
-loop goes out, and to the disk, together; the application is given what is committed as `applier` says; a
-proposal is answered once. After a refused write, or an application that raised, it says nothing more
+loop goes out, and to the disk, together; the application is given what is committed as in `applier`; a
+proposal is answered once. After a refused write, or an application that raised, it sends nothing more
 (`failure`). `stop` leaves no work behind, and no entry half applied, once it calls back.
 """
 
@@ -43,7 +43,7 @@ class RaftNode:
     """One member. `leader` and `members` are members' ids.
 
     failure: why it has ended, "" while it has not; broken: it has because its state cannot be read, so that
-    another life must take its place.
+    another incarnation must take its place.
     """
 
     def __init__(
@@ -52,10 +52,10 @@ class RaftNode:
         member: str,
         store: RaftStore,
         application: StateMachine,
-        owner: GroupListener,
+        listener: GroupListener,
         *,
-        mailbox: RaftTransport,
-        runner: TaskExecutor,
+        transport: RaftTransport,
+        executor: TaskExecutor,
         random: Random,
         log: Logger,
         timing: RaftConfig = TIMING,
@@ -69,21 +69,21 @@ class RaftNode:
         self.failure = ""
         self.broken = False
         self.retry = False
-        self.ready = False  # leads, and has told its owner
-        self.lost = ""  # what the disk had lost when it started
+        self.ready = False  # leads, and has told its listener
+        self.disk_loss = ""  # what the disk had lost when it started
         self._store = store
-        self._owner = owner
-        self._mailbox = mailbox
-        self._runner = runner
+        self._listener = listener
+        self._transport = transport
+        self._executor = executor
         self._random = random
         self._log = log
         self._timing = timing
         self._compact_entries = compact_entries
         self._proposals = Proposals(_PATIENCE)
         self._asked: list[tuple[Sequence[bytes], Done]] = []
-        self._heard: dict[str, int] = {}
+        self._last_seen: dict[str, int] = {}
         self._now = now  # ticks
-        self._applier = Applier(application, runner, self._proposals)
+        self._applier = Applier(application, executor, self._proposals)
         self._next_take = 0  # the tick from which on a snapshot may be asked for
         self._leader = ""
         self._scheduled = False
@@ -91,7 +91,7 @@ class RaftNode:
         self._stored: StoredRaft | None = None
         self._stopped: Callable[[], None] | None = None
 
-    # --- life
+    # --- lifecycle
 
     def start(self, *, create: Members | None = None) -> None:
         """Read the state from the disk, and begin.
@@ -112,7 +112,7 @@ class RaftNode:
         What the application has begun to apply it applies to the end.
         """
         self._stopped = done
-        self._mailbox.close(self.name)
+        self._transport.close(self.name)
         self._refuse("the server stops")
         self._close()
 
@@ -137,7 +137,7 @@ class RaftNode:
         stored, self._stored = self._stored, None
         assert stored is not None
         application = self.application
-        self.lost = stored.lost
+        self.disk_loss = stored.lost
         # Of a log that lost something it is not known which entries are those that were applied.
         last = 0 if stored.state.recovering else stored.base + len(stored.entries)
         log, state = raft_disk.load(stored, min(application.applied, last))
@@ -148,9 +148,9 @@ class RaftNode:
         if stored.mended:
             self._log.info(f"Group {self.name}: {stored.mended}")
         if stored.lost:
-            self._log.warning(f"Group {self.name} lost something and waits to be refilled: {stored.lost}")
+            self._log.warning(f"Group {self.name} lost something and waits to catch up: {stored.lost}")
         if not self.failure:
-            self._mailbox.open(self.name, self._receive)
+            self._transport.open(self.name, self._receive)
             self._soon()
 
     def _close(self) -> None:
@@ -163,7 +163,7 @@ class RaftNode:
             assert self._stopped is not None
             self._stopped()
 
-        self._runner.work(self._store.close, closed)
+        self._executor.work(self._store.close, closed)
 
     # --- what it is
 
@@ -192,17 +192,17 @@ class RaftNode:
         """How far the application's state is."""
         return self._applier.applied
 
-    def backlog(self) -> int:
+    def pending_proposals(self) -> int:
         """How many proposals wait for their end."""
         return len(self._proposals) + len(self._asked)
 
     def alive(self) -> frozenset[str]:
-        """Members that were heard a short while ago."""
-        return frozenset(m for m, tick in self._heard.items() if self._now - tick <= _ALIVE)
+        """Members that sent something a short while ago."""
+        return frozenset(m for m, tick in self._last_seen.items() if self._now - tick <= _ALIVE)
 
     def silence(self) -> dict[str, int]:
-        """For how many ticks each of those who ever said something has been silent."""
-        return {member: self._now - tick for member, tick in self._heard.items()}
+        """For how many ticks each member that ever sent something has been silent."""
+        return {member: self._now - tick for member, tick in self._last_seen.items()}
 
     def lag(self) -> dict[str, int]:
         """How many entries the others are behind, as their leader knows; {} elsewhere."""
@@ -231,20 +231,20 @@ class RaftNode:
         if self._stalled:
             return "the disk does not answer"
         if node.state.recovering:
-            return f"it is being refilled: {self.lost or 'its log had lost something'}"
+            return f"it is catching up: {self.disk_loss or 'its log had lost something'}"
         return "" if node.leader else "there is no leader"
 
     @property
     def _stalled(self) -> bool:
         return self._busy_since >= 0 and self._now - self._busy_since > _STALLED
 
-    # --- wishes
+    # --- requests
 
     def propose(self, data: Sequence[bytes], done: Done) -> None:
         """Have entries committed; `done` gets the index of the last one, once it is applied here.
 
         Otherwise it gets a ProposalError: ProposalLostError (never committed) or ProposalUnknownError.
-        Entries of one callfollow each other, but only a single one is sure to be committed as a whole.
+        Entries of one call follow each other, but only a single one is sure to be committed as a whole.
         """
         node = self.node
         if node is None or self.failure or self._stopped is not None or not node.accepts:
@@ -267,7 +267,7 @@ class RaftNode:
         self.node.transfer(to)
         self._soon()
 
-    def hurry(self) -> None:
+    def campaign_soon(self) -> None:
         """There is no leader, or it is known to be gone: call an election soon, one voter after the other."""
         node = self.node
         if node is None or node.is_leader:
@@ -275,15 +275,15 @@ class RaftNode:
         # By chance, but the same on every member: groups of the same members do not all get one leader.
         voters = sorted(node.members.voters - {node.leader}, key=self._rank)
         if self.member in voters:
-            node.hurry(_STAGGER * voters.index(self.member))
+            node.campaign_soon(_STAGGER * voters.index(self.member))
             self._soon()
 
     def _rank(self, member: str) -> int:
         return crc32(f"{self.name} {member}".encode())
 
-    def give_up(self, fault: Exception) -> None:
+    def give_up(self, error: Exception) -> None:
         """End here, as the application cannot go on; a leader asks someone else to take over."""
-        self._fail(fault, "gives up")
+        self._fail(error, "gives up")
 
     # --- time and messages
 
@@ -298,7 +298,7 @@ class RaftNode:
             self.resign()
         role = node.role
         node.tick()  # without entries from elsewhere there is nothing in it that a broken log could refuse
-        news = bool(node.out) or node.role is not role or node.leader != self._leader
+        news = bool(node.outgoing) or node.role is not role or node.leader != self._leader
         if news or self._now == self._next_take:
             self._soon()
 
@@ -306,21 +306,21 @@ class RaftNode:
         node = self.node
         if node is None or message.to != self.member or self.failure:
             return
-        self._heard[message.source] = self._now
+        self._last_seen[message.source] = self._now
         self._do(lambda: node.step(message))
 
     def _do(self, action: Callable[[], None]) -> None:
         try:
             action()
-        except BrokenLogError as fault:
-            self._fail(fault, "is not to be trusted")
+        except BrokenLogError as error:
+            self._fail(error, "is not to be trusted")
             return
         self._soon()
 
     def _soon(self) -> None:
         if not self._scheduled:
             self._scheduled = True
-            self._runner.soon(self._pump)
+            self._executor.soon(self._pump)
 
     def _pump(self) -> None:
         """Send, write and apply what the core hands out."""
@@ -336,14 +336,14 @@ class RaftNode:
             write = node.write()
             if write is not None:
                 self._write(write)
-            if node.out:
+            if node.outgoing:
                 self._send(node)
         self._apply(node)
-        self._notice(node)
+        self._notify(node)
         self._compact(node)
 
     def _send(self, node: RawNode) -> None:
-        send, name = self._mailbox.send, self.name
+        send, name = self._transport.send, self.name
         for message in node.messages():
             send(name, message, waits=node.may_wait(message))
 
@@ -376,7 +376,7 @@ class RaftNode:
             else:
                 done(error)
 
-        self._runner.work(job, finished)
+        self._executor.work(job, finished)
 
     def _write(self, write: StorageAppend) -> None:
         def done(error: BaseException | None) -> None:
@@ -427,10 +427,10 @@ class RaftNode:
         if not self.failure and node.log.applied < min(node.log.commit, node.log.stable):
             self._soon()
 
-    def _given(self, fault: Exception | None) -> None:
+    def _given(self, error: Exception | None) -> None:
         """What was given is applied, or the application cannot."""
-        if fault is not None:
-            self._fail(fault, "cannot apply what was decided")
+        if error is not None:
+            self._fail(error, "cannot apply what was decided")
         if self._stopped is not None:
             self._close()
         else:
@@ -439,29 +439,29 @@ class RaftNode:
     def _restore(self, snapshot: Snapshot) -> None:
         try:
             self._applier.restore(snapshot)
-        except Exception as fault:
-            self._fail(fault, "cannot take a snapshot")
+        except Exception as error:
+            self._fail(error, "cannot take a snapshot")
 
     # --- news
 
-    def _notice(self, node: RawNode) -> None:
-        """Tell of changes in who leads."""
+    def _notify(self, node: RawNode) -> None:
+        """Tell the listener of a change of leader."""
         if self.failure:
             return
         if self.ready and not node.is_leader:
             self.ready = False
             self._proposals.leadership_lost()
-            self._owner.following(self)
+            self._listener.following(self)
         elif not node.is_leader:
             self._proposals.leadership_lost()
         if node.leader != self._leader:
             self._leader = node.leader
-            self._owner.leader_changed(self)
+            self._listener.leader_changed(self)
         if self.ready or not node.is_leader or self._applier.busy:
             return
         if node.log.term(node.log.applied) == node.term:
             self.ready = True
-            self._owner.leading(self)
+            self._listener.leading(self)
 
     def _refuse(self, why: str) -> None:
         asked, self._asked = self._asked, []
@@ -469,20 +469,20 @@ class RaftNode:
             done(ProposalLostError(why))
         self._proposals.fail(why)
 
-    def _fail(self, fault: BaseException, what: str) -> None:
+    def _fail(self, error: BaseException, what: str) -> None:
         """End here; a leader asks someone else to take over."""
         if self.failure:
             return
-        self.failure = f"group {self.name} {what}: {type(fault).__name__}: {fault}"
-        self.retry = isinstance(fault, OSError)
+        self.failure = f"group {self.name} {what}: {type(error).__name__}: {error}"
+        self.retry = isinstance(error, OSError)
         self._log.error(self.failure[:1].upper() + self.failure[1:])
         node = self.node
         if node is not None:
             node.fail(self.failure)
             self._send(node)
-        self._mailbox.close(self.name)
+        self._transport.close(self.name)
         self._refuse(self.failure)
         if self.ready:
             self.ready = False
-            self._owner.following(self)
-        self._owner.failed(self)
+            self._listener.following(self)
+        self._listener.failed(self)

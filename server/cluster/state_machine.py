@@ -1,4 +1,4 @@
-"""What a group works for: the application that it replicates, and the owner that it tells its news."""
+"""StateMachine, which a group replicates, and GroupListener, which it tells what becomes of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class StateMachine(Protocol):
     """What a group replicates. Its calls are made on the loop and must not block.
 
-    applied: up to which index its state is durable by itself when the group starts; 0 when it lives by
+    applied: up to which index its state is durable by itself when the group starts; 0 when it relies on
     snapshots alone.
     """
 

@@ -10,7 +10,7 @@ from .flags import FLAGS
 from .options import Options, TLSOptions
 from .options.field import KEY, SECOND, Spec
 from .reload import RESTART
-from .support import UNSERVED
+from .support import UNSUPPORTED
 
 _HEAD = """# Options
 
@@ -116,7 +116,7 @@ def _not_served() -> str:
         "",
     ]
     lines += ["| option | | why |", "|---|---|---|"]
-    lines += [f"| `{row.path}` | {row.action} | {row.why} |" for row in UNSERVED]
+    lines += [f"| `{row.path}` | {row.action} | {row.why} |" for row in UNSUPPORTED]
     return "\n".join([*lines, ""])
 
 

@@ -96,7 +96,7 @@ class Lexer:
                 return
 
     def entry(self) -> Token:
-        """The key of the next entry, an include, or END at `}` (left standing) or at the end of the text."""
+        """The key of the next entry, an include, or END at `}` (left in place) or at the end of the text."""
         self.skip(SPACE)
         start = self.at
         here = self.peek()

@@ -52,7 +52,7 @@ def compare(old: Options, new: Options) -> Reload:
 
 
 def _switch(found: Reload, old: Options, new: Options) -> tuple[str, ...]:
-    """Judge JetStream being switched on or off; gives what need not be compared then."""
+    """Check JetStream being switched on or off; gives what need not be compared then."""
     before, after = old.jetstream.enabled, new.jetstream.enabled
     if before and after:
         return ()

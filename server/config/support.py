@@ -36,7 +36,7 @@ _NO_COMPRESSION = "connections to other servers are not compressed yet"
 _LEAF_SCHEMES = ("nats-leaf", "leaf", "nats", "tls", "ws", "wss")
 _UNCOMPRESSED = tuple(CompressionOptions(mode) for mode in ("off", "accept", "not supported"))
 
-UNSERVED: tuple[UnsupportedOption, ...] = (
+UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption(
         "authorization.auth_callout",
         "refuse",
@@ -100,10 +100,10 @@ UNSERVED: tuple[UnsupportedOption, ...] = (
 )
 
 
-def unserved(options: Options) -> tuple[list[ConfigProblem], list[ConfigProblem]]:
+def unsupported(options: Options) -> tuple[list[ConfigProblem], list[ConfigProblem]]:
     """What these options ask for that is not there: (warnings, refusals), each with its place."""
     found: dict[str, list[ConfigProblem]] = {"warn": [], "refuse": []}
-    for row in UNSERVED:
+    for row in UNSUPPORTED:
         for path in _set_paths(options, row.path.split("."), "", row.served, options.positions):
             position = _position(options, path)
             found[row.action].append(ConfigProblem(position, f"{path}: {row.why}"))

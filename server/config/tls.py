@@ -33,7 +33,7 @@ _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE--
 
 
 class TLSConfigError(Exception):
-    """TLS options that no context can be made of. `option` is the field at fault."""
+    """TLS options that no context can be made of. `option` is the field that is wrong."""
 
     def __init__(self, option: str, message: str) -> None:
         self.option = option

@@ -1,7 +1,7 @@
 """The parsed configuration: values with the place they were written at, and what can be wrong with them.
 
 A `ConfigNode` holds a Python value: str, bool, int, float, datetime, list[ConfigNode] or dict[str,
-ConfigNode]. Its position isthat of its key (where it has one), which is where a person looks first.
+ConfigNode]. Its position is that of its key (where it has one), which is where a person looks first.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""What every connection of a server is made of, whatever protocol it speaks.
+"""What every connection of a server is made of, whatever its protocol is.
 
-A kind of connection (client, leaf) is a `Connection` that says what its operations mean, a `SocketProtocol`
-that says when TLS begins, and a `Listener`. Between them lies a `Wire`: a transport, or TLS on top of one.
+A kind of connection (client, leaf) is a `Connection` that defines what its operations mean, a
+`SocketProtocol` that decides when TLS begins, and a `Listener`. Between them lies a `Wire`: a transport, or
+TLS on top of one.
 """
 
 from __future__ import annotations

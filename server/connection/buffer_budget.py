@@ -1,4 +1,4 @@
-"""BufferBudget: the bytes that are held for all connections together, and who waits when they are too many.
+"""BufferBudget: the bytes buffered for all connections together, and who waits when they are too many.
 
 Counted are messages of which a part has come, and what was written and not taken by its peer. Above `limit`
 memory is short, until an eighth of it is free again. While it is short,
@@ -64,14 +64,14 @@ class BufferBudget:
         self._incoming = 0
         self._outgoing = 0
         self._parts: dict[Connection, PartialMessage] = {}  # oldest first
-        self._behind: dict[Outbound, int] = {}  # what each has not taken, when it was last asked
+        self._pending: dict[Outbound, int] = {}  # what each has not taken, when it was last asked
         self._producers: dict[Connection, None] = {}
         self._generosity = 1
         self._reviewing = False
 
     @property
     def size(self) -> int:
-        """Bytes held now; those that peers have not taken as they were last seen."""
+        """Bytes buffered now; those that peers have not taken as they were last seen."""
         return self._incoming + self._outgoing
 
     @property
@@ -103,14 +103,14 @@ class BufferBudget:
         elif self.size > self.limit:
             self._begin()
 
-    def outgoing(self, box: Outbound, pending: int) -> None:
+    def outgoing(self, queue: Outbound, pending: int) -> None:
         """`pending` bytes are not taken by a peer."""
-        before = self._behind.get(box, 0)
+        before = self._pending.get(queue, 0)
         self._outgoing += pending - before
         if pending:
-            self._behind[box] = pending
+            self._pending[queue] = pending
         elif before:
-            del self._behind[box]
+            del self._pending[queue]
         if pending > before and not self.short and self.size > self.limit:
             self._begin()
 
@@ -130,10 +130,10 @@ class BufferBudget:
             connection.wait()
 
     def _recount(self) -> None:
-        for box, before in list(self._behind.items()):
-            pending = box.pending
+        for queue, before in list(self._pending.items()):
+            pending = queue.pending
             if pending != before:
-                self.outgoing(box, pending)
+                self.outgoing(queue, pending)
 
     # --- while memory is short
 

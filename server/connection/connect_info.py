@@ -1,4 +1,4 @@
-"""What peers say of themselves before anything else: the JSON objects of INFO and CONNECT.
+"""What peers send about themselves before anything else: the JSON objects of INFO and CONNECT.
 
 Pure. Promises that whatever comes is either an object of known fields with values of their types, or a
 PeerError that closes without a word, as the reference does. Unknown fields and nulls are passed over.
@@ -58,7 +58,7 @@ def read(raw: bytes, what: str, expected: Mapping[str, type]) -> tuple[dict[str,
 
 
 def of_server(identity: ServerIdentity, proto: int, host: str, port: int, *, headers: bool) -> dict[str, Any]:
-    """How every INFO begins. `proto`: the version of what is spoken at this port."""
+    """How every INFO begins. `proto`: the protocol version of this port."""
     return {
         "server_id": identity.id,
         "server_name": identity.name,

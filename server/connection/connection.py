@@ -1,8 +1,8 @@
-"""One connection, whatever it speaks: who is there, what it has said, how it ends. Knows no socket.
+"""One connection of any protocol: its peer, what it has sent, how it ends. Knows no socket.
 
-A kind of connection says what operations mean (`_serve`) and what it must let go of at the end (`_let_go`).
-Promises: operations are served in order; nothing of a connection is heard after it was closed, and it ends
-once, whoever ends it; a producer waits for those who are behind, but never for long.
+A kind of connection defines what operations mean (`_serve`) and what it must let go of at the end
+(`_let_go`). Promises: operations are served in order; nothing of a connection is served after it was closed,
+and it ends once, whoever ends it; a producer waits for peers that read too slowly, but never for long.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ if TYPE_CHECKING:
     from .secure import TLSState
     from .wire import Wire
 
-_STALL = 10_000_000  # ns that a producer waits, at most, for those who are behind
+_STALL = 10_000_000  # ns that a producer waits, at most, for stalled peers
 _TURN = 5_000_000  # ns after which the others have their turn, whatever one read brought
-_LINGER = 20_000_000  # ns in which a held connection's unread input is read and dropped before its close
+_LINGER = 20_000_000  # ns in which a waiting connection's unread input is read and dropped before its close
 
 
 class Connection(Outbound):
-    """peer: (host, port). start, last_activity: ns. account: None before it is known who speaks.
+    """peer: (host, port). start, last_activity: ns. account: None before login.
 
-    secure: what was agreed on when there is TLS. closed_reason: "" while open. stalls: how often it was held
-    back.
+    secure: what was agreed on when there is TLS. closed_reason: "" while open. stalls: how often it was
+    stalled back.
     """
 
     kind: ConnectionKind
     tag: ClassVar[str]  # of its id in the log
-    description: ClassVar[Mapping[str, str]]  # what `client_info` says of its kind
+    description: ClassVar[Mapping[str, str]]  # what `client_info` shows of its kind
     parser: Parser
-    heartbeat: PingTimer
+    ping_timer: PingTimer
 
     def __init__(self, host: ConnectionHost, wire: Wire, peer: tuple[str, int], write_deadline: int) -> None:
-        super().__init__(wire, host.flusher, host.buffered, host.options.max_pending, write_deadline)
+        super().__init__(wire, host.flusher, host.buffer_budget, host.options.max_pending, write_deadline)
         self.host = host
         self.id = host.next_id()
         self.peer = peer
@@ -60,25 +60,25 @@ class Connection(Outbound):
         self.stalls = 0
         self.closed_reason = ""
         self.secure: TLSState | None = None
-        self._unread = InputBuffer()
-        self._backlog: list[Op] = []  # parsed, and not served yet
+        self._buffer = InputBuffer()
+        self._pending_operations: list[Op] = []  # parsed, and not served yet
         self._held = self._stalled = self._paused = self._scheduled = self._over = False
         self._until = 0
         self._waits = 0  # how many wait for memory with this connection: see Buffered
         self._in_part = False
 
-    # --- what each kind says
+    # --- what each kind defines
 
     def open(self) -> None:
         """The wire is there."""
         raise NotImplementedError
 
     def who(self) -> dict[str, Any]:
-        """What the peer told of itself when it logged in, as `client_info` has it."""
+        """What the peer sent about itself at login, as `client_info` has it."""
         raise NotImplementedError
 
     def _serve(self, operations: Iterator[Op]) -> None:
-        """Serve until the end, until closed, or until held (the rest goes to the backlog)."""
+        """Serve until the end, until closed, or until on hold (the rest stays in `_pending_operations`)."""
         raise NotImplementedError
 
     def _let_go(self, reason: str) -> None:
@@ -91,36 +91,36 @@ class Connection(Outbound):
         """Serve what one read brought: at once as much as one turn allows, the rest after the others."""
         if self.closed_reason:
             return
-        self._unread.add(data)
+        self._buffer.add(data)
         if not self._scheduled:
             self._work()
 
     def ended(self) -> None:
-        """The peer says nothing more: close when what it has said is served."""
+        """The peer sends nothing more: close when what it has sent is served."""
         self._over = True
-        if not (self._unread or self._backlog):
+        if not (self._buffer or self._pending_operations):
             self.close("Client Closed")
 
     def _work(self) -> None:
         """Serve what was read until the turn is over, then see to it that the rest is."""
-        now, unread = self.clock.now, self._unread
+        now, buffer = self.clock.now, self._buffer
         flusher = self.host.flusher
         overflows = flusher.overflows
         began = now()
         self._until = began + _TURN
         while not (self.closed_reason or self._held):
-            if self._backlog:
-                self._serve_backlog()
+            if self._pending_operations:
+                self._serve_pending()
                 began = now()
-            elif unread:
-                piece = unread.take_all() if self.parser.awaits_connect else unread.take()
+            elif buffer:
+                piece = buffer.take_all() if self.parser.awaits_connect else buffer.take()
                 operations = self._parse(piece, began)
                 left = self.parser.left
                 if left:
-                    unread.give_back(piece, left)
+                    buffer.give_back(piece, left)
                 self._serve(iter(operations))
                 ended = now()
-                unread.took(len(piece) - left, ended - began)
+                buffer.took(len(piece) - left, ended - began)
                 began = ended
             else:
                 break
@@ -129,7 +129,7 @@ class Connection(Outbound):
         flusher.flush()
         if flusher.overflows != overflows:
             self._wait_for_writes()
-        elif self.dirty:
+        elif self.flush_pending:
             self.flush()  # among those to be written to late: what it was answered need not wait for that
         self._read_on()
 
@@ -150,17 +150,17 @@ class Connection(Outbound):
         operations = self.parser.feed(piece)
         if operations:  # bytes alone are none: a line or a payload that never ends keeps nobody here
             self.last_activity = now
-        if self._in_part or self.parser.held.need > SMALL:
+        if self._in_part or self.parser.buffer.need > SMALL:
             self._count_part(anew=bool(operations))
         return operations
 
     def _read_on(self) -> None:
         """Go on with what is there, else with what the peer sends; unless there is a reason to wait."""
         if self.closed_reason:
-            self._unread.clear()
+            self._buffer.clear()
         elif self._held or self._stalled or self._scheduled:
             return
-        elif self._unread or self._backlog:
+        elif self._buffer or self._pending_operations:
             self._pause()
             self._scheduled = True
             self.clock.call_later(0, self._next_turn)
@@ -177,10 +177,10 @@ class Connection(Outbound):
             self.mind_the_slow()
 
     def mind_the_slow(self) -> None:
-        """Hold this producer back if others have fallen behind with what they were sent."""
+        """Stall this producer if others have not read what they were sent."""
         flusher = self.host.flusher
-        if flusher.behind:
-            self.stall(flusher.take_behind())
+        if flusher.stalled:
+            self.stall(flusher.take_stalled())
 
     def _pause(self) -> None:
         self._paused = True
@@ -190,37 +190,37 @@ class Connection(Outbound):
         """As `_rests`, before one that takes long: then it is kept, too."""
         if self.clock.now() < self._until:
             return False
-        self._backlog.append(operation)
-        self._backlog.extend(operations)
+        self._pending_operations.append(operation)
+        self._pending_operations.extend(operations)
         return True
 
     def _rests(self, operations: Iterator[Op]) -> bool:
-        """Whether to serve no more of these: all is over; or held, or it is the others' turn: then they
+        """Whether to serve no more of these: all is over; or on hold, or it is the others' turn: then they
         are kept.
         """
         if self.closed_reason:
             return True
         if not self._held and self.clock.now() < self._until:
             return False
-        self._backlog.extend(operations)
+        self._pending_operations.extend(operations)
         return True
 
     def _count_part(self, *, anew: bool) -> None:
         """Tell how much of an unfinished message is here."""
-        held = self.parser.held
-        need = held.size if self.parser.awaits_connect else held.need
+        buffer = self.parser.buffer
+        need = buffer.size if self.parser.awaits_connect else buffer.need
         self._in_part = need > SMALL
-        self.host.buffered.incoming(self, held.size, need, anew=anew)
+        self.host.buffer_budget.incoming(self, buffer.size, need, anew=anew)
 
     def admit(self) -> None:
-        """Who speaks is known: what came behind CONNECT is served next."""
+        """The client is known: what came after CONNECT is served next."""
         kept = self.parser.connected() if self.parser.awaits_connect else b""
         if kept:
-            self._unread.put_back(kept)
+            self._buffer.put_back(kept)
 
-    def _serve_backlog(self) -> None:
-        backlog, self._backlog = self._backlog, []
-        self._serve(iter(backlog))
+    def _serve_pending(self) -> None:
+        pending, self._pending_operations = self._pending_operations, []
+        self._serve(iter(pending))
 
     def hold(self) -> None:
         """Serve nothing more until `go_on`: an answer is awaited that everything else depends on."""
@@ -246,14 +246,14 @@ class Connection(Outbound):
         self._waits -= 1
         self._read_on()
 
-    def stall(self, behind: list[OutboundQueue]) -> None:
-        """Read nothing until the first of those behind has caught up, or for a moment; while memory is short,
+    def stall(self, stalled: list[OutboundQueue]) -> None:
+        """Read nothing until the first of `stalled` has caught up, or for a moment; while memory is short,
         until it no longer is.
         """
         if self.closed_reason:
             return
-        if self.host.buffered.short:
-            self.host.buffered.hold_back(self)
+        if self.host.buffer_budget.short:
+            self.host.buffer_budget.hold_back(self)
         if self._held or self._stalled or self.host.options.no_fast_producer_stall:
             return
         self.stalls += 1
@@ -267,8 +267,8 @@ class Connection(Outbound):
                 self._read_on()
 
         timer = self.clock.call_later(_STALL, resume)
-        for box in behind:
-            box.when_writable(resume)
+        for queue in stalled:
+            queue.when_writable(resume)
 
     @staticmethod
     def _call_back(
@@ -322,23 +322,23 @@ class Connection(Outbound):
         self._end(reason)
         self.wire.abort()
 
-    def _broken(self, fault: PeerError) -> None:
+    def _broken(self, peer_error: PeerError) -> None:
         """The peer broke the protocol: tell it, if there is a word for it, and close."""
-        self.host.log.error(f"{self} - {fault.reason}")
-        if fault.text:
-            self.send_line(encode.err(fault.text))
-        self.close(fault.reason.partition(":")[0].partition(" (")[0])
+        self.host.log.error(f"{self} - {peer_error.reason}")
+        if peer_error.text:
+            self.send_line(encode.err(peer_error.text))
+        self.close(peer_error.reason.partition(":")[0].partition(" (")[0])
 
     def _end(self, reason: str) -> None:
         if self.closed_reason:
             return
         self.closed_reason = reason
-        self._unread.clear()
-        self._backlog.clear()
-        self.parser.held.clear()
-        self.heartbeat.stop()
+        self._buffer.clear()
+        self._pending_operations.clear()
+        self.parser.buffer.clear()
+        self.ping_timer.stop()
         self._let_go(reason)
-        self.host.buffered.forget(self)
+        self.host.buffer_budget.forget(self)
 
     # --- description
 
@@ -352,8 +352,8 @@ class Connection(Outbound):
         info["acc"] = self.account.name if self.account is not None else ""
         if share:
             info.update((key, value) for key, value in self.who().items() if value)
-        if self.heartbeat.rtt:
-            info["rtt"] = self.heartbeat.rtt
+        if self.ping_timer.rtt:
+            info["rtt"] = self.ping_timer.rtt
         if share:
             info.update(self.host.server_fields())
             info.update(self.description)

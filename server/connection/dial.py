@@ -1,6 +1,6 @@
 """Dialling a server: a connection in good time, or an error.
 
-Promises: no connection ends without its protocol hearing of it. (uvloop closes one whose dial is cancelled
+Promises: no connection ends without its protocol being told. (uvloop closes one whose dial is cancelled
 in silence, even when the protocol has been given it: a stalled loop sees the connection and the end of its
 time in the same round.)
 """

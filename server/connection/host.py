@@ -24,7 +24,7 @@ class ConnectionHost(Protocol):
     identity: ServerIdentity
     clock: Clock
     flusher: Flusher
-    buffered: BufferBudget
+    buffer_budget: BufferBudget
     passwords: PasswordChecks
     log: Logger
     random_bytes: Callable[[int], bytes]
@@ -33,4 +33,4 @@ class ConnectionHost(Protocol):
         """A connection's id, one sequence for all kinds."""
 
     def server_fields(self) -> dict[str, Any]:
-        """What the description of a peer says of this server."""
+        """What the description of a peer shows of this server."""

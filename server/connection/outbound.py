@@ -28,16 +28,16 @@ _MOST_JOINED = 4 << 20
 class Outbound:
     """See the module. `out` holds two slices per message; control lines are counted apart.
 
-    stall_at: pending bytes from which producers are held back.
+    stall_at: pending bytes from which producers are stalled.
     """
 
     def __init__(
-        self, wire: Wire, flusher: Flusher, buffered: BufferBudget, max_pending: int, write_deadline: int
+        self, wire: Wire, flusher: Flusher, buffer_budget: BufferBudget, max_pending: int, write_deadline: int
     ) -> None:
         self.wire = wire
         self.clock = flusher.clock
         self.out: list[bytes] = []
-        self.dirty = False
+        self.flush_pending = False
         self.fast = False
         self.headers = False
         self.out_bytes = 0
@@ -46,8 +46,8 @@ class Outbound:
         self.write_deadline = write_deadline
         self.stall_at = max_pending // 4 * 3
         self._flusher = flusher
-        self._buffered = buffered
-        self._behind = False  # something was not taken when this was last flushed
+        self._buffer_budget = buffer_budget
+        self._unflushed = False  # something was not taken when this was last flushed
         self._waiting: list[Callable[[], None]] = []
         self._control = 0
         self._gathered = 0
@@ -86,12 +86,12 @@ class Outbound:
 
     def mark(self) -> None:
         """Have it flushed at the end of the batch."""
-        if not self.dirty:
-            self.dirty = True
-            self._flusher.dirty.append(self)
+        if not self.flush_pending:
+            self.flush_pending = True
+            self._flusher.pending_flush.append(self)
 
     def flush(self) -> None:
-        """Write all that is queued, in one go, and judge what the peer has left unread."""
+        """Write all that is queued, in one go, and look at what the peer has left unread."""
         out = self.out
         if not out:
             return
@@ -114,17 +114,17 @@ class Outbound:
             wire.write(data)
         pending = wire.get_write_buffer_size()
         if not pending:
-            if self._behind:
-                self._behind = False
-                self._buffered.outgoing(self, 0)
+            if self._unflushed:
+                self._unflushed = False
+                self._buffer_budget.outgoing(self, 0)
             return
-        self._behind = True
-        self._buffered.outgoing(self, pending)
+        self._unflushed = True
+        self._buffer_budget.outgoing(self, pending)
         if pending > self.max_pending:
             self.slow_consumer(SLOW_PENDING)
             return
-        if pending > self.stall_at or self._buffered.short:
-            self._flusher.behind.append(self)
+        if pending > self.stall_at or self._buffer_budget.short:
+            self._flusher.stalled.append(self)
         if self._deadline is None:
             self._due = self._handed
             self._deadline = self.clock.call_later(self.write_deadline, self._check_deadline)
@@ -162,7 +162,7 @@ class Outbound:
         return self.wire.get_write_buffer_size() if self._open else 0
 
     def when_writable(self, resume: Callable[[], None]) -> None:
-        """See Outbox."""
+        """See OutboundQueue."""
         self._waiting.append(resume)
 
     def writable(self) -> None:

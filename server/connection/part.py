@@ -1,7 +1,7 @@
 """Part: what belongs to a connection, and does not keep it alive.
 
 A connection holds its parts. If they held it as well, only the collector of cycles could free a connection
-that is gone, and what that costs grows with everything that lives (server/process/collector.py).
+that is gone, and what that costs grows with every live object (server/process/collector.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Pings: does the peer still answer, and how far away is it.
 
 The first comes a little after the connection, then one per interval, with up to 20 % of jitter. One is left
-out when the peer was heard of within the interval. A peer that leaves `ping_max` unanswered is stale.
+out when something came from the peer within the interval. A peer that leaves `ping_max` unanswered is stale.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """TLS between a connection and its wire, on memory buffers: no loop, no socket.
 
-Why not the loop's own TLS: whether a client speaks TLS is seen only from its first byte (`allow_non_tls`,
+Why not the loop's own TLS: whether a client uses TLS is seen only from its first byte (`allow_non_tls`,
 `handshake_first`), and that byte is then already read. Promises: nothing is written in the clear once it
 exists; `feed` raises TLSHandshakeError or gives plain text, nothing else. What is encrypted or decrypted goes
 through in pieces of 64 KiB, for OpenSSL's buffers never shrink.
@@ -43,7 +43,7 @@ class TLSState(NamedTuple):
 class SecureWire:
     """A Wire that encrypts what is written and decrypts what it is fed.
 
-    agreed: what the handshake came to, once it is done. ended: the peer has said goodbye.
+    agreed: what the handshake came to, once it is done. ended: the peer has sent close_notify.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class SecureWire:
             self.inner.abort()
 
     def close(self) -> None:
-        """Say goodbye and close."""
+        """Send close_notify and close."""
         if self.ready:
             with contextlib.suppress(ssl.SSLError):  # the peer's goodbye is not awaited
                 self._tls.unwrap()

@@ -1,7 +1,8 @@
 """The asyncio shell of one socket: bytes between the transport and a `Connection`, through TLS when asked.
 
 Thin: every decision about the protocol is the connection's; what is decided here is only how the bytes
-travel. A kind of connection says in `_begin` and `_decide` when TLS begins, and in `_secured` what is then.
+travel. A kind of connection decides in `_begin` and `_decide` when TLS begins, and in `_secured` what is
+then.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ class SocketProtocol(asyncio.Protocol):
         self._listener = listener
         self._transport: asyncio.Transport | None = None
         self._secure: SecureWire | None = None
-        self._undecided = False  # the next bytes tell whether the peer speaks TLS
+        self._undecided = False  # the next bytes show whether the peer uses TLS
         self._timer: Timer | None = None
         self.connection: Connection | None = None
 
-    # --- what each kind says
+    # --- what each kind defines
 
     def _make(self, wire: Wire, peer: tuple[str, int]) -> Connection:
         """The connection for this socket."""
@@ -48,7 +49,7 @@ class SocketProtocol(asyncio.Protocol):
         raise NotImplementedError
 
     def _decide(self, connection: Connection, data: bytes) -> bytes:
-        """While undecided: see from the first bytes whether TLS is spoken. Gives what is to be served."""
+        """While undecided: see from the first bytes whether TLS is used. Gives what is to be served."""
         raise NotImplementedError
 
     def _secured(self, connection: Connection) -> None:
@@ -92,7 +93,7 @@ class SocketProtocol(asyncio.Protocol):
         connection.mind_the_slow()
 
     def resume_writing(self) -> None:
-        """The peer has read what it was behind with."""
+        """The peer has read what was pending for it."""
         if self.connection is not None:
             self.connection.writable()
 

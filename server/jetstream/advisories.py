@@ -1,7 +1,7 @@
-"""Advisories: what JetStream tells about itself under `$JS.EVENT.>`.
+"""Advisories: what JetStream publishes about itself under `$JS.EVENT.>`.
 
-Promises: an advisory is only made when someone in the account listens; each has type, id and time, and the
-domain when one is configured. Never fails the operation it tells of.
+Promises: an advisory is only made when someone in the account subscribes; each has type, id and time, and the
+domain when one is configured. Never fails the operation it is about.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TYPE_PREFIX = "io.nats.jetstream.advisory.v1."
 
 
 def publish(account: Account, host: JetStreamHost, subject: str, kind: str, fields: dict[str, Any]) -> bool:
-    """Send the advisory `kind` on `PREFIX + subject`; say whether anyone listens."""
+    """Send the advisory `kind` on `PREFIX + subject`; whether anyone subscribes."""
     target = PREFIX + subject
     if not account.has_interest(target):
         return False
@@ -38,7 +38,7 @@ def publish(account: Account, host: JetStreamHost, subject: str, kind: str, fiel
 
 
 def stream_action(account: Account, host: JetStreamHost, stream: str, action: str) -> bool:
-    """Tell that a stream was created ("create"), changed ("modify") or deleted ("delete")."""
+    """Publish that a stream was created ("create"), changed ("modify") or deleted ("delete")."""
     word = {"create": "CREATED", "modify": "UPDATED", "delete": "DELETED"}[action]
     return publish(
         account, host, f"STREAM.{word}.{stream}", "stream_action", {"stream": stream, "action": action}
@@ -46,9 +46,9 @@ def stream_action(account: Account, host: JetStreamHost, stream: str, action: st
 
 
 def audit(account: Account, host: JetStreamHost, message: Message, response: str) -> bool:
-    """Tell of an API request and its response."""
+    """Publish an API request and its response."""
     if not account.has_interest(f"{PREFIX}API"):
-        return False  # the request may be long: nobody is to read it for nothing
+        return False  # the request may be long: it is not decoded for nothing
     return publish(
         account,
         host,

@@ -127,7 +127,7 @@ class JetStream:
         limits = options.limits
         self.host = JetStreamHost(
             clock=self._clock,
-            runner=LoopTaskExecutor(loop, self._executor),
+            executor=LoopTaskExecutor(loop, self._executor),
             server_name=self._server_name,
             server_id=self._server_id,
             cluster_name=self._cluster_name(),
@@ -145,8 +145,8 @@ class JetStream:
 
             assert self.registry.system is not None
             self.cluster = JetStreamCluster(self, self.registry.system)
-        for account, share in self._entitled():
-            self._entitle(account, share)
+        for account, grants in self._entitled():
+            self._entitle(account, grants)
         self._refuse_others()
         if self.cluster is None and self.registry.system is not None:
             self._system_api = system_api.alone(self.registry.system, self.host, self._purge)
@@ -165,19 +165,19 @@ class JetStream:
     def reader(self) -> TaskExecutor:
         """Who reads what is stored."""
         assert self._recovery is not None
-        return self._recovery.runner
+        return self._recovery.executor
 
     def recovering(self) -> str:
-        """How far the recovery is, "" when it is done; in a cluster each stream tells by itself."""
+        """How far the recovery is, "" when it is done; in a cluster each stream reports its own."""
         return "" if self._recovery is None else self._recovery.progress()
 
     def _purge(self, name: str) -> None:
         """Remove all that an account has stored here, whether it is served or not. Raises ApiError."""
         assert self._storage is not None
-        held = self.accounts.get(name)
-        self._log.info(f"Purge request for account {name} (streams: {len(held.streams) if held else 0})")
-        if held is not None:
-            held.purge()
+        found = self.accounts.get(name)
+        self._log.info(f"Purge request for account {name} (streams: {len(found.streams) if found else 0})")
+        if found is not None:
+            found.purge()
         try:
             self._storage.remove_account(name)
         except OSError as error:
@@ -250,7 +250,7 @@ class JetStream:
             self._log.error(f"JetStream could not sync: {error}")
 
     def _refuse_others(self) -> None:
-        """Let accounts without JetStream be told so."""
+        """Answer the requests of accounts without JetStream with that error."""
         accounts = self.registry.accounts
         for name in [name for name in self._absent if name not in accounts]:
             self._absent.pop(name).stop()
@@ -258,7 +258,7 @@ class JetStream:
             self._refuse(account)
 
     def _refuse(self, account: Account) -> None:
-        """Let the account be told so, if it has no JetStream."""
+        """Do so for one account, if it has no JetStream."""
         wanted = account.name not in self.accounts and account is not self.registry.system
         absent = self._absent.get(account.name)
         if absent is None and wanted:
@@ -288,7 +288,7 @@ class JetStream:
                 self._lock.release()
 
     def dismiss(self) -> None:
-        """Tell the clients that wait for messages that the server shuts down, as long as they can hear it."""
+        """Tell clients that wait for messages that the server shuts down, while they are connected."""
         for account in self.accounts.values():
             for stream in account.streams.values():
                 for consumer in stream.consumers.values():
@@ -323,22 +323,22 @@ class JetStream:
             (self.files, options.jetstream.max_file),
         ):
             quota.limit = quota.limit if limit is None else limit
-        entitled = {account.name: (account, share) for account, share in self._entitled()}
+        entitled = {account.name: (account, grants) for account, grants in self._entitled()}
         for name in list(self.accounts):
             if name not in entitled:
                 self._stop_account(name)
-        for account, share in entitled.values():
-            self._entitle(account, share)
+        for account, grants in entitled.values():
+            self._entitle(account, grants)
         self._refuse_others()
 
-    def _entitle(self, account: Account, share: dict[str, AccountJetStream]) -> None:
-        held = self.accounts.get(account.name)
-        if account.charter is not None:
+    def _entitle(self, account: Account, grants: dict[str, AccountJetStream]) -> None:
+        existing = self.accounts.get(account.name)
+        if account.account_token is not None:
             self.follow(account)
-        elif held is None:
-            self.enable(account, share)
+        elif existing is None:
+            self.enable(account, grants)
         else:
-            held.set_limits(share)
+            existing.set_limits(grants)
             self._map_domain(account)
 
     def follow(self, account: Account) -> None:
@@ -346,28 +346,28 @@ class JetStream:
         if not self.running:
             return
         grants = None if account is self.registry.system else account.grants
-        held = self.accounts.get(account.name)
-        lacking = "" if grants is None else self._lacking(grants, held)
-        if account.charter is not None:
-            account.charter.faults.pop(_FAULT, None)
+        existing = self.accounts.get(account.name)
+        lacking = "" if grants is None else self._lacking(grants, existing)
+        if account.account_token is not None:
+            account.account_token.errors.pop(_FAULT, None)
             if lacking:
-                account.charter.faults[_FAULT] = lacking
+                account.account_token.errors[_FAULT] = lacking
         if lacking:
             self._log.error(f"Error configuring jetstream for account [{account.label}]: {lacking}")
         if grants is None:
             self.disable(account.name)
-        elif held is not None:
+        elif existing is not None:
             if not lacking:
-                held.set_limits(grants)
+                existing.set_limits(grants)
             self._map_domain(account)
         elif not lacking:
             self.enable(account, grants)
         self._refuse(account)
 
-    def _lacking(self, grants: dict[str, AccountJetStream], held: JetStreamAccount | None) -> str:
+    def _lacking(self, grants: dict[str, AccountJetStream], existing: JetStreamAccount | None) -> str:
         """Why the server cannot grant so much, besides what it grants others; "" when it can."""
-        others = [account.grants for account in self.accounts.values() if account is not held]
-        before: dict[str, AccountJetStream] = {} if held is None else held.grants
+        others = [account.grants for account in self.accounts.values() if account is not existing]
+        before: dict[str, AccountJetStream] = {} if existing is None else existing.grants
         for quota, name, error in (
             (self.memory, "max_memory", "JSMemoryResourcesExceededErr"),
             (self.files, "max_store", "JSStorageResourcesExceededErr"),
@@ -383,19 +383,19 @@ class JetStream:
         """Give an account JetStream, with limits by tier, and its streams back."""
         assert self.host is not None and self._storage is not None and self._recovery is not None
         directory = self._storage.account(account.name)
-        held = JetStreamAccount(account, self.host, directory, limits, self.memory, self.files)
-        self.accounts[account.name] = held
-        account.jetstream = held
+        jetstream = JetStreamAccount(account, self.host, directory, limits, self.memory, self.files)
+        self.accounts[account.name] = account.jetstream = jetstream
         self._map_domain(account)
         if self.cluster is None:
-            self._recovery.add(held)
+            self._recovery.add(jetstream)
         else:
             directory.unstage()
-        self._apis[account.name] = api = AccountApi(held, None if self.cluster is None else self.cluster.gate)
+        router = None if self.cluster is None else self.cluster.api_router
+        self._apis[account.name] = api = AccountApi(jetstream, router)
         api.start()
         if self.cluster is not None:
-            self.cluster.account_came(held)
-        return held
+            self.cluster.account_came(jetstream)
+        return jetstream
 
     def disable(self, name: str) -> None:
         """Take JetStream from an account; its files stay."""
@@ -416,22 +416,22 @@ class JetStream:
             if not self._closing:
                 self._closed.set()
 
-        StreamCloser(self.host.runner, streams, closed)
+        StreamCloser(self.host.executor, streams, closed)
 
     def _stop_account(self, name: str) -> None:
-        held = self.accounts.pop(name)
+        account = self.accounts.pop(name)
         self._apis.pop(name).stop()
         assert self._recovery is not None
         self._recovery.remove(name)
         if self.cluster is None:
-            self._close(name, held.leave())
+            self._close(name, account.leave())
         else:
-            self.cluster.account_left(name, held.stop)
-        held.account.jetstream = None
+            self.cluster.account_left(name, account.stop)
+        account.account.jetstream = None
         if self.domain:
             for source, _ in _domain_mappings(self.domain):
-                held.account.mappings.remove(source)
-            held.account.forget_plans()
+                account.account.mappings.remove(source)
+            account.account.forget_plans()
 
     def _entitled(self) -> list[tuple[Account, dict[str, AccountJetStream]]]:
         """The accounts that have JetStream: those that are granted it, or `$G` when it is the only one."""
@@ -491,7 +491,7 @@ class JetStream:
 
 
 def _granted(grants: dict[str, AccountJetStream], name: str) -> int:
-    return sum(max(0, getattr(share, name)) for share in grants.values())
+    return sum(max(0, getattr(grant, name)) for grant in grants.values())
 
 
 def _domain_mappings(domain: str) -> list[tuple[str, str]]:

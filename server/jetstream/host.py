@@ -26,7 +26,7 @@ MOST_WAITING = 10_000  # requests of all accounts, for their turn
 
 @dataclass(slots=True)
 class JetStreamHost:
-    """The surroundings of JetStream. Durations in ns, sizes in bytes, 0 = no limit.
+    """The environment of JetStream. Durations in ns, sizes in bytes, 0 = no limit.
 
     server_name is shown in advisories and as the leader; domain "" is none. turns: what takes long takes
     them here, in slices, so that all of it together leaves time for the rest. deliveries: the same for
@@ -34,7 +34,7 @@ class JetStreamHost:
     """
 
     clock: Clock
-    runner: TaskExecutor
+    executor: TaskExecutor
     server_name: str = "pyjs"
     server_id: str = ""
     cluster_name: str = ""
@@ -50,7 +50,7 @@ class JetStreamHost:
     deliveries: Shared = field(init=False)
 
     def __post_init__(self) -> None:
-        self.turns = Shared(self.runner.soon)
+        self.turns = Shared(self.executor.soon)
         self.deliveries = Shared(partial(self.clock.call_later, 0))
 
     def random_below(self, bound: int) -> int:

@@ -26,7 +26,7 @@ class Quota:
     nothing (the limit is then 0).
     """
 
-    __slots__ = ("_elsewhere", "_told", "absent", "limit", "parent", "reserved", "used")
+    __slots__ = ("_elsewhere", "_reported", "absent", "limit", "parent", "reserved", "used")
 
     def __init__(self, limit: int = -1, parent: Quota | None = None) -> None:
         self.limit = limit
@@ -35,14 +35,11 @@ class Quota:
         self.reserved = 0
         self.absent = False
         self._elsewhere = 0
-        self._told = 0
+        self._reported = 0
 
     @property
     def guarded(self) -> bool:
-        """Whether the limits matter for the next message:
-
-        the account's own, or the server's nearly used up.
-        """
+        """Whether the limits matter for the next message: the account's, or the server's nearly used up."""
         if self.limit >= 0:
             return True
         parent = self.parent
@@ -59,10 +56,10 @@ class Quota:
         if self.parent is not None:
             self.parent.add(size)
 
-    def hear(self, elsewhere: int, told: int) -> None:
-        """The other servers use `elsewhere` bytes; this one had told them that it uses `told`."""
+    def set_reported(self, elsewhere: int, reported: int) -> None:
+        """The other servers use `elsewhere` bytes; this one had reported that it uses `reported`."""
         self._elsewhere = elsewhere
-        self._told = told
+        self._reported = reported
 
     def reserve(self, size: int) -> None:
         """Count a reservation (or give one back)."""
@@ -71,19 +68,16 @@ class Quota:
             self.parent.reserved += size
 
     def refusal(self, size: int, copies: int = 1) -> ApiError | None:
-        """Say why `size` bytes more may not be stored, on so many servers each, or None."""
+        """Why `size` bytes more may not be stored, on so many servers each, or None."""
         parent = self.parent
         if parent is not None and 0 <= parent.limit < parent.used:
             return api_error("JSInsufficientResourcesErr")
-        if 0 <= self.limit < self._elsewhere + self._told + (self.used - self._told + size) * copies:
+        if 0 <= self.limit < self._elsewhere + self._reported + (self.used - self._reported + size) * copies:
             return api_error("JSNoLimitsErr" if self.absent else "JSAccountResourcesExceededErr")
         return None
 
     def can_reserve(self, size: int) -> bool:
-        """Say whether a stream may be promised `size` bytes (-1:
-
-        no promise, but one byte must be possible).
-        """
+        """Whether a stream may reserve `size` bytes (-1: no reservation, but one byte must be possible)."""
         size = 1 if size < 0 else size
         if 0 <= self.limit < self.reserved + size:
             return False

@@ -2,7 +2,7 @@
 
 `Leafs` is the part that the server starts: a listener for leafs, and the remotes that this server joins. A
 `LeafConnection` is what the router sees of either: a source and a sink of kind LEAF. What passes over a
-connection is decided by its `Gate`, what the peer is told of interest here by its `InterestAdvertiser`.
+connection is decided by its `LeafPermissions`, what it announces by its `InterestAdvertiser`.
 """
 
 from __future__ import annotations

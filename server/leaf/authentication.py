@@ -19,7 +19,7 @@ _BCRYPT = ("$2a$", "$2b$", "$2x$", "$2y$")
 
 
 class LeafAuthenticator:
-    """The leaf users of one configuration. `clients` judges when the block is silent."""
+    """The leaf users of one configuration. `clients` authenticates when the block is silent."""
 
     def __init__(self, options: Options, registry: AccountRegistry, clients: Authentication) -> None:
         self._clients = clients
@@ -49,7 +49,7 @@ class LeafAuthenticator:
         elif authorization.account and not clients.required:
             self._anyone = User(own)
 
-    def judge(self, given: ClientCredentials, nonce: bytes, host: str) -> AuthResult:
+    def authenticate(self, given: ClientCredentials, nonce: bytes, host: str) -> AuthResult:
         """Decide about one CONNECT from `host`. `nonce` is what was sent in INFO."""
         if self._anyone is not None:
             return AuthResult(self._anyone)
@@ -59,7 +59,7 @@ class LeafAuthenticator:
         if self._users:
             user = self._users.get(given.user)
             return REFUSED if user is None else _compare(user, given.password)
-        return self._clients.judge(given, nonce, LEAFNODE, host)
+        return self._clients.authenticate(given, nonce, LEAFNODE, host)
 
 
 def _compare(user: User, given: str) -> AuthResult:

@@ -1,4 +1,4 @@
-"""What a leaf says of itself in CONNECT, and what a hub says of itself in INFO."""
+"""What a leaf sends about itself in CONNECT, and what a hub sends about itself in INFO."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LeafConnect:
 
     @property
     def credentials(self) -> ClientCredentials:
-        """What is judged."""
+        """What is authenticated."""
         return ClientCredentials(self.user, self.password, self.auth_token, self.nkey, self.sig, self.jwt)
 
 

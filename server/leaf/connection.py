@@ -1,9 +1,9 @@
 """One leaf connection, of either end: bytes in, interest and messages routed, bytes out. Knows no socket.
 
 What differs between the ends until both know each other is the handshake's: `AcceptedHandshake` or
-`SolicitedHandshake`. Fromthen on both do the same. Promises: operations are served in order; nothing of a
-connection is heard after itwas closed; whatever a peer sends, the only exception out of `receive` is a defect
-of ours.
+`SolicitedHandshake`. From then on both do the same. Promises: operations are served in order; nothing of a
+connection is served after it was closed; whatever a peer sends, the only exception out of `receive` is a
+defect of ours.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...protocol.tracing import MARK as TRACED
 from ...protocol.tracing import only as only_traced
 from ...protocol.wire import encode
 from ...protocol.wire.leaf import LeafParser
-from ...protocol.wire.ops import CONNECT, ERR, FAULT, INFO, LMSG, LSUB, LUNSUB, PING, PONG, Op
+from ...protocol.wire.ops import CONNECT, ERR, INFO, LMSG, LSUB, LUNSUB, PING, PONG, VIOLATION, Op
 from ..accounts.leaving import Leaver, leave
 from ..accounts.message import RoutedMessage
 from ..accounts.routing import route
@@ -45,9 +45,9 @@ _FIRST_PING = SECOND
 class LeafConnection(Connection):
     """A leaf connection; `remote` says that this server solicited it. peer: (host, port).
 
-    name, remote_cluster, remote_domain, remote_account: what the peer says of itself. is_spoke: this server
-    is the spoke, the peer its hub. peer_headers: it takes headers. isolated: the peer is not told what other
-    leafs hear. States: greeting, joined, closed. settled: the peer has told what it hears, too.
+    name, remote_cluster, remote_domain, remote_account: what the peer sent about itself. is_spoke: this
+    server is the spoke, the peer its hub. peer_headers: it takes headers. isolated: the peer gets no interest
+    that other leafs announce. States: greeting, joined, closed. interest_known: the peer has sent its own.
     """
 
     kind = ConnectionKind.LEAF
@@ -60,7 +60,7 @@ class LeafConnection(Connection):
         options = leafs.options
         deadline = options.leafnodes.write_deadline or options.write_deadline
         super().__init__(leafs, wire, peer, deadline)
-        # Leafs are closed for lateness only: what they miss, a whole site misses.
+        # Leafs are closed for lateness only: what they miss, a whole cluster misses.
         self.max_pending = sys.maxsize
         self.leafs = leafs
         self.remote = remote
@@ -72,18 +72,18 @@ class LeafConnection(Connection):
         self.isolated = options.leafnodes.isolate or (remote is not None and remote.options.isolate)
         self.peer_headers = False
         self.joined = False
-        self.settled = False
+        self.interest_known = False
         self.parser = LeafParser(options.max_control_line, options.max_payload)
-        self.gate = LeafPermissions()
+        self.leaf_permissions = LeafPermissions()
         # A spoke's pings keep the way to the hub open through what stands between.
-        self.heartbeat = PingTimer(self, _FIRST_PING, always=self.is_spoke)
+        self.ping_timer = PingTimer(self, _FIRST_PING, always=self.is_spoke)
         self.subscriptions = LeafSubscriptions(self)
         self.advertiser = InterestAdvertiser(self)
         self.handshake: LeafHandshake = (
             AcceptedHandshake(self) if remote is None else SolicitedHandshake(self, remote)
         )
 
-    # --- life
+    # --- start and end
 
     def open(self) -> None:
         """The wire is there."""
@@ -92,21 +92,21 @@ class LeafConnection(Connection):
         self.flush()
 
     def join(self, account: Account) -> None:
-        """The handshake is done: hear and be heard in `account`."""
+        """The handshake is done: publish and receive in `account`."""
         self.joined = True
         self.account = account
         self.refresh()
         account.leafs.add(self)
         self.leafs.joined(self)
-        self.heartbeat.estimate()
-        self.heartbeat.start()
+        self.ping_timer.estimate()
+        self.ping_timer.start()
         self.admit()
 
     def refresh(self) -> None:
-        """What passes the gate has changed: work out whether messages need a look at each."""
-        # Accounts have other names over there: who asks a service is then told by the other name.
+        """The leaf permissions have changed: work out whether messages need a look at each."""
+        # Accounts have other names over there: who asks a service then goes by the other name.
         self.headers = self.peer_headers and not self.leafs.remote_accounts
-        self.fast = self.gate.replies is None and not self.leafs.options.trace
+        self.fast = self.leaf_permissions.replies is None and not self.leafs.options.trace
         if self.account is not None:
             self.account.forget_plans()
 
@@ -118,21 +118,21 @@ class LeafConnection(Connection):
 
     def _let_go(self, reason: str) -> None:
         self.handshake.leave()
-        held, told = self.subscriptions.take(), self.advertiser.stop()
+        subscriptions, told = self.subscriptions.take(), self.advertiser.stop()
         if self.account is not None:
             self.account.leafs.discard(self)
-            leave(self.clock, [Leaver(self.account, self, held, told)])
+            leave(self.clock, [Leaver(self.account, self, subscriptions, told)])
         self.stop_writing()
         self.leafs.log.info(f"{self} - Leafnode connection closed: {reason}{self.leafs.suffix(self)}")
         self.leafs.closed(self, reason)
         self.leafs.flusher.schedule()
 
-    # --- what the peer says
+    # --- operations of the peer
 
     def _serve(self, operations: Iterator[Op]) -> None:
         account = self.account
-        dirty = self.leafs.flusher.dirty
-        quick = self.joined and self.gate.accept.open and not self.leafs.options.trace
+        pending_flush = self.leafs.flusher.pending_flush
+        quick = self.joined and self.leaf_permissions.accept.open and not self.leafs.options.trace
         count = size_sum = 0
         for operation in operations:
             if operation[0] != LMSG:
@@ -140,7 +140,7 @@ class LeafConnection(Connection):
                 if self._rests(operations):
                     break
                 account = self.account
-                quick = self.joined and self.gate.accept.open and not self.leafs.options.trace
+                quick = self.joined and self.leaf_permissions.accept.open and not self.leafs.options.trace
                 continue
             _, subject, reply, queues, header_size, size, payload = operation
             plan: Plan | None = None
@@ -170,14 +170,14 @@ class LeafConnection(Connection):
                     tail = b"%b%d %d\r\n%b\r\n" % (lead, header_size, size, payload)
                 else:
                     tail = b"%b%d\r\n%b\r\n" % (lead, size, payload)
-                for subscription, box, append, prefix, header_prefix in plan.targets:
+                for subscription, queue, append, prefix, header_prefix in plan.targets:
                     subscription.delivered += 1
                     append(header_prefix if header_size else prefix)
                     append(tail)
-                    box.out_bytes += size
-                    if not box.dirty:
-                        box.dirty = True
-                        dirty.append(box)
+                    queue.out_bytes += size
+                    if not queue.flush_pending:
+                        queue.flush_pending = True
+                        pending_flush.append(queue)
             if plan.callbacks and account is not None:
                 self._call_back(plan, account, self, reply, payload[:header_size], payload[header_size:])
                 if self._rests(operations):
@@ -208,7 +208,7 @@ class LeafConnection(Connection):
         text = subject.decode("utf-8", "surrogateescape")
         if self.leafs.options.trace:
             self.leafs.log.trace(f"{self} - <<- [LMSG {text} {size}]")
-        if not self.gate.may_accept(text, self.clock.now()):
+        if not self.leaf_permissions.may_accept(text, self.clock.now()):
             self.violation("Publish", text)
             return
         if header_size and only_traced(payload[:header_size]):
@@ -237,7 +237,7 @@ class LeafConnection(Connection):
 
     def _control_operation(self, operation: Op) -> None:
         code = operation[0]
-        if self.leafs.options.trace and code != FAULT:
+        if self.leafs.options.trace and code != VIOLATION:
             self.leafs.log.trace(f"{self} - {control(operation)}")
         if code == LSUB:
             if self._may_speak():
@@ -248,21 +248,21 @@ class LeafConnection(Connection):
         elif code == PING:
             self.send_line(encode.PONG)
         elif code == PONG:
-            self.heartbeat.answered()
+            self.ping_timer.answered()
         elif code == CONNECT:
             self.handshake.connect(operation[1])
         elif code == INFO:
             self.handshake.info(operation[1])
         elif code == ERR:
             self._told(operation[1].decode("utf-8", "replace").strip("'"))
-        elif code == FAULT:
+        elif code == VIOLATION:
             self._broken(operation[1])
 
     def _told(self, text: str) -> None:
         """-ERR came: the peer closes. Some errors are better not provoked again soon."""
         self.leafs.log.error(f"{self} - Leafnode Error '{text}'")
         if self.remote is not None:
-            self.remote.blamed(text)
+            self.remote.hub_error(text)
         self.close("Protocol Violation" if "Loop detected" in text else "Parse Error")
 
     def violation(self, action: str, subject: str) -> None:
@@ -286,20 +286,20 @@ class LeafConnection(Connection):
 
     def may_send(self, subject: str) -> bool:
         """See LeafSink."""
-        return self.gate.may_send(subject)
+        return self.leaf_permissions.may_send(subject)
 
     def quick(self, subject: bytes) -> tuple[OutboundQueue, bytes, bytes]:
         """See LeafSink."""
         return self, b"LMSG %b " % subject, b"HMSG %b " % subject
 
-    def deliver_leaf(self, parcel: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
+    def deliver_leaf(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
         """See LeafSink."""
         if self.closed_reason or not self.joined:
             return False
-        prefix, tail, size = leaf_frame(parcel, queues, self.peer_headers, self.leafs.remote_accounts)
+        prefix, tail, size = leaf_frame(msg, queues, self.peer_headers, self.leafs.remote_accounts)
         self.send_message(prefix, tail, size)
-        if self.gate.replies is not None and parcel.reply:
-            self.gate.expect_reply(parcel.reply.decode("utf-8", "surrogateescape"), self.clock.now())
+        if self.leaf_permissions.replies is not None and msg.reply:
+            self.leaf_permissions.expect_reply(msg.reply.decode("utf-8", "surrogateescape"), self.clock.now())
         return True
 
     def who(self) -> dict[str, Any]:

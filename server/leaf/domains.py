@@ -55,7 +55,7 @@ def denials(side: Side, peer_domain: str, peer: str) -> Denials:
     if is_system:
         note = f"Extending JetStream domain {peer_domain!r} as System Account connected from server {peer}"
         return Denials(note=note)
-    # Those who are one JetStream hear each request of an account wherever it was made.
+    # Those who are one JetStream receive each request of an account wherever it was made.
     return Denials() if side.spans else Denials(CLIENTS)
 
 

@@ -23,7 +23,7 @@ _ACK_DOTS = 8  # $JS.ACK.<stream>.<consumer>.<tries>.<stream seq>.<consumer seq>
 
 
 def split_delivery(reply: bytes) -> tuple[bytes, bytes]:
-    """An ack subject and the subject that travelled behind it; b"" if none did."""
+    """An ack subject and the subject that travelled after it; b"" if none did."""
     parts = reply.split(b".", _ACK_DOTS)
     if len(parts) <= _ACK_DOTS:
         return reply, b""
@@ -34,32 +34,32 @@ def split_delivery(reply: bytes) -> tuple[bytes, bytes]:
 
 
 def leaf_frame(
-    parcel: RoutedMessage, queues: tuple[bytes, ...], headers: bool, accounts: Mapping[str, str]
+    msg: RoutedMessage, queues: tuple[bytes, ...], headers: bool, accounts: Mapping[str, str]
 ) -> tuple[bytes, bytes, int]:
     """(prefix, tail, size) of the frame for one peer.
 
     `headers`: it takes headers. `accounts`: names of accounts here -> the peer's names of them, for who
     asks a service.
     """
-    subject, reply, size, tail = parcel.subject, parcel.reply, parcel.size, parcel.tail
-    header_size = parcel.header_size
+    subject, reply, size, tail = msg.subject, msg.reply, msg.size, msg.tail
+    header_size = msg.header_size
     if header_size and not headers:
         tail = encode.without_header(reply, header_size, size, tail)
         size -= header_size
         header_size = 0
     elif header_size and accounts and _REQUEST_INFO in tail:
-        header = _renamed_account(parcel.header, accounts)
+        header = _renamed_account(msg.header, accounts)
         if header is not None:
-            tail = encode.tail(reply, header, parcel.body)
+            tail = encode.tail(reply, header, msg.body)
             size += len(header) - header_size
             header_size = len(header)
     verb = b"HMSG" if header_size else b"LMSG"
-    carried = bool(parcel.shown and reply)
+    carried = bool(msg.shown and reply)
     if not queues and not carried:
         return b"%b %b " % (verb, subject), tail, size
     rest = tail[len(reply) + 1 :] if reply else tail
     if carried:
-        reply = b"%b@%b" % (reply, parcel.shown)
+        reply = b"%b@%b" % (reply, msg.shown)
     if queues:
         lead = b"+ %b " % reply if reply else b"| "
         return b"%b %b %b%b " % (verb, subject, lead, b" ".join(queues)), rest, size

@@ -1,9 +1,9 @@
 """How both ends of a leaf connection come to know each other.
 
 The acceptor sends INFO, the solicitor answers with CONNECT, the acceptor binds an account and sends INFO
-again with what the solicitor may do; then both tell their interest. Promises that nothing but these words is
-served before, nor read by the acceptor, that bcrypt runs off the loop, and that who does not go on is closed
-in time.
+again with what the solicitor may do; then both announce their interest. Promises that nothing but these words
+is served before, nor read by the acceptor, that bcrypt runs off the loop, and that who does not go on is
+closed in time.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class LeafHandshake(Protocol):
         """Whether, after a reload, the peer may stay as it is."""
 
     def who(self) -> dict[str, Any]:
-        """What the peer told of itself when it logged in, as client info has it."""
+        """What the peer sent about itself at login, as client info has it."""
 
 
 class AcceptedHandshake(Part["LeafConnection"]):
@@ -111,7 +111,7 @@ class AcceptedHandshake(Part["LeafConnection"]):
         if before.session is not None:
             before.session.recheck()
             return True
-        user = self._judge().user
+        user = self._authenticate().user
         return (
             user is not None
             and user.account is before.account
@@ -124,19 +124,19 @@ class AcceptedHandshake(Part["LeafConnection"]):
         del raw
 
     def connect(self, raw: bytes) -> None:
-        """CONNECT: judge it. A second one is ignored."""
+        """CONNECT: authenticate it. A second one is ignored."""
         connection = self._connection
         if connection.joined:
             return
         try:
             given = LeafConnect.parse(raw)
-        except PeerError as fault:
-            connection.leafs.log.warning(f"{connection} - {fault.reason}")
+        except PeerError as peer_error:
+            connection.leafs.log.warning(f"{connection} - {peer_error.reason}")
             connection.close(_VIOLATION)
             return
         self._credentials = given.credentials
         self._version = given.version
-        verdict = self._judge()
+        result = self._authenticate()
 
         def come(final: AuthResult) -> None:
             if not connection.closed_reason:
@@ -144,29 +144,29 @@ class AcceptedHandshake(Part["LeafConnection"]):
                 connection.leafs.flusher.flush()
                 connection.go_on()
 
-        if verdict.lookup is not None:
+        if result.lookup is not None:
             connection.hold()
-            verdict.lookup(come)
-        elif verdict.check is not None:
+            result.lookup(come)
+        elif result.check is not None:
             connection.hold()
             self.stop()  # it has said who it is in time
             connection.leafs.passwords(
-                verdict.check,
-                lambda passed: come(AuthResult(verdict.user if passed else None)),
+                result.check,
+                lambda passed: come(AuthResult(result.user if passed else None)),
                 connection.peer[0],
             )
         else:
-            self._decided(given, verdict)
+            self._decided(given, result)
 
-    def _judge(self) -> AuthResult:
+    def _authenticate(self) -> AuthResult:
         connection = self._connection
-        return connection.leafs.authenticator.judge(self._credentials, self._nonce, connection.peer[0])
+        return connection.leafs.authenticator.authenticate(self._credentials, self._nonce, connection.peer[0])
 
-    def _decided(self, given: LeafConnect, verdict: AuthResult) -> None:
+    def _decided(self, given: LeafConnect, result: AuthResult) -> None:
         self.stop()
-        connection, user = self._connection, verdict.user
-        if verdict.why:
-            connection.leafs.log.debug(f"{connection} - {verdict.why}")
+        connection, user = self._connection, result.user
+        if result.why:
+            connection.leafs.log.debug(f"{connection} - {result.why}")
         if given.lang:
             connection.fail("attempted to connect to leaf node port", "Incorrect Port")
         elif user is None:
@@ -229,13 +229,13 @@ class AcceptedHandshake(Part["LeafConnection"]):
         leafs.announce(connection)
 
     def _permit(self, user: User) -> tuple[AllowDeny, AllowDeny]:
-        """Let pass what the user may; gives what it may hear and what it may publish."""
+        """Let pass what the user may; gives what it may receive and what it may publish."""
         publishes, hears = user_lists(user.permissions)
-        gate = self._connection.gate
-        # What the user may hear is what goes to the leaf; what it may publish is what is taken from it.
-        gate.set(send=hears, ask=publishes, accept=publishes)
-        gate.replies = user.permissions.responses if user.permissions is not None else None
-        gate.deny(send=self._denied)
+        leaf_permissions = self._connection.leaf_permissions
+        # What the user may receive is what goes to the leaf; what it may publish is what is taken from it.
+        leaf_permissions.set(send=hears, ask=publishes, accept=publishes)
+        leaf_permissions.replies = user.permissions.responses if user.permissions is not None else None
+        leaf_permissions.deny(send=self._denied)
         return hears, publishes
 
     # --- what its session does (accounts.users.Holder)
@@ -305,12 +305,12 @@ class SolicitedHandshake(Part["LeafConnection"]):
         self._connection.close(_VIOLATION)
 
     def info(self, raw: bytes) -> None:
-        """INFO: the greeting, then what was decided about us, then news."""
+        """INFO: the greeting, then the result of our login, then changes."""
         connection = self._connection
         try:
             info = HubInfo.parse(raw)
-        except PeerError as fault:
-            connection.leafs.log.warning(f"{connection} - {fault.reason}")
+        except PeerError as peer_error:
+            connection.leafs.log.warning(f"{connection} - {peer_error.reason}")
             connection.close(_VIOLATION)
             return
         first = not self._greeted
@@ -370,7 +370,9 @@ class SolicitedHandshake(Part["LeafConnection"]):
         send = AllowDeny.from_info(info.given.get("export")).denying(options.deny_exports)
         ask = AllowDeny.from_info(info.given.get("import")).denying(options.deny_imports)
         # A hub takes what its spokes send; a spoke takes what it could have asked for.
-        connection.gate.set(send=send, ask=ask, accept=ask if connection.is_spoke else AllowDeny())
+        connection.leaf_permissions.set(
+            send=send, ask=ask, accept=ask if connection.is_spoke else AllowDeny()
+        )
         if connection.joined:
             connection.leafs.deny_jetstream(connection)
 

@@ -16,7 +16,7 @@ PROTOCOL = 3
 
 
 class LeafDocuments:
-    """What this server says of itself over leaf connections. port, urls: of the listener, once it is open."""
+    """What this server sends about itself to leafs. port, urls: of the listener, once it is open."""
 
     def __init__(self, options: Options, identity: ServerIdentity) -> None:
         self.options = options

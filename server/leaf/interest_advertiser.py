@@ -1,9 +1,9 @@
-"""InterestAdvertiser: tells the peer of a leaf connection what is heard here, and nothing more than it needs
+"""InterestAdvertiser: announces the interest here to the peer of a leaf connection, and no more than it needs
 to know.
 
-Counts the interest that the peer may know of by subject and queue: the first plain subscription is told and
-the last one's end, and every change of a queue group's size. Promises that the peer's picture is right after
-each change, in the order of the connection's other frames.
+Counts the interest that the peer may know of by subject and queue: the first plain subscription is announced
+and the last one's end, and every change of a queue group's size. Promises that the peer's picture is right
+after each change, in the order of the connection's other frames.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Key = tuple[str, str]  # subject, queue
 
 
 class InterestAdvertiser(Part["LeafConnection"]):
-    """What the peer of one connection was told."""
+    """What was announced to the peer of one connection."""
 
     __slots__ = ("_counts", "_watch")
 
@@ -36,14 +36,14 @@ class InterestAdvertiser(Part["LeafConnection"]):
         self._watch: InterestWatch | None = None
 
     def start(self) -> None:
-        """Tell all present interest, and all changes from now on."""
+        """Announce all present interest, and all changes from now on."""
         account = self._connection.account
         assert account is not None
         self._watch = account.watch_interest(self._changed)
         self.resync()
 
     def stop(self) -> dict[Key, int]:
-        """Tell nothing more; gives what was told."""
+        """Announce nothing more; gives what was announced."""
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None
@@ -51,7 +51,7 @@ class InterestAdvertiser(Part["LeafConnection"]):
         return told
 
     def resync(self) -> None:
-        """Tell what differs from what was told: mappings or permissions have changed."""
+        """Announce what differs from what was announced: mappings or permissions have changed."""
         if self._watch is None:
             return
         wanted = self._wanted()
@@ -73,7 +73,7 @@ class InterestAdvertiser(Part["LeafConnection"]):
                 key = (subscription.subject, subscription.queue)
                 wanted[key] = wanted.get(key, 0) + subscription.weight
         for mapping in account.mappings:
-            if not connection.is_spoke or connection.gate.may_ask(mapping.source):
+            if not connection.is_spoke or connection.leaf_permissions.may_ask(mapping.source):
                 wanted[mapping.source, ""] = wanted.get((mapping.source, ""), 0) + 1
         wanted[connection.leafs.loop_subject(account), ""] = 1
         return wanted
@@ -92,7 +92,7 @@ class InterestAdvertiser(Part["LeafConnection"]):
             self._tell(key, count)
 
     def _concerns(self, subscription: Subscription) -> bool:
-        """Whether the peer is to know of one subscription."""
+        """Whether one subscription is announced to the peer."""
         connection = self._connection
         sink: object = subscription.sink
         if sink is connection or (subscription.origin and subscription.origin == connection.remote_cluster):
@@ -103,12 +103,12 @@ class InterestAdvertiser(Part["LeafConnection"]):
         if kind == ConnectionKind.IMPORT and subscription.subject.startswith(SERVICE_REPLY):
             return True
         if kind == ConnectionKind.LEAF:
-            # A hub passes on what its leafs hear; a spoke only what those hear that join it.
+            # A hub passes on the interest of its leafs; a spoke only that of those that join it.
             if connection.isolated or (connection.is_spoke and getattr(sink, "is_spoke", False)):
                 return False
         elif kind == ConnectionKind.ROUTER and connection.is_spoke:
             return False
-        return connection.gate.may_ask(subscription.subject)
+        return connection.leaf_permissions.may_ask(subscription.subject)
 
     def _tell(self, key: Key, count: int) -> None:
         subject, queue = (part.encode("utf-8", "surrogateescape") for part in key)

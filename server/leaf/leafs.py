@@ -41,7 +41,7 @@ FindAccount = Callable[[str], Awaitable["Account | None"]]
 
 
 class LeafEvents(Protocol):
-    """Who wants to hear of leafs coming and going (the system services)."""
+    """Who is told of leafs coming and going (the system services)."""
 
     def leaf_connected(self, connection: LeafConnection) -> None:
         """It has joined an account."""
@@ -67,7 +67,7 @@ class Leafs:
         self.identity = host.identity
         self.clock = host.clock
         self.flusher = host.flusher
-        self.buffered = host.buffered
+        self.buffer_budget = host.buffer_budget
         self.passwords = host.passwords
         self.log = host.log
         self.random_bytes = host.random_bytes
@@ -84,7 +84,7 @@ class Leafs:
         self._loop_subjects: dict[str, str] = {}
         self._change = asyncio.Event()
 
-    # --- life
+    # --- start and end
 
     async def start(self) -> None:
         """Listen if there is a port, and join the remotes.
@@ -237,14 +237,14 @@ class Leafs:
             self.events.leaf_connected(connection)
 
     async def wait(self, count: int) -> None:
-        """Return when at least so many connections have joined and know what their peers hear."""
-        while sum(c.settled for c in self.connections.values()) < count:
+        """Return when at least so many connections have joined and know the interest of their peers."""
+        while sum(c.interest_known for c in self.connections.values()) < count:
             self._change.clear()
             await self._change.wait()
 
-    def settled(self, connection: LeafConnection) -> None:
-        """A connection's peer has told what it hears."""
-        connection.settled = True
+    def interest_known(self, connection: LeafConnection) -> None:
+        """A connection's peer has sent its interest."""
+        connection.interest_known = True
         self._change.set()
 
     def closed(self, connection: LeafConnection, reason: str) -> None:
@@ -322,7 +322,7 @@ class Leafs:
         )
         peer = "/".join(part for part in (connection.name, connection.remote_cluster) if part)
         found = denials(side, connection.remote_domain, peer)
-        connection.gate.deny(send=(*found.both, *found.send), ask=found.both)
+        connection.leaf_permissions.deny(send=(*found.both, *found.send), ask=found.both)
         self._map_local_domain(account)
         connection.refresh()
         if found.note:

@@ -78,7 +78,7 @@ class AllowDeny:
 
 
 def user_lists(permissions: Permissions | None) -> tuple[AllowDeny, AllowDeny]:
-    """A user's permissions as (what it may publish, what it may hear); entries for queues apart."""
+    """A user's permissions as (what it may publish, what it may receive); entries for queues apart."""
     if permissions is None:
         return AllowDeny(), AllowDeny()
 
@@ -125,7 +125,7 @@ class LeafPermissions:
         return _remembered(self._may_send, subject, self.send.lets_through)
 
     def may_ask(self, subject: str) -> bool:
-        """Whether the peer may be told of interest in `subject` (wildcards allowed)."""
+        """Whether the peer may get interest in `subject` (wildcards allowed)."""
         if self.ask.open:
             return True
         return _remembered(self._may_ask, subject, self.ask.lets_ask)

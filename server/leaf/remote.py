@@ -1,7 +1,7 @@
 """LeafRemote: one hub that this server joins; dials, and dials again when the connection is lost.
 
 Promises one connection or one attempt at a time, a growing distance to nobody: attempts are a reconnect
-interval and up to as much of jitter apart, and half a minute after the hub said that it will not have us.
+interval and up to as much of jitter apart, and half a minute after the hub refused this server.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 LONG = 30 * SECOND
 _SHORT = 5 * SECOND
-# What a hub says before it closes, and how long it is left alone then.
-_BLAMES = {
+# Errors that a hub sends before it closes, and how long to wait then.
+_RETRY_DELAYS = {
     "Loop detected": LONG,
     "Permissions Violation": LONG,
     "remote leafnode has same cluster name": LONG,
@@ -72,15 +72,15 @@ class LeafRemote:
         """The hub took us."""
         self.attempts = 0
 
-    def blamed(self, text: str) -> None:
-        """The hub said why it closes."""
-        for part in _BLAMES:
+    def hub_error(self, text: str) -> None:
+        """The hub sent -ERR: why it closes."""
+        for part in _RETRY_DELAYS:
             if part in text:
                 self.pause(part)
 
-    def pause(self, blame: str) -> None:
+    def pause(self, cause: str) -> None:
         """Stay away for a while after the present connection."""
-        self._delay = _BLAMES[blame]
+        self._delay = _RETRY_DELAYS[cause]
 
     @property
     def wait(self) -> int:
@@ -120,7 +120,7 @@ class LeafRemote:
 
     @property
     def wants_tls(self) -> bool:
-        """Whether TLS is spoken whatever the hub says."""
+        """Whether TLS is used whatever is in the hub's INFO."""
         return self.options.tls is not None or (self.target is not None and self.target.secure)
 
     def secure_wire(self, wire: Wire) -> tuple[SecureWire, int]:

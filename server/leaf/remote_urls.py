@@ -1,4 +1,4 @@
-"""The addresses of one remote: configured ones and those its hub tells of, tried in turn. Pure."""
+"""The addresses of one remote: configured ones and those in its hub's INFO, tried in turn. Pure."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class RemoteUrl:
 
 
 class RemoteUrls:
-    """Where to dial next. What the hub tells comes first in the list, as it is the latest word."""
+    """Where to dial next. What the hub sent comes first in the list, as it is the latest word."""
 
     __slots__ = ("_configured", "_index", "_urls")
 
@@ -74,7 +74,7 @@ class RemoteUrls:
         return self._urls[self._index]
 
     def discovered(self, addresses: Iterable[str]) -> None:
-        """The hub's list of `host:port`; it replaces what it told before."""
+        """The hub's list of `host:port`; it replaces the one before."""
         known = {(t.host, t.port) for t in self._configured}
         found = []
         for address in addresses:

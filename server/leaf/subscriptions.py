@@ -1,4 +1,4 @@
-"""What the peer of a leaf connection hears: LS+ and LS-."""
+"""The interest of the peer of a leaf connection: LS+ and LS-."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 class LeafSubscriptions(Part["LeafConnection"]):
     """By subject and queue. `len()` is how many there are."""
 
-    __slots__ = ("_held",)
+    __slots__ = ("_subscriptions",)
 
     def __init__(self, connection: LeafConnection) -> None:
         super().__init__(connection)
-        self._held: dict[tuple[bytes, bytes], Subscription] = {}
+        self._subscriptions: dict[tuple[bytes, bytes], Subscription] = {}
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._subscriptions)
 
     def all(self) -> list[Subscription]:
         """A list of them, in order of their making."""
-        return list(self._held.values())
+        return list(self._subscriptions.values())
 
     def subscribe(self, raw_subject: bytes, raw_queue: bytes, weight: int) -> None:
         """LS+: new interest, or another weight of a queue group."""
         connection = self._connection
         account = connection.account
         assert account is not None
-        known = self._held.get((raw_subject, raw_queue))
+        known = self._subscriptions.get((raw_subject, raw_queue))
         if known is not None:
             if raw_queue:
                 account.set_weight(known, weight)
@@ -45,10 +45,10 @@ class LeafSubscriptions(Part["LeafConnection"]):
             if subject == connection.leafs.loop_subject(account):
                 connection.loop_found()
                 return
-            if not connection.settled:
-                # It is told with, in general as the last of, all that the peer hears at first.
-                connection.leafs.settled(connection)
-        elif is_literal(subject) and not connection.gate.may_send(subject):
+            if not connection.interest_known:
+                # It comes with, in general as the last of, all of the peer's first interest.
+                connection.leafs.interest_known(connection)
+        elif is_literal(subject) and not connection.leaf_permissions.may_send(subject):
             connection.violation("Subscription", subject)
             return
         if not is_valid(subject):
@@ -56,7 +56,7 @@ class LeafSubscriptions(Part["LeafConnection"]):
             connection.send_line(encode.err("Invalid Subscription"))
             return
         limit = connection.leafs.options.max_subscriptions
-        if 0 < limit <= len(self._held):
+        if 0 < limit <= len(self._subscriptions):
             connection.leafs.log.error(f"{connection} - maximum subscriptions exceeded")
             connection.send_line(encode.err("maximum subscriptions exceeded"))
             return
@@ -67,16 +67,16 @@ class LeafSubscriptions(Part["LeafConnection"]):
             weight=weight,
             origin=connection.remote_cluster,
         )
-        self._held[raw_subject, raw_queue] = subscription
+        self._subscriptions[raw_subject, raw_queue] = subscription
         account.add_subscription(subscription)
 
     def unsubscribe(self, subject: bytes, queue: bytes) -> None:
         """LS-; what is not known changes nothing."""
-        subscription = self._held.pop((subject, queue), None)
+        subscription = self._subscriptions.pop((subject, queue), None)
         if subscription is not None and subscription.account is not None:
             subscription.account.remove_subscription(subscription)
 
     def take(self) -> dict[tuple[bytes, bytes], Subscription]:
         """All of a connection that is closed, which now has none."""
-        held, self._held = self._held, {}
-        return held
+        subscriptions, self._subscriptions = self._subscriptions, {}
+        return subscriptions

@@ -45,18 +45,18 @@ _RESPONSES = {
 
 
 def _detail(server: Monitored, account: Account) -> Steps[dict[str, Any]]:
-    charter = account.charter
-    updated = server.identity.start if charter is None else charter.updated
+    account_token = account.account_token
+    updated = server.identity.start if account_token is None else account_token.updated
     detail: dict[str, Any] = {"account_name": account.name, "update_time": format_rfc3339(updated)}
     if account is server.registry.system:
         detail["is_system"] = True
     detail |= {
-        "expired": charter is not None and charter.expired,
-        "complete": charter is None or charter.complete,
+        "expired": account_token is not None and account_token.expired,
+        "complete": account_token is None or account_token.complete,
         "jetstream_enabled": account.jetstream is not None,
         "leafnode_connections": len(account.leafs),
         "client_connections": len(account.connections),
-        "subscriptions": len(account.interest),
+        "subscriptions": len(account.sublist),
     }
     mappings = {
         mapping.source: [{"subject": subject, "weight": weight} for subject, weight in mapping.weights]
@@ -70,19 +70,19 @@ def _detail(server: Monitored, account: Account) -> Steps[dict[str, Any]]:
         if value:
             detail[key] = value
     yield
-    detail |= _charter(account, server.clock.now())
+    detail |= _token_details(account, server.clock.now())
     return detail | {"sublist_stats": (yield from statistics([account]))}
 
 
-def _charter(account: Account, now: int) -> dict[str, Any]:
+def _token_details(account: Account, now: int) -> dict[str, Any]:
     """What the account's token adds."""
-    if account.charter is None:
+    if account.account_token is None:
         return {"name_tag": account.display}
     from ...keys import Level
 
-    claims = account.charter.claims
+    claims = account.account_token.claims
     found: dict[str, Any] = {
-        "jwt": account.charter.token,
+        "jwt": account.account_token.token,
         "issuer_key": claims.iss,
         "name_tag": account.display,
     }
@@ -107,7 +107,7 @@ def _times(revocations: dict[str, int]) -> dict[str, str]:
 
 def _revoked(account: Account, kind: str, export: Export) -> dict[str, str]:
     """Whose activations of an export are revoked, up to when."""
-    given = account.charter.claims.nats.exports if account.charter is not None else []
+    given = account.account_token.claims.nats.exports if account.account_token is not None else []
     for each in given:
         if each.type == kind and each.subject == export.subject:
             return _times(each.revocations)
@@ -202,7 +202,7 @@ def account_statistics(account: Account) -> dict[str, Any]:
         "conns": len(account.connections),
         "leafnodes": len(account.leafs),
         "total_conns": len(account.connections) + len(account.leafs),
-        "num_subscriptions": len(account.interest),
+        "num_subscriptions": len(account.sublist),
         "sent": {"msgs": account.out_msgs, "bytes": account.out_bytes, **zero},
         "received": {"msgs": account.in_msgs, "bytes": account.in_bytes, **zero},
         "slow_consumers": 0,

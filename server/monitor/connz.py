@@ -70,7 +70,7 @@ _SORTS: dict[str, tuple[Callable[[_Row], Any], bool]] = {
     "uptime": (lambda r: r.end - r.connection.start, False),
     "stop": (lambda r: r.stop, True),
     "reason": (lambda r: r.reason, False),
-    "rtt": (lambda r: r.connection.heartbeat.rtt, True),
+    "rtt": (lambda r: r.connection.ping_timer.rtt, True),
 }
 
 
@@ -158,8 +158,8 @@ def _document(row: _Row, request: ConnzRequest) -> Steps[dict[str, Any]]:
     }
     if row.stop:
         document |= {"stop": format_rfc3339(row.stop), "reason": row.reason}
-    if connection.heartbeat.rtt:
-        document["rtt"] = format_go(connection.heartbeat.rtt)
+    if connection.ping_timer.rtt:
+        document["rtt"] = format_go(connection.ping_timer.rtt)
     document |= {
         "uptime": uptime(row.end - connection.start),
         "idle": uptime(row.end - row.last),

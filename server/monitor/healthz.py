@@ -175,9 +175,9 @@ def _stream_damage(account: str, stream: Stream, consumer: str) -> Iterator[Heal
     if damaged:
         text = f"JetStream stream '{what}' has lost {len(damaged)} messages"
         yield HealthzError("STREAM", text, account, stream.name)
-    faults = {name: f"is offline: {reason}" for name, reason in stream.offline_consumers.items()}
-    faults |= {one.name: f"went back: {one.fault}" for one in stream.consumers.values() if one.fault}
-    for name, fault in sorted(faults.items()):
+    errors = {name: f"is offline: {reason}" for name, reason in stream.offline_consumers.items()}
+    errors |= {one.name: f"went back: {one.damage}" for one in stream.consumers.values() if one.damage}
+    for name, error in sorted(errors.items()):
         if consumer in ("", name):
-            text = f"JetStream consumer '{what} > {name}' {fault}"
+            text = f"JetStream consumer '{what} > {name}' {error}"
             yield HealthzError("CONSUMER", text, account, stream.name, name)

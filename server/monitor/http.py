@@ -219,10 +219,10 @@ class Monitor:
             found: Document = varz(self._server, self.requests)
         else:
             found = PAGES[path](self._server, query)
-        held = [found if isinstance(found, dict) else (yield from found)]
+        documents = [found if isinstance(found, dict) else (yield from found)]
         del found
-        body = yield from indented(held[0])
-        yield from let_go(held)
+        body = yield from indented(documents[0])
+        yield from let_go(documents)
         return HttpResponse(200, _JSON, body)
 
     def _index(self) -> bytes:

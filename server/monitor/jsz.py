@@ -76,18 +76,18 @@ def jsz(server: Monitored, request: JszRequest | None = None) -> Steps[dict[str,
         document["meta_cluster"] = engine.cluster.meta_cluster()
     if request.raft:
         document |= yield from _led(engine)
-    held = list(engine.accounts.items())
-    document["total"] = len(held)
+    chosen = list(engine.accounts.items())
+    document["total"] = len(chosen)
     if request.account:
-        held = [(name, account) for name, account in held if name == request.account]
-        if not held:
+        chosen = [(name, account) for name, account in chosen if name == request.account]
+        if not chosen:
             raise RequestError(f'account "{request.account}" not jetstream enabled')
     elif not (request.accounts or request.streams or request.consumers or request.config):
         return document
-    assets = {} if engine.cluster is None else engine.cluster.assets
+    local_streams = {} if engine.cluster is None else engine.cluster.local_streams
     details = []
-    for name, account in page(held, request.offset, request.limit):
-        details.append((yield from _account(name, account, request, assets)))
+    for name, account in page(chosen, request.offset, request.limit):
+        details.append((yield from _account(name, account, request, local_streams)))
     return document | {"account_details": details}
 
 
@@ -114,8 +114,8 @@ def _counts(engine: JetStream) -> Steps[dict[str, int]]:
             if engine.cluster is None:
                 counts["consumers"] += len(stream.public_consumers())
             yield
-    for asset in list(engine.cluster.assets.values()) if engine.cluster is not None else ():
-        counts["consumers"] += len(asset.consumers())
+    for local in list(engine.cluster.local_streams.values()) if engine.cluster is not None else ():
+        counts["consumers"] += len(local.consumers())
         yield
     return counts
 
@@ -124,8 +124,8 @@ def _led(engine: JetStream) -> Steps[dict[str, int]]:
     """How many streams and consumers this server leads; 0 is left out."""
     streams = [stream for account in engine.accounts.values() for stream in account.streams.values()]
     if engine.cluster is not None:
-        led = yield from matching(list(engine.cluster.assets.values()), lambda asset: asset.leads())
-        streams = [asset.stream for asset in led if asset.stream is not None]
+        led = yield from matching(list(engine.cluster.local_streams.values()), lambda local: local.leads())
+        streams = [local.stream for local in led if local.stream is not None]
     consumers = yield from each(streams, lambda stream: len(stream.public_consumers()))
     counts = {"streams_leader": len(streams), "consumers_leader": sum(consumers)}
     return {name: count for name, count in counts.items() if count}
@@ -141,15 +141,18 @@ def account_jsz(server: Monitored, request: JszRequest) -> Steps[dict[str, Any]]
     account = engine.accounts.get(request.account)
     if account is None:
         raise RequestError(f'account "{request.account}" not jetstream enabled')
-    assets = {} if engine.cluster is None else engine.cluster.assets
-    return (yield from _account(request.account, account, request, assets))
+    local_streams = {} if engine.cluster is None else engine.cluster.local_streams
+    return (yield from _account(request.account, account, request, local_streams))
 
 
 def _account(
-    name: str, account: JetStreamAccount, request: JszRequest, assets: Mapping[tuple[str, str], LocalStream]
+    name: str,
+    account: JetStreamAccount,
+    request: JszRequest,
+    local_streams: Mapping[tuple[str, str], LocalStream],
 ) -> Steps[dict[str, Any]]:
     for stream in list(account.streams.values()):
-        stream.settle()
+        stream.update_usage()
         yield
     detail: dict[str, Any] = {"name": account.account.display, "id": name}
     detail |= {
@@ -165,21 +168,21 @@ def _account(
         return detail
     details = []
     for stream in list(account.streams.values()):
-        asset = assets.get((name, stream.name))
+        local = local_streams.get((name, stream.name))
         gone = account.streams.get(stream.name) is not stream
-        if not gone and (asset is None or asset.leads() or not request.stream_leader_only):
-            details.append((yield from _stream(stream, request, asset)))
+        if not gone and (local is None or local.leads() or not request.stream_leader_only):
+            details.append((yield from _stream(stream, request, local)))
             yield
     if details or not request.stream_leader_only:
         detail["stream_detail"] = details
     return detail
 
 
-def _stream(stream: Stream, request: JszRequest, asset: LocalStream | None) -> Steps[dict[str, Any]]:
-    """A stream; `asset`: what it is in a cluster."""
-    info = (stream_info.info(stream) if asset is None else asset.info()).to_json()
-    consumers = [] if asset is None else asset.consumers()
-    if asset is not None:  # a follower's are in the log, not served
+def _stream(stream: Stream, request: JszRequest, local: LocalStream | None) -> Steps[dict[str, Any]]:
+    """A stream; `local_stream`: what it is in a cluster."""
+    info = (stream_info.info(stream) if local is None else local.info()).to_json()
+    consumers = [] if local is None else local.consumers()
+    if local is not None:  # a follower's are in the log, not served
         info["state"]["consumer_count"] = len(consumers)
     detail: dict[str, Any] = {"name": stream.name, "created": info["created"]}
     for key in ("cluster", *(("config",) if request.config else ()), "state", "mirror", "sources"):
@@ -187,29 +190,29 @@ def _stream(stream: Stream, request: JszRequest, asset: LocalStream | None) -> S
             detail[key] = info[key]
     if request.config:
         detail["config"] = stream.config.to_json()  # as it was given, without the server's remarks
-    if request.raft and asset is not None:
+    if request.raft and local is not None:
         # Tools tell streams, and consumers, apart by these names: one each, though consumers ride on streams.
-        group = asset.assignment.group
+        group = local.assignment.group
         detail["stream_raft_group"] = group
         detail["consumer_raft_groups"] = [
-            {"name": consumer.name, "raft_group": _consumer_group(asset.assignment, consumer)}
+            {"name": consumer.name, "raft_group": _consumer_group(local.assignment, consumer)}
             for consumer in (consumers if request.consumers else ())
         ]
     if request.consumers:
-        detail["consumer_detail"] = yield from _consumers(stream, request, asset)
+        detail["consumer_detail"] = yield from _consumers(stream, request, local)
     if request.direct_consumers:
         direct = [c for c in stream.consumers.values() if c.config.direct]
         detail["direct_consumer_detail"] = yield from each(direct, lambda one: one.info().to_json())
     return detail
 
 
-def _consumers(stream: Stream, request: JszRequest, asset: LocalStream | None) -> Steps[list[dict[str, Any]]]:
+def _consumers(stream: Stream, request: JszRequest, local: LocalStream | None) -> Steps[list[dict[str, Any]]]:
     found = []
-    names = stream.public_consumers() if asset is None else asset.consumers()
+    names = stream.public_consumers() if local is None else local.consumers()
     for name in [consumer.name for consumer in names]:
         yield
         with suppress(ApiError):  # it has gone meanwhile
-            info = stream.lookup_consumer(name).info() if asset is None else asset.consumer_info(name)
+            info = stream.lookup_consumer(name).info() if local is None else local.consumer_info(name)
             document = info.to_json()
             found.append(document if request.config else _without(document, "config"))
     return found

@@ -56,8 +56,8 @@ def _link(link: LeafConnection, *, subs: bool) -> Steps[dict[str, Any]]:
     }
     if link.isolated:
         document["is_isolated"] = True
-    if link.heartbeat.rtt:
-        document["rtt"] = format_go(link.heartbeat.rtt)
+    if link.ping_timer.rtt:
+        document["rtt"] = format_go(link.ping_timer.rtt)
     for name in ("in_msgs", "out_msgs", "in_bytes", "out_bytes"):
         document[name] = getattr(link, name)
     document["subscriptions"] = len(subscriptions)
@@ -111,15 +111,17 @@ def _route(link: RouteConnection, request: RoutezRequest, now: int) -> Steps[dic
         "start": format_rfc3339(link.start),
         "last_activity": format_rfc3339(link.last_activity),
     }
-    if link.heartbeat.rtt:
-        document["rtt"] = format_go(link.heartbeat.rtt)
+    if link.ping_timer.rtt:
+        document["rtt"] = format_go(link.ping_timer.rtt)
     document |= {"uptime": uptime(now - link.start), "idle": uptime(now - link.last_activity)}
     if info is not None:
         document |= {name: info.given[name] for name in ("import", "export") if info.given.get(name)}
     document["pending_size"] = link.pending
     for name in ("in_msgs", "out_msgs", "in_bytes", "out_bytes"):
         document[name] = getattr(link, name)
-    subscriptions = [one for share in link.shares.values() for one in share.subscriptions()]
+    subscriptions = [
+        one for account_route in link.account_routes.values() for one in account_route.subscriptions()
+    ]
     document["subscriptions"] = len(subscriptions)
     if subscriptions and (request.subscriptions_detail or request.subs == "detail"):
         found = yield from each(subscriptions, lambda one: detail(one, link.id))

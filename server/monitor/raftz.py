@@ -33,36 +33,38 @@ def raftz(server: Monitored, request: RaftzRequest | None = None) -> dict[str, A
     """The groups asked for; {} where there are none."""
     request = request or RaftzRequest()
     engine, system = server.jetstream, server.registry.system
-    domain = None if engine is None else engine.cluster
-    if domain is None or system is None:
+    cluster = None if engine is None else engine.cluster
+    if cluster is None or system is None:
         return {}
     account = request.account or system.name
     found = {
-        name: _group(domain, group, view, account, system.name)
-        for name, group, view in _groups(domain, account, system.name)
+        name: _group(cluster, group, view, account, system.name)
+        for name, group, view in _groups(cluster, account, system.name)
         if request.group in ("", name)
     }
     return {account: found} if found else {}
 
 
-def _groups(domain: JetStreamCluster, account: str, system: str) -> Iterator[tuple[str, RaftNode, GroupView]]:
-    if account == system and domain.group is not None:
+def _groups(
+    cluster: JetStreamCluster, account: str, system: str
+) -> Iterator[tuple[str, RaftNode, GroupView]]:
+    if account == system and cluster.group is not None:
         from ..jetstream.cluster.monitoring import meta_view
 
-        yield META, domain.group, meta_view(domain)
-    for (owner, _), asset in domain.assets.items():
-        membership, view = asset.membership, asset.view()
+        yield META, cluster.group, meta_view(cluster)
+    for (owner, _), local in cluster.local_streams.items():
+        membership, view = local.membership, local.group_view()
         if owner == account and membership is not None and membership.group is not None and view is not None:
-            yield asset.assignment.group, membership.group, view
+            yield local.assignment.group, membership.group, view
 
 
 def _group(
-    domain: JetStreamCluster, group: RaftNode, view: GroupView, account: str, system: str
+    cluster: JetStreamCluster, group: RaftNode, view: GroupView, account: str, system: str
 ) -> dict[str, Any]:
-    names = domain.servers.seen.names()
+    names = cluster.node_tracker.node_statuses.names()
     members, node = group.members, group.node
     found: dict[str, Any] = {
-        "id": domain.me,
+        "id": cluster.me,
         "state": _state(group),
         "size": len(members.voters),
         "quorum_needed": members.quorum,
@@ -71,7 +73,7 @@ def _group(
         "ever_had_leader": bool(view.leader),
         "system_account": account == system,
         "traffic_account": system,
-        "ipq_proposal_len": group.backlog(),
+        "ipq_proposal_len": group.pending_proposals(),
         "ipq_entry_len": 0,
         "ipq_resp_len": 0,
         "ipq_apply_len": max(0, group.commit - group.applied),
@@ -89,7 +91,7 @@ def _group(
             "name": names.get(member, ""),
             "known": True,
             **({"last_replicated_index": node.log.last - peer.lag} if group.is_leader and node else {}),
-            **({"last_seen": format_go(peer.heard)} if peer.heard >= 0 else {}),
+            **({"last_seen": format_go(peer.last_contact)} if peer.last_contact >= 0 else {}),
         }
         for member, peer in view.peers.items()
     }

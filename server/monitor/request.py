@@ -24,7 +24,7 @@ class MalformedRequestError(RequestError):
 
 
 class OthersAskedError(RequestError):
-    """The request means other servers than this one, which stays silent where they can be heard."""
+    """The request means other servers than this one, which stays silent where they can answer."""
 
 
 def asked(default: Any, query: str, json: str = "") -> Any:

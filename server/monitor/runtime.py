@@ -47,7 +47,7 @@ def ipqueuesz(server: Monitored, request: IpqueueszRequest | None = None) -> dic
     for name, account in engine.accounts.items() if engine is not None else ():
         for stream in account.streams.values():
             title = f"[ACC:{name}] stream '{stream.name}' messages"
-            pending = len(stream.committer.answers)
+            pending = len(stream.ack_queue.answers)
             if (pending or request.all) and request.filter in title:
                 found[title] = {"pending": pending}
     return found

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class SubszRequest:
-    """test: only subscriptions that would hear this subject."""
+    """test: only subscriptions that match this subject."""
 
     subs: bool = asked(False, "subs", "subscriptions")
     offset: int = asked(0, "offset")
@@ -38,7 +38,7 @@ def subsz(server: Monitored, request: SubszRequest | None = None) -> Steps[dict[
         return document
     found = []
     for account in accounts:
-        for subscription in account.interest:
+        for subscription in account.sublist:
             if not request.test or matches(subscription.subject, request.test):
                 found.append((account, subscription))
             yield
@@ -55,7 +55,7 @@ def statistics(accounts: list[Account]) -> Steps[dict[str, Any]]:
     """Numbers of the interest of some accounts; the cache is that of the plans by literal subject."""
     count = plans = fan = most = 0
     for account in accounts:
-        count += len(account.interest)
+        count += len(account.sublist)
         for plan in list(account.plans.values()):
             hearers = len(plan.targets) + len(plan.choices)
             plans += 1

@@ -175,10 +175,10 @@ def _totals(server: Monitored) -> dict[str, Any]:
         "slow_consumers": clients.statistics.slow_consumers,
         "stale_connections": clients.statistics.stale,
         "stalled_clients": clients.statistics.stalls,
-        "buffered": clients.buffered.size,
-        "max_buffered": clients.buffered.limit,
-        "memory_waits": clients.buffered.waits,
-        "subscriptions": sum(len(account.interest) for account in accounts),
+        "buffered": clients.buffer_budget.size,
+        "max_buffered": clients.buffer_budget.limit,
+        "memory_waits": clients.buffer_budget.waits,
+        "subscriptions": sum(len(account.sublist) for account in accounts),
     }
 
 

@@ -54,7 +54,7 @@ class OperatorAccounts:
     """The accounts by public key, which is also their name.
 
     observers are called with each account that was made, was changed or expired, after the fact; what takes
-    long they give back as steps, which are done before the change counts as applied. reader: reads tokens.
+    long they give back as steps, which are done before the change counts as applied. parser: reads tokens.
     eager: whether tokens that come are applied to accounts that nobody here has asked for, too.
     """
 
@@ -67,11 +67,11 @@ class OperatorAccounts:
         log: Logger | None = None,
         *,
         cluster: str = "",
-        reader: TokenParser | None = None,
+        parser: TokenParser | None = None,
     ) -> None:
         self.trust = trust
         self.resolver = resolver
-        self.reader = reader or TokenParser(cluster=cluster)
+        self.parser = parser or TokenParser(cluster=cluster)
         self.observers: list[Callable[[Account], Steps[None] | None]] = []
         self.eager = False
         self._registry = registry
@@ -79,8 +79,8 @@ class OperatorAccounts:
         self._log: Logger = log or NullLogger()
         self._cluster = cluster
         self._work = InOrder(Shared(partial(clock.call_later, 0)))
-        self._wiring = ImportResolver(clock, self._log, self._apply)
-        self._held: dict[str, Account] = {}
+        self._import_resolver = ImportResolver(clock, self._log, self._apply)
+        self._accounts: dict[str, Account] = {}
         self._loading: dict[str, asyncio.Task[Account | Refusal]] = {}
         self._completing: dict[str, asyncio.Task[None]] = {}
         self._timers: dict[str, Timer] = {}
@@ -88,15 +88,15 @@ class OperatorAccounts:
 
     def account(self, key: str) -> Account | None:
         """The account, if it is here and its time has not passed."""
-        account = self._held.get(key)
-        if account is None or account.charter is None or account.charter.expired:
+        account = self._accounts.get(key)
+        if account is None or account.account_token is None or account.account_token.expired:
             return None
         return account
 
     def claims(self, key: str) -> AccountClaims | None:
         """The claims in force of an account that is here."""
         account = self.account(key)
-        return None if account is None or account.charter is None else account.charter.claims
+        return None if account is None or account.account_token is None else account.account_token.claims
 
     def ready(self, key: str) -> Account | None:
         """The account, if neither it nor what it imports from needs to be looked up."""
@@ -104,8 +104,8 @@ class OperatorAccounts:
 
     async def bootstrap(self, claims: AccountClaims) -> Account:
         """Take claims without a token: the system account through which its own token is to come."""
-        drafted = translate.draft(claims, self._cluster)
-        return await self._finish(self._adopting("", claims, drafted, []))
+        spec_and_errors = translate.make_spec(claims, self._cluster)
+        return await self._finish(self._adopting("", claims, spec_and_errors, []))
 
     async def fetch(self, key: str) -> Account | Refusal:
         """The account, looked up if need be, with what it imports from."""
@@ -122,34 +122,34 @@ class OperatorAccounts:
     def update(self, token: str) -> Refusal | None:
         """Apply a token to its account, if that is here, or others wait for it, or all are wanted.
 
-        A long token should have been read before (see `reader`). `settled` tells when it is applied.
+        A long token should have been read before (see `reader`). `when_applied` tells when it is applied.
         """
-        reading = read(token)
-        claims = authorize_account(reading.claims, reading.faults, self.trust, self._clock.now())
+        parsed = read(token)
+        claims = authorize_account(parsed.claims, parsed.errors, self.trust, self._clock.now())
         if isinstance(claims, Refusal):
             return claims
         if self._past(claims) and self._concerns(claims.sub, token):
             return Refusal(Reason.ACCOUNT_EXPIRED, f"account {claims.sub} has expired")
-        self._apply(self._updating(reading, claims))
+        self._apply(self._updating(parsed, claims))
         return None
 
-    def settled(self, done: Callable[[], None]) -> None:
+    def when_applied(self, done: Callable[[], None]) -> None:
         """Call `done` when all that was changed until now is applied."""
         self._apply(_nothing(), done)
 
     def _concerns(self, key: str, token: str) -> bool:
         """Whether the token says something new of an account that matters here."""
-        held = self._held.get(key)
-        if held is None:
-            return self.eager or self._wiring.awaited(key)
-        return not _in_force(held, token)
+        present = self._accounts.get(key)
+        if present is None:
+            return self.eager or self._import_resolver.awaited(key)
+        return not _in_force(present, token)
 
-    def _updating(self, reading: ParsedToken, claims: AccountClaims) -> Steps[None]:
-        if not self._concerns(claims.sub, reading.token):
+    def _updating(self, parsed: ParsedToken, claims: AccountClaims) -> Steps[None]:
+        if not self._concerns(claims.sub, parsed.token):
             return
-        drafted = reading.take_draft(claims, self._cluster)
-        yield from self._adopting(reading.token, claims, drafted, reading.unserved)
-        if self._wiring.missing([claims.sub]):
+        spec_and_errors = parsed.take_spec(claims, self._cluster)
+        yield from self._adopting(parsed.token, claims, spec_and_errors, parsed.unsupported)
+        if self._import_resolver.missing([claims.sub]):
             self._complete(claims.sub)
 
     def expire(self, key: str, *, deleted: bool = False) -> None:
@@ -160,24 +160,24 @@ class OperatorAccounts:
         self._apply(self._expiring(key, deleted=deleted))
 
     def _expiring(self, key: str, *, deleted: bool) -> Steps[None]:
-        account = self._held.get(key)
-        if account is None or account.charter is None:
+        account = self._accounts.get(key)
+        if account is None or account.account_token is None:
             return
-        account.charter.expired = True
+        account.account_token.expired = True
         self._stop_timer(key)
         if deleted:
             account.grants = None
         self._log.info(f"Account {account.label} {'was deleted' if deleted else 'has expired'}")
-        yield from self._wiring.changed(account)
+        yield from self._import_resolver.changed(account)
         for connection in [*account.connections, *account.leafs]:
             cast("_Closable", connection).fail(EXPIRED_ERROR, EXPIRED_REASON)
             yield
         yield from self._telling(account)
 
     async def stop(self) -> None:
-        """Leave no timer and no lookup behind."""
+        """Leave no timer and no lookup running."""
         self._work.stop()
-        self._wiring.stop()
+        self._import_resolver.stop()
         for key in list(self._timers):
             self._stop_timer(key)
         tasks: list[asyncio.Task[Any]] = [*self._completing.values(), *self._loading.values()]
@@ -200,26 +200,26 @@ class OperatorAccounts:
         """Look up one account, not what it imports from: two accounts may import from each other."""
         if not is_public(key, KeyRole.ACCOUNT):
             return Refusal(Reason.WRONG_ROLE, f"{key!r} is no public key of an account")
-        held = self._held.get(key)
-        charter = held.charter if held is not None else None
-        if charter is not None and self._clock.now() - charter.updated < SECOND:
+        known = self._accounts.get(key)
+        account_token = known.account_token if known is not None else None
+        if account_token is not None and self._clock.now() - account_token.updated < SECOND:
             return Refusal(Reason.ACCOUNT_EXPIRED, f"account {key} has expired")
         try:
             token = await self.resolver.fetch(key)
         except (LookupError, OSError) as error:
             self._log.warning(f"Account fetch failed: {error}")
             return Refusal(Reason.BAD_TOKEN, f"account {key} cannot be found: {error}")
-        reading = await self.reader.reading(token)
+        parsed = await self.parser.reading(token)
         account = self.account(key)
         if account is not None:  # an update was faster
             return account
-        claims = authorize_account(reading.claims, reading.faults, self.trust, self._clock.now(), key=key)
+        claims = authorize_account(parsed.claims, parsed.errors, self.trust, self._clock.now(), key=key)
         if isinstance(claims, Refusal):
             self._log.warning(f"Account {key} refused: {claims}")
             return claims
         if self._past(claims):
             return Refusal(Reason.ACCOUNT_EXPIRED, f"account {key} has expired")
-        return await self._finish(self._making(reading, claims))
+        return await self._finish(self._making(parsed, claims))
 
     async def _finish(self, steps: Steps[T]) -> T:
         """Have a change applied, after those before it."""
@@ -236,14 +236,14 @@ class OperatorAccounts:
 
     async def _look_up_exporters(self, key: str) -> None:
         tried: set[str] = set()
-        todo = self._wiring.missing([key])
+        todo = self._import_resolver.missing([key])
         while todo:
             tried |= todo
             await asyncio.gather(*(self._load(each) for each in todo))
-            todo = self._wiring.missing(todo) - tried
-        account = self._held[key]
-        if account.charter is not None:
-            for what, why in account.charter.imports.items():
+            todo = self._import_resolver.missing(todo) - tried
+        account = self._accounts[key]
+        if account.account_token is not None:
+            for what, why in account.account_token.imports.items():
                 if why == MISSING:
                     self._log.error(f"Account {account.label}: {what} is not served: {why}")
 
@@ -259,31 +259,31 @@ class OperatorAccounts:
     def _failed(self, error: Exception) -> None:
         self._log.error(f"Applying an account's token failed: {type(error).__name__}: {error}")
 
-    def _making(self, reading: ParsedToken, claims: AccountClaims) -> Steps[Account]:
+    def _making(self, parsed: ParsedToken, claims: AccountClaims) -> Steps[Account]:
         """The account of a token that was looked up, unless one came another way meanwhile."""
         account = self.account(claims.sub)
         if account is not None:
             return account
-        drafted = reading.take_draft(claims, self._cluster)
-        return (yield from self._adopting(reading.token, claims, drafted, reading.unserved))
+        spec_and_errors = parsed.take_spec(claims, self._cluster)
+        return (yield from self._adopting(parsed.token, claims, spec_and_errors, parsed.unsupported))
 
     def _adopting(
         self,
         token: str,
         claims: AccountClaims,
-        drafted: tuple[AccountSpec, dict[str, str]],
-        unserved: list[str],
+        spec_and_errors: tuple[AccountSpec, dict[str, str]],
+        unsupported: list[str],
     ) -> Steps[Account]:
         key = claims.sub
-        account = self._held.get(key)
+        account = self._accounts.get(key)
         if account is None:
-            account = self._held[key] = self._registry.make(key)
+            account = self._accounts[key] = self._registry.make(key)
         if self.account(key) is None:
             self._unfinished.add(key)
         try:
-            draft, faults = drafted
-            yield from self._applying(account, token, claims, draft, faults)
-            for text in unserved:
+            spec, errors = spec_and_errors
+            yield from self._applying(account, token, claims, spec, errors)
+            for text in unsupported:
                 self._log.warning(f"Account {account.label}: {text}")
                 yield
             yield from self._telling(account)
@@ -292,15 +292,15 @@ class OperatorAccounts:
         return account
 
     def _applying(
-        self, account: Account, token: str, claims: AccountClaims, draft: AccountSpec, faults: dict[str, str]
+        self, account: Account, token: str, claims: AccountClaims, spec: AccountSpec, errors: dict[str, str]
     ) -> Steps[None]:
         key = account.name
-        yield from draft.settling(account)
+        yield from spec.keep_exports_in_steps(account)
         account.nkey = key
         account.display = claims.name or key
-        account.charter = AccountToken(token, claims, self._clock.now(), faults=faults)
-        draft.apply(account)
-        yield from self._wiring.changed(account)
+        account.account_token = AccountToken(token, claims, self._clock.now(), errors=errors)
+        spec.apply(account)
+        yield from self._import_resolver.changed(account)
         self._set_timer(key, claims)
         close_excess(account)
 
@@ -324,8 +324,13 @@ class OperatorAccounts:
 
 
 def _in_force(account: Account, token: str) -> bool:
-    charter = account.charter
-    return charter is not None and charter.token == token and charter.complete and not charter.expired
+    account_token = account.account_token
+    return (
+        account_token is not None
+        and account_token.token == token
+        and account_token.complete
+        and not account_token.expired
+    )
 
 
 def _nothing() -> Steps[None]:
@@ -345,8 +350,8 @@ def _telling_of(steps: Steps[T], found: asyncio.Future[T]) -> Steps[None]:
             found.set_result(result)
 
 
-def _background(held: dict[str, asyncio.Task[T]], key: str, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-    """Run `work` as a task that is in `held` while it runs."""
-    task = held[key] = asyncio.get_running_loop().create_task(work)
-    task.add_done_callback(lambda _: held.pop(key, None))
+def _background(tasks: dict[str, asyncio.Task[T]], key: str, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """Run `work` as a task that is in `tasks` while it runs."""
+    task = tasks[key] = asyncio.get_running_loop().create_task(work)
+    task.add_done_callback(lambda _: tasks.pop(key, None))
     return task

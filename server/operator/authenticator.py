@@ -1,7 +1,7 @@
 """OperatorAuthenticator: who may connect by a token. It has the face of accounts.auth.Authenticator.
 
-Promises that nothing is decided before the account is known here: its lookup is a verdict to come. All
-judging is that of keys.chain.
+Promises that nothing is decided before the account is known here: its lookup is a result to come. All
+authorization is that of keys.chain.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class OperatorAuthenticator:
         self._pinned = frozenset({*pinned, options.system_account} if pinned else ())
 
     async def stop(self) -> None:
-        """Leave no lookup behind."""
+        """Leave no lookup running."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -63,10 +63,10 @@ class OperatorAuthenticator:
         del name
         return None
 
-    def judge(
+    def authenticate(
         self, given: ClientCredentials, nonce: bytes, connection_type: str = STANDARD, host: str = ""
     ) -> AuthResult:
-        """Decide about one CONNECT; the verdict has a `lookup` when its account must be looked up."""
+        """Decide about one CONNECT; the result has a `lookup` when its account must be looked up."""
         now = self._clock.now()
         token = given.jwt
         found = open_user(token, now)

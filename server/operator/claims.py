@@ -3,7 +3,7 @@ accounts.
 
 Promises one answer for each request with a reply, in the shape of nats-server's, when what was asked for
 is in force; that requests are served in the order in which they came; a token that is refused
-changes nothing; a token is applied to its account when, and only when, it is held here (memory and URL
+changes nothing; a token is applied to its account when, and only when, it is loaded here (memory and URL
 resolvers hold none: there it is applied to accounts that are in use).
 """
 
@@ -41,9 +41,9 @@ class ClaimsAccounts(Protocol):
     """What is done with the accounts in use (see `accounts.OperatorAccounts`)."""
 
     trust: Trust
-    reader: TokenParser
+    parser: TokenParser
 
-    def settled(self, done: Callable[[], None]) -> None:
+    def when_applied(self, done: Callable[[], None]) -> None:
         """Call `done` when all that was changed until now is applied."""
 
     def update(self, token: str) -> Refusal | None:
@@ -84,7 +84,7 @@ class ClaimsServices:
         self._clock = clock
         self._log = log
         self._operator = operator
-        self._intake = TokenQueue(accounts.reader, clock)
+        self._queue = TokenQueue(accounts.parser, clock)
         self._system: Account | None = None
         self._subscriptions: list[Subscription] = []
         self._sync: DirectorySync | None = None
@@ -108,13 +108,13 @@ class ClaimsServices:
 
             self._subscriptions.append(system.subscribe(LOOKUP, self._lookup))
             self._sync = DirectorySync(
-                self._resolver, system, self._clock, self._log, self._apply, self._accounts.reader
+                self._resolver, system, self._clock, self._log, self._apply, self._accounts.parser
             )
             self._sync.start()
 
     def stop(self) -> None:
-        """Leave nothing behind."""
-        self._intake.stop()
+        """Leave nothing running."""
+        self._queue.stop()
         if self._sync is not None:
             self._sync.stop()
         if self._system is not None:
@@ -127,16 +127,16 @@ class ClaimsServices:
     def _on(self, subject: str, service: Service, *, pushed: bool = False) -> None:
         assert self._system is not None
 
-        def heard(message: Message) -> None:
+        def handle(message: Message) -> None:
             token = message.body.decode("utf-8", "replace").strip() if pushed else ""
-            self._intake.add(token, lambda reading: self._serve(subject, service, message, reading))
+            self._queue.add(token, lambda parsed: self._serve(subject, service, message, parsed))
 
-        self._subscriptions.append(self._system.subscribe(subject, heard))
+        self._subscriptions.append(self._system.subscribe(subject, handle))
 
-    def _serve(self, subject: str, service: Service, message: Message, reading: ParsedToken) -> None:
+    def _serve(self, subject: str, service: Service, message: Message, parsed: ParsedToken) -> None:
         """Do what a request asks for, and answer when it is in force."""
         try:
-            answer = service(message, reading)
+            answer = service(message, parsed)
         except ClaimsError as error:
             about = f" ({error.account})" if error.account else ""
             self._log.error(f"{error}{about}")
@@ -145,7 +145,7 @@ class ClaimsServices:
             self._log.error(f"Claims service {subject} failed: {type(error).__name__}: {error}")
             answer = self._failure("internal error", "")
         if message.reply and answer is not None:
-            self._accounts.settled(lambda: self._answer(message.reply, answer))
+            self._accounts.when_applied(lambda: self._answer(message.reply, answer))
 
     def _answer(self, reply: str, answer: dict[str, Any]) -> None:
         if self._system is not None:
@@ -162,26 +162,26 @@ class ClaimsServices:
 
     # --- updates
 
-    def _update(self, _message: Message, reading: ParsedToken) -> dict[str, Any]:
-        claims = self._claims(reading, "n/a")
+    def _update(self, _message: Message, parsed: ParsedToken) -> dict[str, Any]:
+        claims = self._claims(parsed, "n/a")
         self._refuse_identity(claims, claims.sub)
-        return self._take(reading, claims, claims.sub)
+        return self._take(parsed, claims, claims.sub)
 
-    def _update_account(self, message: Message, reading: ParsedToken) -> dict[str, Any]:
+    def _update_account(self, message: Message, parsed: ParsedToken) -> dict[str, Any]:
         words = message.subject.split(".")
         key = words[3] if words[1] == "REQ" else words[2]
-        claims = self._claims(reading, "n/a" if self._resolver.kind == "full" else key)
+        claims = self._claims(parsed, "n/a" if self._resolver.kind == "full" else key)
         if claims.sub != key:
             raise ClaimsError(f"{self._word} resulted in error", "subject does not match jwt content", key)
         self._refuse_identity(claims, key)
-        return self._take(reading, claims, key)
+        return self._take(parsed, claims, key)
 
-    def _claims(self, reading: ParsedToken, account: str) -> AccountClaims:
-        if not reading.token and not isinstance(self._resolver, FolderResolver):
+    def _claims(self, parsed: ParsedToken, account: str) -> AccountClaims:
+        if not parsed.token and not isinstance(self._resolver, FolderResolver):
             raise ClaimsError("jwt update error", "request body is empty", account)
-        if isinstance(reading.claims, Refusal):
-            raise ClaimsError(f"{self._word} resulted in error", reading.claims.detail, account)
-        return reading.claims
+        if isinstance(parsed.claims, Refusal):
+            raise ClaimsError(f"{self._word} resulted in error", parsed.claims.detail, account)
+        return parsed.claims
 
     def _refuse_identity(self, claims: AccountClaims, key: str) -> None:
         operator = self._operator
@@ -190,13 +190,13 @@ class ClaimsServices:
                 f"{self._word} resulted in error", "operator requires issuer to be a signing key", key
             )
 
-    def _take(self, reading: ParsedToken, claims: AccountClaims, key: str) -> dict[str, Any]:
+    def _take(self, parsed: ParsedToken, claims: AccountClaims, key: str) -> dict[str, Any]:
         """Keep the token, where tokens are kept, and apply it."""
-        token = reading.token
+        token = parsed.token
         kind = self._resolver.kind
         if kind != "full" and self._registry.get(key) is None:
             return self._done(f"{self._word} skipped", key)
-        self._validate(reading, claims, key)
+        self._validate(parsed, claims, key)
         if kind in ("full", "cache"):
             self._warn_of_older(claims, key)
             try:
@@ -214,14 +214,14 @@ class ClaimsServices:
             self._resolver.store(key, token, newer_only=False)
         return self._done("jwt updated cache" if kind == "cache" else "jwt updated", key)
 
-    def _validate(self, reading: ParsedToken, claims: AccountClaims, key: str) -> None:
+    def _validate(self, parsed: ParsedToken, claims: AccountClaims, key: str) -> None:
         words = (
             f"{self._word} validation failed" if self._resolver.kind == "cache" else "jwt validation failed"
         )
-        if reading.faults:
-            raise ClaimsError(words, f"validation errors: [{' '.join(reading.faults)}]", key)
-        if reading.unfit:
-            raise ClaimsError(words, "; ".join(reading.unfit), key)
+        if parsed.errors:
+            raise ClaimsError(words, f"validation errors: [{' '.join(parsed.errors)}]", key)
+        if parsed.unfit:
+            raise ClaimsError(words, "; ".join(parsed.unfit), key)
         if claims.iss not in self._accounts.trust.keys:
             raise ClaimsError(words, f"account {key} is signed by {claims.iss}, which is not trusted", key)
         now = self._clock.now() // SECOND
@@ -242,7 +242,7 @@ class ClaimsServices:
 
     # --- the other services
 
-    def _list(self, _message: Message, _reading: ParsedToken) -> dict[str, Any]:
+    def _list(self, _message: Message, _parsed: ParsedToken) -> dict[str, Any]:
         return {"data": self._resolver.keys(), "server": self._sender()}
 
     def _lookup(self, message: Message) -> None:
@@ -252,7 +252,7 @@ class ClaimsServices:
         token = self._resolver.known(message.subject.split(".")[3])
         self._system.publish(message.reply, token.encode())
 
-    def _delete(self, message: Message, _reading: ParsedToken) -> dict[str, Any]:
+    def _delete(self, message: Message, _parsed: ParsedToken) -> dict[str, Any]:
         assert isinstance(self._resolver, FolderResolver)
         who, keys = "", []
         try:

@@ -48,7 +48,7 @@ class ImportResolver:
         self._apply = apply
         self._log = log
         self._accounts: dict[str, Account] = {}
-        self._links: dict[str, ImportSpecs] = {}  # served, by importer
+        self._specs: dict[str, ImportSpecs] = {}  # served, by importer
         self._importers: dict[str, set[str]] = {}  # whose claims name it, by exporter
         self._exporters: dict[str, set[str]] = {}
         self._offers: dict[str, _Exporter] = {}  # what importers' rights depend on, by exporter
@@ -81,7 +81,7 @@ class ImportResolver:
         return {e for key in keys for e in self._exporters.get(key, ()) if e not in self._accounts}
 
     def stop(self) -> None:
-        """Leave no timer behind."""
+        """Leave no timer running."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
@@ -99,22 +99,24 @@ class ImportResolver:
     def _wire(self, key: str) -> Steps[None]:
         account = self._accounts.get(key)
         claims = _claims(account) if account is not None else None
-        if account is None or account.charter is None:
+        if account is None or account.account_token is None:
             return
-        now = self._clock.now()  # once: what is judged to hold must have a timer that ends it
-        served = self._links[key] = ImportSpecs()
+        now = self._clock.now()  # once: what is found to be valid must have a timer that ends it
+        served = self._specs[key] = ImportSpecs()
         same: set[tuple[str, str, str]] = set()
         made: list[StreamImport | ServiceImport] = []
-        faults: dict[str, str] = {}
+        errors: dict[str, str] = {}
         for item in claims.nats.imports if claims is not None else ():
-            link = translate.link(item)
+            import_spec = translate.import_spec(item)
             exporter = self._offers.get(item.account, _NOBODY)
-            found = self._make(account, exporter, item, link, now, twice=_same(link) in same)
+            found = self._make(account, exporter, item, import_spec, now, twice=_same(import_spec) in same)
             if isinstance(found, str):
-                faults[f"{link.kind} import {link.subject!r} from {link.account}"] = found
+                errors[f"{import_spec.kind} import {import_spec.subject!r} from {import_spec.account}"] = (
+                    found
+                )
             else:
-                same.add(_same(link))
-                served.add(link)
+                same.add(_same(import_spec))
+                served.add(import_spec)
                 made.append(found)
             yield
         yield from replace_imports(
@@ -122,19 +124,26 @@ class ImportResolver:
             [each for each in made if isinstance(each, StreamImport)],
             [each for each in made if isinstance(each, ServiceImport)],
         )
-        before, account.charter.imports = account.charter.imports, faults
-        for what, why in faults.items():
+        before, account.account_token.imports = account.account_token.imports, errors
+        for what, why in errors.items():
             if why not in (MISSING, before.get(what)):
                 self._log.error(f"Account {account.label}: {what} is not served: {why}")
             yield
-        if CYCLE in faults.values():
+        if CYCLE in errors.values():
             self._waiting.add(key)
         else:
             self._waiting.discard(key)
         yield from self._set_timer(key, claims, now)
 
     def _make(
-        self, account: Account, exporter: _Exporter, item: Import, link: ImportSpec, now: int, *, twice: bool
+        self,
+        account: Account,
+        exporter: _Exporter,
+        item: Import,
+        import_spec: ImportSpec,
+        now: int,
+        *,
+        twice: bool,
     ) -> StreamImport | ServiceImport | str:
         """The import, or why it cannot be."""
         importer = _claims(account)
@@ -149,10 +158,10 @@ class ImportResolver:
             return MISSING
         if twice:
             return "it is there twice"
-        if comes_round(account.name, link, lambda name: self._links.get(name, _NONE)):
+        if comes_round(account.name, import_spec, lambda name: self._specs.get(name, _NONE)):
             return CYCLE
         try:
-            return make_import(link, account, exporter.account, export)
+            return make_import(import_spec, account, exporter.account, export)
         except AccountsError as error:
             return str(error)
 
@@ -172,8 +181,8 @@ class ImportResolver:
 
 def _claims(account: Account) -> AccountClaims | None:
     """The claims in force; None once they have expired."""
-    charter = account.charter
-    return None if charter is None or charter.expired else charter.claims
+    account_token = account.account_token
+    return None if account_token is None or account_token.expired else account_token.claims
 
 
 class _Exporter:
@@ -186,7 +195,7 @@ class _Exporter:
         self.served: dict[tuple[str, str], AnyExport] = {}
 
     def export(self, item: Import) -> AnyExport | None:
-        """The export that was judged to cover the import."""
+        """The export that was found to cover the import."""
         used = self.offer.find(item) if self.offer is not None else None
         return None if used is None else self.served.get((item.type, used.subject))
 
@@ -222,6 +231,10 @@ def _equal(before: _Exporter | None, after: _Exporter) -> Steps[bool]:
     return True
 
 
-def _same(link: ImportSpec) -> tuple[str, str, str]:
+def _same(import_spec: ImportSpec) -> tuple[str, str, str]:
     """Equal for imports that are the same: streams by what is imported, services by their name here."""
-    return link.kind, link.account, link.subject if link.kind == STREAM else link.heard
+    return (
+        import_spec.kind,
+        import_spec.account,
+        import_spec.subject if import_spec.kind == STREAM else import_spec.local_pattern,
+    )

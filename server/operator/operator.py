@@ -50,7 +50,7 @@ class OperatorMode:
         self._clock = clock
         self._log: Logger = log or NullLogger()
         cluster = options.cluster.name if options.cluster is not None else ""
-        reader = TokenParser(elsewhere, cluster)
+        parser = TokenParser(elsewhere, cluster)
         try:
             self.resolver = make_resolver(
                 options,
@@ -59,12 +59,12 @@ class OperatorMode:
                 clock=clock,
                 log=self._log,
                 random_bytes=random_bytes,
-                reader=reader,
+                parser=parser,
             )
         except ResolverError as error:
             raise OperatorError(str(error)) from error
         self.accounts = OperatorAccounts(
-            registry, trusted.trust, self.resolver, clock, self._log, cluster=cluster, reader=reader
+            registry, trusted.trust, self.resolver, clock, self._log, cluster=cluster, parser=parser
         )
         self.authenticator = OperatorAuthenticator(self.accounts, clock, options)
         self._claims: ClaimsServices | None = None
@@ -112,12 +112,12 @@ class OperatorMode:
         """Put the real system account in the place of the one to begin with, once it can be found."""
         key = self.options.system_account
         account = self.accounts.account(key)
-        if account is None or account.charter is None or account.charter.token:
+        if account is None or account.account_token is None or account.account_token.token:
             return
         try:
             token = await self.resolver.fetch(key)
-            reading = await self.accounts.reader.reading(token)
-            refused = self.accounts.update(reading.token)
+            parsed = await self.accounts.parser.reading(token)
+            refused = self.accounts.update(parsed.token)
         except (LookupError, OSError):
             self._later()
             return
@@ -135,7 +135,7 @@ class OperatorMode:
     def hold_all(self) -> None:
         """Have every account that the resolver keeps here, now and as more are pushed.
 
-        For what servers do together for an account: whichever of them decides must hear of its requests,
+        For what servers do together for an account: whichever of them decides must receive its requests,
         also when none of its clients has ever come there.
         """
         self.accounts.eager = True
@@ -198,7 +198,7 @@ class OperatorMode:
             yield
 
     async def stop(self) -> None:
-        """End; leaves nothing behind."""
+        """End; leaves nothing running."""
         if self._timer is not None:
             self._timer.cancel()
         for task in (self._task, self._holding, *self._looking_up):

@@ -1,7 +1,7 @@
 """TokenSessions: connections that stand on a token, for as long as it and its account allow.
 
 Promises that a session ends when its token or its hours do, and that with every change of its account it is
-judged anew: it goes on with what is allowed now, or is closed with the words of nats-server.
+authorized anew: it goes on with what is allowed now, or is closed with the words of nats-server.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class TokenSessions:
     def __init__(self, accounts: OperatorAccounts, clock: Clock) -> None:
         self.accounts = accounts
         self.clock = clock
-        self._standing: dict[str, dict[TokenSession, None]] = {}
+        self._sessions: dict[str, dict[TokenSession, None]] = {}
         accounts.observers.append(self._changed)
 
     def user(self, account: Account, token: str, granted: Admission) -> User:
@@ -41,17 +41,17 @@ class TokenSessions:
 
     def add(self, session: TokenSession) -> None:
         """It stands."""
-        self._standing.setdefault(session.account, {})[session] = None
+        self._sessions.setdefault(session.account, {})[session] = None
 
     def remove(self, session: TokenSession) -> None:
         """It stands no more."""
-        held = self._standing.get(session.account, {})
-        held.pop(session, None)
-        if not held:
-            self._standing.pop(session.account, None)
+        of_account = self._sessions.get(session.account, {})
+        of_account.pop(session, None)
+        if not of_account:
+            self._sessions.pop(session.account, None)
 
     def _changed(self, account: Account) -> Steps[None]:
-        for session in list(self._standing.get(account.name, ())):
+        for session in list(self._sessions.get(account.name, ())):
             session.recheck()
             yield
 

@@ -40,39 +40,39 @@ def in_place(function: Callable[[], bool], done: Callable[[bool], None]) -> None
 class ParsedToken:
     """One token. claims: a Refusal for what is no token of an account, whole and signed by its issuer.
 
-    faults: why its contents cannot be, apart from its dates. unfit: mappings that can be used nowhere.
+    errors: why its contents cannot be, apart from its dates. unfit: mappings that can be used nowhere.
     """
 
-    __slots__ = ("__weakref__", "_drafts", "claims", "digest", "faults", "token", "unfit", "unserved")
+    __slots__ = ("__weakref__", "_specs", "claims", "digest", "errors", "token", "unfit", "unsupported")
 
     def __init__(self, token: str) -> None:
         self.token = token
         self.digest = digest_of(token)
-        self.claims, self.faults = open_account_token(token)
+        self.claims, self.errors = open_account_token(token)
         self.unfit: list[str] = []
-        self.unserved: list[str] = []
-        self._drafts: dict[str, tuple[AccountSpec, dict[str, str]]] = {}
+        self.unsupported: list[str] = []
+        self._specs: dict[str, tuple[AccountSpec, dict[str, str]]] = {}
         if not isinstance(self.claims, Refusal):
             self.unfit = impossible(self.claims.nats.mappings)
-            self.unserved = translate.unserved(self.claims)
+            self.unsupported = translate.unsupported(self.claims)
 
-    def make_draft(self, claims: AccountClaims, cluster: str) -> None:
-        """Have the account's draft ready."""
-        self._drafts[cluster] = translate.draft(claims, cluster)
+    def make_spec(self, claims: AccountClaims, cluster: str) -> None:
+        """Have the account's spec ready."""
+        self._specs[cluster] = translate.make_spec(claims, cluster)
 
-    def take_draft(self, claims: AccountClaims, cluster: str) -> tuple[AccountSpec, dict[str, str]]:
-        """A draft of the account, and what of it cannot be: the taker's own."""
-        return self._drafts.pop(cluster, None) or translate.draft(claims, cluster)
+    def take_spec(self, claims: AccountClaims, cluster: str) -> tuple[AccountSpec, dict[str, str]]:
+        """A spec of the account, and what of it cannot be: the taker's own."""
+        return self._specs.pop(cluster, None) or translate.make_spec(claims, cluster)
 
 
-_held: WeakValueDictionary[str, ParsedToken] = WeakValueDictionary()
+_parsed: WeakValueDictionary[str, ParsedToken] = WeakValueDictionary()
 
 
 def read(token: str) -> ParsedToken:
     """What a token says, read now if nobody holds it."""
-    found = _held.get(token)
+    found = _parsed.get(token)
     if found is None:
-        found = _held[token] = ParsedToken(token)
+        found = _parsed[token] = ParsedToken(token)
     return found
 
 
@@ -90,17 +90,17 @@ class TokenParser:
 
     def read(self, token: str, done: Callable[[ParsedToken], None]) -> None:
         """Give `done` the reading: at once if the token is short or known, else when a thread has read it."""
-        known = _held.get(token)
+        known = _parsed.get(token)
         if known is not None or len(token) <= _SHORT:
             done(known or read(token))
             return
         made: list[ParsedToken] = []
 
         def work() -> bool:
-            reading = read(token)
-            if not isinstance(reading.claims, Refusal):
-                reading.make_draft(reading.claims, self._cluster)
-            made.append(reading)
+            parsed = read(token)
+            if not isinstance(parsed.claims, Refusal):
+                parsed.make_spec(parsed.claims, self._cluster)
+            made.append(parsed)
             return True
 
         self._elsewhere(work, lambda _: done(made.pop() if made else read(token)))
@@ -108,15 +108,15 @@ class TokenParser:
     async def reading(self, token: str) -> ParsedToken:
         """The same for a task that waits."""
         found: asyncio.Future[ParsedToken] = asyncio.get_running_loop().create_future()
-        self.read(token, lambda reading: None if found.done() else found.set_result(reading))
+        self.read(token, lambda parsed: None if found.done() else found.set_result(parsed))
         return await found
 
 
 class TokenQueue:
     """Tokens that come one after another: each is read, and what it is for is done, before the next one."""
 
-    def __init__(self, reader: TokenParser, clock: Clock) -> None:
-        self._reader = reader
+    def __init__(self, parser: TokenParser, clock: Clock) -> None:
+        self._parser = parser
         self._clock = clock
         self._due: deque[tuple[str, Callable[[ParsedToken], None]]] = deque()
 
@@ -132,13 +132,13 @@ class TokenQueue:
 
     def _next(self) -> None:
         if self._due:
-            self._reader.read(self._due[0][0], self._have)
+            self._parser.read(self._due[0][0], self._have)
 
-    def _have(self, reading: ParsedToken) -> None:
+    def _have(self, parsed: ParsedToken) -> None:
         if not self._due:  # it was stopped
             return
         try:
-            self._due[0][1](reading)
+            self._due[0][1](parsed)
         finally:
             if self._due:
                 self._due.popleft()

@@ -30,9 +30,9 @@ class Trusted:
     @classmethod
     def of(cls, options: Options) -> Trusted:
         """Read the operators and fill in what the options leave to their tokens. Raises OperatorError."""
-        faults = fill_in(options)
-        if faults:
-            raise OperatorError("; ".join(fault.text for fault in faults))
+        errors = fill_in(options)
+        if errors:
+            raise OperatorError("; ".join(error.text for error in errors))
         if not options.operator:
             return cls([], Trust.in_keys(options.trusted_keys))
         operators = read_operators(options)

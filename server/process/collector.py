@@ -3,7 +3,7 @@
 What a pass of the collector costs is what it walks over, and nothing can interrupt it: over the objects of
 9,000 connections it takes 30 ms, over the names of 1,000,000 subjects 130. Almost all that a server drops is
 freed at once, by its count of references, connections among it (server/connection/part.py); the collector is
-there for what ended and is tied to itself, such as a consumer after a long life. So:
+there for what ended and is tied to itself, such as a consumer that existed for long. So:
 
 - A young pass walks over `YOUNG` * (`RUNS` + 2) objects at most. What it leaves over is frozen: put where no
   later pass looks.
@@ -51,7 +51,7 @@ class Collector:
         self._before = (0, 0)  # wall and processor time when the moment began
 
     def start(self) -> None:
-        """Set the policy; what lives now lives as long as the server."""
+        """Set the policy; what exists now stays as long as the server."""
         self._whole()
         self._base, self._known = self._known, 0
         gc.set_threshold(YOUNG, RUNS, _NEVER)

@@ -16,7 +16,7 @@ from ..app import Server
 from ..clock import LoopClock
 from ..config.files import Files, stamps
 from ..config.reload import Reload, compare
-from ..config.support import unserved
+from ..config.support import unsupported
 from ..config.tls import TLSConfigError
 from ..config.tree import ConfigError
 from ..logging import ServerLogger
@@ -44,7 +44,7 @@ class _Read(NamedTuple):
     warnings: list[ConfigProblem]
     refusals: list[ConfigProblem]
     compared: Reload
-    tokens: list[object]  # known as long as they are held
+    tokens: list[object]  # known as long as they are referenced
     files: Files  # as they were after it was read
 
 
@@ -89,7 +89,7 @@ class Process:
         except (OSError, ValueError, AccountsError, TLSConfigError) as error:
             self.log.fatal(_reason(error))
             return 1
-        except Exception as error:  # a fault of ours: one line all the same, the rest for who looks for it
+        except Exception as error:  # an error of ours: one line all the same, the rest for who looks for it
             self.log.debug(traceback.format_exc())
             self.log.fatal(f"The server failed: {type(error).__name__}: {error}")
             return 1
@@ -172,7 +172,7 @@ class Process:
         def work() -> bool:
             try:
                 options = self.line.options()
-                warnings, refusals = unserved(options)
+                warnings, refusals = unsupported(options)
                 found, tokens = compare(before, options), _tokens(options)
                 made.append(_Read(options, warnings, refusals, found, tokens, stamps(options.config_files)))
             except Exception as error:
@@ -204,7 +204,7 @@ class Process:
             return [str(problem) for problem in error.problems]
         except (AccountsError, OSError, TLSConfigError) as error:
             return [_reason(error)]
-        except Exception as error:  # a fault of ours: the next reload must still be done
+        except Exception as error:  # an error of ours: the next reload must still be done
             self.log.debug(traceback.format_exc())
             return [f"{type(error).__name__}: {error}"]
         self.options = options

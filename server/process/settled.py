@@ -1,8 +1,8 @@
 """Reading a configuration that somebody may be writing at this moment.
 
 Many editors and scripts empty a file before they write it, and write it in pieces; a signal may come in
-between. Promises: what is applied is what the files have held for PAUSE, as far as the file system tells; a
-file that is empty and was not before is waited for, and then refused: it would send everybody away.
+between. Promises: what is applied is what the files have contained for PAUSE, as far as the file system
+tells; a file that is empty and was not before is waited for, and then refused: it would send everybody away.
 """
 
 from __future__ import annotations

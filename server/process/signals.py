@@ -15,7 +15,7 @@ _HELD = (*_ENDING, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
 class HeldSignals:
-    """A context in which signals are held; somebody else may listen for them in it. Of the main thread."""
+    """A context in which signals wait; somebody else may listen for them in it. Of the main thread."""
 
     def __init__(self) -> None:
         self._came: list[int] = []

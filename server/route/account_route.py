@@ -1,8 +1,8 @@
-"""One account over one route: what is heard here is told there, and the other way round.
+"""One account over one route: interest here is announced there, and the other way round.
 
-Promises that the peer's picture is right after each change: the first plain subscription is told and the last
-one's end, and every change of a queue group's size. An account that is not here (yet) has its peer's interest
-kept, and takes it when it comes.
+Promises that the peer's picture is right after each change: the first plain subscription is announced and the
+last one's end, and every change of a queue group's size. An account that is not here (yet) has its peer's
+interest kept, and takes it when it comes.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ class AccountRoute:
     is_spoke = False
     fast = True
 
-    __slots__ = ("_counts", "_held", "_watch", "account", "connection", "name", "remote_cluster")
+    __slots__ = ("_counts", "_subscriptions", "_watch", "account", "connection", "name", "remote_cluster")
 
     def __init__(self, connection: RouteConnection, name: bytes) -> None:
         self.connection = connection
         self.name = name
         self.account: Account | None = None
         self.remote_cluster = ""
-        self._held: dict[tuple[bytes, bytes, bytes], Subscription] = {}
+        self._subscriptions: dict[tuple[bytes, bytes, bytes], Subscription] = {}
         self._counts: dict[Key, int] = {}
         self._watch: InterestWatch | None = None
 
-    # --- what the peer hears
+    # --- the interest of the peer
 
     def subscribe(self, raw_subject: bytes, raw_queue: bytes, weight: int, origin: bytes) -> None:
         """RS+ or LS+: new interest, or another weight of a queue group."""
         key = (raw_subject, raw_queue, self._origin(origin))
-        known = self._held.get(key)
+        known = self._subscriptions.get(key)
         if known is not None:
             if raw_queue and known.account is not None and not known.closed:
                 known.account.set_weight(known, weight)
@@ -64,58 +64,58 @@ class AccountRoute:
         cluster = origin.decode("utf-8", "surrogateescape")
         sink: Any = self  # a LeafSink: the router calls deliver_leaf
         subscription = Subscription(subject, sink, queue=queue, weight=weight, origin=cluster)
-        self._held[key] = subscription
+        self._subscriptions[key] = subscription
         if self.account is not None and self.connection.may_take(subject):
             self.account.add_subscription(subscription)
 
     def _origin(self, origin: bytes) -> bytes:
-        """What of the origin tells interests apart: an older peer does not say it again at the end."""
+        """What of the origin tells interests apart: an older peer does not repeat it at the end."""
         return origin if self.connection.peer_lnocu else b""
 
     def unsubscribe(self, subject: bytes, queue: bytes, origin: bytes) -> None:
         """RS- or LS-; what is not known changes nothing."""
-        subscription = self._held.pop((subject, queue, self._origin(origin)), None)
+        subscription = self._subscriptions.pop((subject, queue, self._origin(origin)), None)
         if subscription is not None and subscription.account is not None:
             subscription.account.remove_subscription(subscription)
 
     def subscriptions(self) -> list[Subscription]:
-        """What the peer hears, in order of its telling; not what it may not hear."""
-        return [each for each in self._held.values() if self.connection.may_take(each.subject)]
+        """The interest of the peer, in order of its coming; not what is not permitted."""
+        return [each for each in self._subscriptions.values() if self.connection.may_take(each.subject)]
 
-    # --- life
+    # --- start and end
 
     def bind(self, account: Account) -> None:
-        """The account is here: both ends hear each other from now on."""
+        """The account is here: both ends exchange messages from now on."""
         if self.account is account:
             return
         self.unbind()
         self.account = account
-        for subscription in self._held.values():
+        for subscription in self._subscriptions.values():
             if self.connection.may_take(subscription.subject):
                 account.add_subscription(subscription)
         self._watch = account.watch_interest(self._changed)
         self.resync()
 
     def unbind(self) -> None:
-        """The account is gone; what the peer hears is kept for another account of the name."""
+        """The account is gone; the peer's interest is kept for another account of the name."""
         account = self.account
         if account is None:
             return
-        for subscription in self._held.values():
+        for subscription in self._subscriptions.values():
             account.remove_subscription(subscription)
         for key in self._stop():
             self._tell(key, 0)
 
     def leave(self) -> list[Leaver]:
-        """The route is gone: gives what it heard, unless the account was not here."""
+        """The route is gone: gives its interest, unless the account was not here."""
         account = self.account
         if account is None:
             return []
-        held, self._held = self._held, {}
-        return [Leaver(account, self, held, self._stop())]
+        gone, self._subscriptions = self._subscriptions, {}
+        return [Leaver(account, self, gone, self._stop())]
 
     def _stop(self) -> dict[Key, int]:
-        """Neither hear nor tell; gives what was told."""
+        """Neither receive nor announce; gives what was announced."""
         self.account = None
         if self._watch is not None:
             self._watch.cancel()
@@ -124,10 +124,10 @@ class AccountRoute:
         return told
 
     def permit(self) -> None:
-        """Permissions have changed: take of what the peer hears what may be taken now."""
+        """Permissions have changed: take of the peer's interest what is permitted now."""
         if self.account is None:
             return
-        for subscription in self._held.values():
+        for subscription in self._subscriptions.values():
             taken = subscription.account is not None and not subscription.closed
             if taken != self.connection.may_take(subscription.subject):
                 if taken:
@@ -135,15 +135,15 @@ class AccountRoute:
                 else:
                     self.account.add_subscription(subscription)
 
-    # --- what the peer is told
+    # --- what the peer is sent of the interest here
 
     def repeat(self) -> None:
-        """Tell all again, to a peer that takes other interest than before."""
+        """Announce all again, to a peer that takes other interest than before."""
         for key, count in self._counts.items():
             self._tell(key, count)
 
     def resync(self) -> None:
-        """Tell what differs from what was told."""
+        """Announce what differs from what was announced."""
         if self.account is None:
             return
         wanted: dict[Key, int] = {}
@@ -177,7 +177,7 @@ class AccountRoute:
         return subscription.subject, subscription.queue, origin
 
     def _concerns(self, subscription: Subscription) -> bool:
-        """Whether the peer is to know: not what peers told, nor what each server imports or joins itself."""
+        """Whether it is announced: not what peers announced, nor what each server imports or joins itself."""
         kind = subscription.kind
         if kind == ConnectionKind.ROUTER:
             return False
@@ -208,16 +208,16 @@ class AccountRoute:
         rest = b"%b %b " % (self.name, subject)
         return self.connection, b"RMSG " + rest, b"HMSG " + rest
 
-    def deliver_leaf(self, parcel: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
+    def deliver_leaf(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
         """See LeafSink."""
         connection = self.connection
         if connection.closed_reason:
             return False
         origin = b""
-        source: Any = parcel.source
+        source: Any = msg.source
         if source.kind == ConnectionKind.LEAF and connection.peer_lnoc:
             origin = source.remote_cluster.encode("utf-8", "surrogateescape")
-        prefix, tail, size = route_frame(self.name, parcel, queues, origin, connection.headers)
+        prefix, tail, size = route_frame(self.name, msg, queues, origin, connection.headers)
         connection.send_message(prefix, tail, size)
         return True
 

@@ -1,4 +1,4 @@
-"""What the two ends of a route say of themselves: CONNECT of the one that dialled, INFO of both."""
+"""What the two ends of a route send about themselves: CONNECT of the one that dialled, INFO of both."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """One route, of either end: bytes in, interest and messages of all accounts routed, bytes out.
 
-The end that dialled sends CONNECT and INFO, the other INFO; when each knows the other, both tell their
-interest. Who is dialled hears CONNECT first, for a reference that was greeted and then refused dials again at
+The end that dialled sends CONNECT and INFO, the other INFO; when each knows the other, both announce their
+interest. Who is dialled gets CONNECT first, for a reference that was greeted and then refused dials again at
 once, more and more often; only who waits for a greeting is greeted before. Knows no socket. Promises: nothing
-else is served before; operations are served in order; nothing of a connection is heard after it was closed.
+else is served before; operations are served in order; nothing of a connection is served after it was closed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...protocol.errors import PeerError
 from ...protocol.tracing import MARK as TRACED
 from ...protocol.tracing import only as only_traced
 from ...protocol.wire import encode
-from ...protocol.wire.ops import CONNECT, ERR, FAULT, INFO, LMSG, LSUB, LUNSUB, PING, PONG, Op
+from ...protocol.wire.ops import CONNECT, ERR, INFO, LMSG, LSUB, LUNSUB, PING, PONG, VIOLATION, Op
 from ...protocol.wire.route import RouteParser
 from ..accounts.leaving import leave
 from ..accounts.message import RoutedMessage
@@ -41,11 +41,11 @@ _FIRST_PING = SECOND
 _REFUSED = "Authentication Failure"
 _PATIENCE = SECOND // 4
 _MOST_PAYLOAD = 64 << 20
-_DEDICATED = "Not possible to have a dedicated route for account"  # said to the other connections of a pool
+_DEDICATED = "Not possible to have a dedicated route for account"  # sent to the other connections of a pool
 
 
 class RouteConnection(Connection):
-    """remote: who dialled it here, None for an accepted one. info: what the peer said of itself, once it did.
+    """remote: who dialled it here, None for an accepted one. info: the peer's INFO, once it came.
 
     headers, peer_lnoc: the peer takes headers, and the cluster of a leaf with its interest;
     peer_lnocu: and with the end of it. States:
@@ -66,15 +66,15 @@ class RouteConnection(Connection):
         self.info: RouteInfo | None = None
         self.peer_lnoc = self.peer_lnocu = False
         self.joined = False
-        self.shares: dict[bytes, AccountRoute] = {}
+        self.account_routes: dict[bytes, AccountRoute] = {}
         # What a peer lets in goes through, as far as any server's max_payload may reach.
         self.parser = RouteParser(routes.options.max_control_line, _MOST_PAYLOAD)
-        self.heartbeat = PingTimer(self, _FIRST_PING)
+        self.ping_timer = PingTimer(self, _FIRST_PING)
         self._timer: Timer | None = None
         self._greeting: Timer | None = None
         self._greeted = False
 
-    # --- life
+    # --- start and end
 
     def open(self) -> None:
         """The wire is there: introduce ourselves."""
@@ -96,7 +96,7 @@ class RouteConnection(Connection):
         super().slow_consumer(reason)
 
     def _greet(self) -> None:
-        """Say who we are, once."""
+        """Send INFO, once."""
         if not self._greeted:
             self._greeted = True
             self._stop_greeting()
@@ -107,7 +107,7 @@ class RouteConnection(Connection):
         """The peer is known and welcome: share every account with it."""
         self.joined = True
         self._stop_timer()
-        self.heartbeat.start()
+        self.ping_timer.start()
         for account in list(self.routes.registry.accounts.values()):
             self.share(account.name.encode()).bind(account)
 
@@ -117,14 +117,14 @@ class RouteConnection(Connection):
             self.routes.log.error(f"{self} - {text}")
         super().fail(text, reason)
 
-    def stall(self, behind: list[OutboundQueue]) -> None:
-        """Never: who is slow here must not hold up what everyone else hears of the peer."""
+    def stall(self, stalled: list[OutboundQueue]) -> None:
+        """Never: who is slow here must not hold up what everyone else gets from the peer."""
 
     def share(self, name: bytes) -> AccountRoute:
         """The part of the route that is an account's."""
-        found = self.shares.get(name)
+        found = self.account_routes.get(name)
         if found is None:
-            found = self.shares[name] = AccountRoute(self, name)
+            found = self.account_routes[name] = AccountRoute(self, name)
             account = self.routes.registry.get(name.decode("utf-8", "surrogateescape"))
             if account is not None:
                 found.bind(account)
@@ -133,8 +133,8 @@ class RouteConnection(Connection):
     def _let_go(self, reason: str) -> None:
         self._stop_timer()
         self._stop_greeting()
-        shares, self.shares = self.shares, {}
-        leave(self.clock, [leaver for share in shares.values() for leaver in share.leave()])
+        routes, self.account_routes = self.account_routes, {}
+        leave(self.clock, [leaver for route in routes.values() for leaver in route.leave()])
         self.stop_writing()
         self.routes.log.info(f"{self} - Router connection closed: {reason}")
         self.routes.closed(self, reason)
@@ -146,23 +146,23 @@ class RouteConnection(Connection):
             return {}
         return {"name": self.info.server_id, "ver": self.info.version}
 
-    # --- what the peer says
+    # --- operations of the peer
 
     def _serve(self, operations: Iterator[Op]) -> None:
-        dirty = self.routes.flusher.dirty
-        share: AccountRoute | None = None
+        pending_flush = self.routes.flusher.pending_flush
+        route: AccountRoute | None = None
         count = size_sum = 0
         for operation in operations:
             if operation[0] != LMSG or not self.joined:
                 self._interest(operation)
-                share = None
+                route = None
                 if self._rests(operations):
                     break
                 continue
             _, subject, reply, queues, header_size, size, payload, *lead = operation
-            if share is None or lead[-1] != share.name:
-                share = self.share(lead[-1])
-            account = share.account
+            if route is None or lead[-1] != route.name:
+                route = self.share(lead[-1])
+            account = route.account
             plan = None if account is None else account.plans.get(subject)
             if plan is None and self._rests_before(operation, operations):
                 break
@@ -183,7 +183,7 @@ class RouteConnection(Connection):
                 or (header_size and payload.find(TRACED, 0, header_size) >= 0)
                 or (reply.startswith(ACK) and b"@" in reply)
             ):
-                self._message(share, plan, operation)
+                self._message(route, plan, operation)
                 if self._rests(operations):
                     break
                 continue
@@ -193,17 +193,17 @@ class RouteConnection(Connection):
                     tail = b"%b%d %d\r\n%b\r\n" % (words, header_size, size, payload)
                 else:
                     tail = b"%b%d\r\n%b\r\n" % (words, size, payload)
-                for subscription, box, append, prefix, header_prefix in near:
+                for subscription, queue, append, prefix, header_prefix in near:
                     subscription.delivered += 1
                     append(header_prefix if header_size else prefix)
                     append(tail)
-                    box.out_bytes += size
-                    if not box.dirty:
-                        box.dirty = True
-                        dirty.append(box)
+                    queue.out_bytes += size
+                    if not queue.flush_pending:
+                        queue.flush_pending = True
+                        pending_flush.append(queue)
             if plan.callbacks:
-                share.remote_cluster = ""  # it is of no leaf
-                self._call_back(plan, account, share, reply, payload[:header_size], payload[header_size:])
+                route.remote_cluster = ""  # it is of no leaf
+                self._call_back(plan, account, route, reply, payload[:header_size], payload[header_size:])
                 if self._rests(operations):
                     break
         self.in_msgs += count
@@ -214,36 +214,36 @@ class RouteConnection(Connection):
         code = operation[0]
         if code == LSUB and self.joined:
             _, subject, queue, weight, origin, account = operation
-            share = self.share(account)
-            if share.account is None:
+            account_route = self.share(account)
+            if account_route.account is None:
                 self.routes.wanted(account.decode("utf-8", "surrogateescape"))
-            share.subscribe(subject, queue, weight, origin)
+            account_route.subscribe(subject, queue, weight, origin)
         elif code == LUNSUB and self.joined:
             _, subject, queue, origin, account = operation
             self.share(account).unsubscribe(subject, queue, origin)
         else:
             self._control_operation(operation)
 
-    def _message(self, share: AccountRoute, plan: Plan, operation: Op) -> None:
+    def _message(self, account_route: AccountRoute, plan: Plan, operation: Op) -> None:
         """The careful way of a message. Mappings were applied over there."""
         _, subject, reply, queues, header_size, size, payload, *lead = operation
-        account = share.account
+        account = account_route.account
         assert account is not None
         if header_size and only_traced(payload[:header_size]):
             return
         shown = b""
         if reply.startswith(ACK):
             reply, shown = split_delivery(reply)
-        share.remote_cluster = lead[0].decode("utf-8", "surrogateescape") if len(lead) > 1 else ""
+        account_route.remote_cluster = lead[0].decode("utf-8", "surrogateescape") if len(lead) > 1 else ""
         tail = encode.tail(reply, payload[:header_size], payload[header_size:])
-        parcel = RoutedMessage(account, share, subject, reply, header_size, size, tail, shown)
-        route(plan, parcel, queues)
+        msg = RoutedMessage(account, account_route, subject, reply, header_size, size, tail, shown)
+        route(plan, msg, queues)
 
     def _control_operation(self, operation: Op) -> None:
         code = operation[0]
         if code == CONNECT:
             self._connect(operation[1])
-        elif code == FAULT:
+        elif code == VIOLATION:
             self._broken(operation[1])
         elif code == ERR:
             text = operation[1].decode("utf-8", "replace").strip("'")
@@ -255,7 +255,7 @@ class RouteConnection(Connection):
         elif code == PING:
             self.send_line(encode.PONG)
         elif code == PONG:
-            self.heartbeat.answered()
+            self.ping_timer.answered()
         elif code in (LMSG, LSUB, LUNSUB):
             self.fail("Authorization Violation", _REFUSED)
 
@@ -264,8 +264,8 @@ class RouteConnection(Connection):
         routes = self.routes
         try:
             given = RouteConnect.parse(raw)
-        except PeerError as fault:
-            routes.log.warning(f"{self} - {fault.reason}")
+        except PeerError as peer_error:
+            routes.log.warning(f"{self} - {peer_error.reason}")
             self.close("Protocol Violation")
             return
         if given.lang:
@@ -294,8 +294,8 @@ class RouteConnection(Connection):
         """INFO: of the peer itself, or of a server that it knows."""
         try:
             info = RouteInfo.parse(raw)
-        except PeerError as fault:
-            self.routes.log.warning(f"{self} - {fault.reason}")
+        except PeerError as peer_error:
+            self.routes.log.warning(f"{self} - {peer_error.reason}")
             self.close("Protocol Violation")
             return
         if self.info is not None:
@@ -325,10 +325,10 @@ class RouteConnection(Connection):
             self._timer.cancel()
             self._timer = None
 
-    # --- permissions: import is what we may hear of peers, export what they may hear of us
+    # --- permissions: import is what we may receive from peers, export what they may receive from us
 
     def may_ask(self, subject: str) -> bool:
-        """Whether interest in `subject` may be told to the peer."""
+        """Whether interest in `subject` may be announced to the peer."""
         return self.routes.imports(subject)
 
     def may_send(self, subject: str) -> bool:

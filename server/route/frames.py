@@ -14,27 +14,27 @@ if TYPE_CHECKING:
 
 
 def route_frame(
-    account: bytes, parcel: RoutedMessage, queues: tuple[bytes, ...], origin: bytes, headers: bool
+    account: bytes, msg: RoutedMessage, queues: tuple[bytes, ...], origin: bytes, headers: bool
 ) -> tuple[bytes, bytes, int]:
     """(prefix, tail, size) of the frame for one peer. origin: the cluster of the leaf it came from."""
-    reply, size, tail = parcel.reply, parcel.size, parcel.tail
-    header_size = parcel.header_size
+    reply, size, tail = msg.reply, msg.size, msg.tail
+    header_size = msg.header_size
     if header_size and not headers:
         tail = encode.without_header(reply, header_size, size, tail)
         size -= header_size
         header_size = 0
-    carried = bool(parcel.shown and reply)
+    carried = bool(msg.shown and reply)
     if origin:
-        lead = b"LMSG %b %b %b " % (origin, account, parcel.subject)
+        lead = b"LMSG %b %b %b " % (origin, account, msg.subject)
     else:
-        lead = b"%b %b %b " % (b"HMSG" if header_size else b"RMSG", account, parcel.subject)
+        lead = b"%b %b %b " % (b"HMSG" if header_size else b"RMSG", account, msg.subject)
     if not queues and not carried and (header_size or not origin):
         return lead, tail, size
     rest = tail[len(reply) + 1 :] if reply else tail
     if origin and not header_size:
-        rest = b"0 " + rest  # of these the size of the header is always told
+        rest = b"0 " + rest  # of these the size of the header is always given
     if carried:
-        reply = b"%b@%b" % (reply, parcel.shown)
+        reply = b"%b@%b" % (reply, msg.shown)
     if queues:
         between = b"+ %b " % reply if reply else b"| "
         return b"%b%b%b " % (lead, between, b" ".join(queues)), rest, size

@@ -1,7 +1,7 @@
 """One address of the cluster that this server dials, and dials again.
 
-A configured one is dialled for ever; one that a peer told of, `connect_retries` times. None is dialled while
-there is a route to the server behind it, nor ever again when that server turned out to be this one.
+A configured one is dialled for ever; one from a peer's INFO, `connect_retries` times. None is dialled while
+there is a route to the server at it, nor ever again when that server turned out to be this one.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class RouteAddress:
 
 
 class RouteRemote:
-    """explicit: configured. server_id: who is behind the address, as far as known. attempts: in vain."""
+    """explicit: configured. server_id: who is at the address, as far as known. attempts: in vain."""
 
     def __init__(self, routes: Routes, target: RouteAddress, *, explicit: bool) -> None:
         self._routes = routes
@@ -76,7 +76,7 @@ class RouteRemote:
         return self._task
 
     def introduced(self, server_id: str) -> None:
-        """The server behind the address has said who it is."""
+        """The server at the address has sent its INFO."""
         self.server_id = server_id
         self.attempts = 0
 

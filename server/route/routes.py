@@ -1,4 +1,4 @@
-"""All routes of a server: the listener, whom it dials, who its peers are, and what they tell of others.
+"""All routes of a server: the listener, whom it dials, who its peers are, and what they announce of others.
 
 Promises one route to each peer: of two that were dialled at the same time from both ends, the one stays that
 the server with the smaller id dialled. `stop` leaves no socket, task or timer.
@@ -34,7 +34,7 @@ _SLOWEST_PING = 30 * SECOND
 
 
 class RouteEvents(Protocol):
-    """Who wants to hear of servers coming and going."""
+    """Who is told of servers coming and going."""
 
     def route_joined(self) -> None:
         """There is a route to one more server."""
@@ -50,7 +50,7 @@ class Routes:
     listener: its sockets, those that were dialled as well. slow_consumers: peers closed for not reading.
     leaf_urls: of this server's listener for leafs. tell_leafs: is told those of the others.
     observers: are told of peers. wanted: is told the name of an account that is not here, when a peer tells
-    what it hears.
+    what it subscribes to.
     """
 
     def __init__(self, clients: Clients, *, jetstream: bool = False) -> None:
@@ -59,7 +59,7 @@ class Routes:
         self.identity = clients.identity
         self.clock = clients.clock
         self.flusher = clients.flusher
-        self.buffered = clients.buffered
+        self.buffer_budget = clients.buffer_budget
         self.passwords = clients.passwords
         self.log = clients.log
         self.random_bytes = clients.random_bytes
@@ -95,7 +95,7 @@ class Routes:
         """The cluster's name."""
         return self.cluster.name
 
-    # --- life
+    # --- start and end
 
     async def start(self) -> None:
         """Listen if there is a port, and dial the others.
@@ -150,12 +150,15 @@ class Routes:
             account.forget_plans()
             self.account_made(account)
         for peer in list(self.peers.values()):
-            for share in peer.shares.values():
-                if share.account is not None and self.registry.get(share.account.name) is not share.account:
-                    share.unbind()
+            for account_route in peer.account_routes.values():
+                if (
+                    account_route.account is not None
+                    and self.registry.get(account_route.account.name) is not account_route.account
+                ):
+                    account_route.unbind()
                 else:
-                    share.resync()
-                    share.permit()
+                    account_route.resync()
+                    account_route.permit()
         if self.cluster.permissions != permissions:
             self.tell_peers()
         self.flusher.flush()
@@ -186,7 +189,7 @@ class Routes:
             return given.timeout
         return self.options.auth_timeout
 
-    # --- what is said of this server
+    # --- the INFO of this server
 
     def info(self) -> bytes:
         """INFO for a peer."""
@@ -268,7 +271,7 @@ class Routes:
         return True
 
     def introduced(self, connection: RouteConnection, info: RouteInfo) -> None:
-        """A peer has said who it is: take it, or close."""
+        """A peer has sent its INFO: take it, or close."""
         remote = connection.remote
         if info.server_id == self.identity.id:
             if remote is not None:
@@ -312,7 +315,7 @@ class Routes:
         self.flusher.flush()
 
     def _pass_on(self, connection: RouteConnection, info: RouteInfo) -> None:
-        """Tell the others of a new peer, and where to find it."""
+        """Announce a new peer to the others, and where to find it."""
         url = info.ip or f"nats-route://{_host(info.host, connection.peer[0])}:{info.port}/"
         document = {key: value for key, value in info.given.items() if key != "nonce"} | {"ip": url}
         if not info.port and not info.ip:
@@ -322,7 +325,7 @@ class Routes:
                 peer.send_line(encode.info(document))
 
     def learnt(self, info: RouteInfo) -> None:
-        """A peer tells of a server: dial it unless it is known."""
+        """A peer announces a server: dial it unless it is known."""
         if info.server_id == self.identity.id or self.has(info.server_id) or not info.ip:
             return
         try:
@@ -341,7 +344,7 @@ class Routes:
         self.flusher.flush()
 
     def tell_peers(self) -> None:
-        """What is said of this server has changed."""
+        """The INFO of this server has changed."""
         info = self.info()
         for peer in self.peers.values():
             peer.send_line(info)
@@ -351,8 +354,8 @@ class Routes:
         self._tell_others()
         assert connection.info is not None
         if connection.info.given.get("export") != before.given.get("export"):
-            for share in connection.shares.values():
-                share.repeat()
+            for account_route in connection.account_routes.values():
+                account_route.repeat()
 
     def closed(self, connection: RouteConnection, reason: str) -> None:
         """A route is closed."""
@@ -393,7 +396,7 @@ class Routes:
         self._clients.set_connect_urls([*own, *(url for url in others if url not in own)])
 
     def other_urls(self) -> list[str]:
-        """Where clients may connect to that are not here; [] when they are not to be told."""
+        """Where clients may connect to that are not here; [] when they are not announced."""
         if self.cluster.no_advertise:
             return []
         infos = [peer.info for peer in self.peers.values() if peer.info is not None and not peer.info.ldm]
@@ -402,16 +405,16 @@ class Routes:
     # --- permissions
 
     def imports(self, subject: str) -> bool:
-        """Whether this server may hear `subject` of its peers."""
+        """Whether this server may receive `subject` from its peers."""
         return self._permissions is None or self._permissions.may_publish(subject)
 
     def exports(self, subject: str) -> bool:
-        """Whether peers may hear `subject` of this server."""
+        """Whether peers may receive `subject` from this server."""
         return self._permissions is None or self._permissions.may_subscribe(subject)
 
 
 def _permissions(given: PermissionsOptions | None) -> dict[str, dict[str, list[str]]]:
-    """As peers are told: import is what they may send here, export what they may hear."""
+    """As in INFO: import is what they may send here, export what they may receive."""
     if given is None:
         return {}
     sides = (("import", given.publish), ("export", given.subscribe))

@@ -40,7 +40,7 @@ class Neighbours:
         self._envelope = envelope
         self._tell = tell
         self._discovered = discovered
-        self._seen: dict[str, int] = {}  # when each server was last heard, by id
+        self._seen: dict[str, int] = {}  # when each server was last seen, by id
         self._names: dict[tuple[str, str], str] = {}  # who is called so in a cluster: its id
 
     @property
@@ -54,7 +54,7 @@ class Neighbours:
         return f"$SYS._INBOX_.{self._server.identity.id}"
 
     def start(self, system: Account) -> None:
-        """Hear of the others."""
+        """Subscribe to what the others send."""
         for subject, callback in (
             ("$SYS.SERVER.*.STATSZ", self._statistics),
             ("$SYS.SERVER.*.SHUTDOWN", self._shutdown),
@@ -92,7 +92,7 @@ class Neighbours:
         for server_id in [each for each, heard in self._seen.items() if heard < since]:
             self.gone(server_id)
 
-    def _heard(self, server: dict[str, Any]) -> None:
+    def _saw(self, server: dict[str, Any]) -> None:
         server_id = server["id"]
         new = server_id not in self._seen
         self._seen[server_id] = self._server.clock.now()
@@ -111,7 +111,7 @@ class Neighbours:
     def _statistics(self, message: Message) -> None:
         server = self._sender(message)
         if server and server["id"] == message.subject.split(".")[2]:
-            self._heard(server)
+            self._saw(server)
 
     def _shutdown(self, message: Message) -> None:
         self.gone(message.subject.split(".")[2])
@@ -123,7 +123,7 @@ class Neighbours:
         clients, leafs = body.get("conns"), body.get("leafnodes")
         if not server or account is None or not isinstance(clients, int) or not isinstance(leafs, int):
             return
-        self._heard(server)
+        self._saw(server)
         if clients or leafs:
             account.elsewhere[server["id"]] = (clients, leafs)
             close_excess(account, *account.elsewhere_sums())

@@ -1,8 +1,8 @@
 """The system account's part of a server: subscribes the services, publishes the events.
 
 Promises: a service is answered once per request and only to requests with a reply; nothing here changes the
-server but KICK, LDM and RELOAD, which only the system account can ask for; an ordinary account hears about
-itself only.
+server but KICK, LDM and RELOAD, which only the system account can ask for; an ordinary account gets answers
+about itself only.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class System:
         self._on(account, "$SYS.REQ.USER.INFO", self._user)
 
     def _on(self, account: Account, subject: str, answer: Answer) -> None:
-        def heard(message: Message) -> None:
+        def handle(message: Message) -> None:
             if not message.reply:
                 return
             if len(self._turns) >= MOST_WAITING:
@@ -166,7 +166,7 @@ class System:
             if document is not None:
                 account.publish(message.reply, encode(document))
 
-        account.subscribe(subject, heard)
+        account.subscribe(subject, handle)
 
     def _working(self, answer: Answer, message: Message) -> Steps[bytes]:
         """The answer as JSON, b"" for none."""
@@ -175,10 +175,10 @@ class System:
             return b""
         if isinstance(document, dict):
             return encode(document)
-        held: list[Any] = [self._envelope.answer((yield from document))]
+        documents: list[Any] = [self._envelope.answer((yield from document))]
         del document
-        body = yield from compact(held[0])
-        yield from let_go(held)
+        body = yield from compact(documents[0])
+        yield from let_go(documents)
         return body
 
     def _refusal(self, subject: str, error: Exception) -> dict[str, Any] | None:

@@ -60,7 +60,7 @@ class Subscribers:
             return
         inbox = f"$SYS._INBOX.{new_id(self._random)}"
 
-        def heard(answer: Message) -> None:
+        def handle(answer: Message) -> None:
             nonlocal found, missing
             missing -= 1
             if answer.body.isdigit():
@@ -73,7 +73,7 @@ class Subscribers:
             system.unsubscribe(subscription)
             system.publish(message.reply, str(found).encode())
 
-        subscription = system.subscribe(inbox, heard)
+        subscription = system.subscribe(inbox, handle)
         timer = self._server.clock.call_later(_PATIENCE, tell)
         request = {"acc": account.name, "subject": subject, **({"queue": _go_bytes(queue)} if queue else {})}
         body = json.dumps(request, separators=(",", ":")).encode()
@@ -107,7 +107,7 @@ class Subscribers:
 
 
 def count(account: Account, subject: str, queue: str = "") -> int:
-    """Subscriptions of clients and of leafs that join this server, that hear `subject` or are part of it."""
+    """Subscriptions of clients and of leafs that join this server, that match `subject` or are part of it."""
     wild = has_wildcard(subject)
     return sum(
         1

@@ -2,7 +2,7 @@
 
 Per message 20 bytes: offset, length, time and subject id in typed columns; its sequence is implied while
 sequences are dense, 8 bytes more when they are not. A removed message keeps its row, with length 0, until the
-block is compacted: its row says that a tombstone for it is still needed.
+block is compacted: its row marks that a tombstone for it is still needed.
 """
 
 from array import array
@@ -95,7 +95,7 @@ class Block:
 
     @property
     def last_row_seq(self) -> int:
-        """The sequence of the last row; what the header says if there is none."""
+        """The sequence of the last row; that of the header if there is none."""
         if self.sparse is not None:
             return self.sparse[-1]
         return self.first + len(self.offsets) - 1 if self.offsets else self.header.last_seq

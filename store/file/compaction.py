@@ -4,7 +4,7 @@ Chosen are sealed, undamaged blocks: one that is at least half removed messages,
 fill less than half a block. `run` reads them in another thread, checks every record it copies, and puts one
 synced file of the next generation in place; the stream goes on reading the old files until `finish`.
 Tombstones in them that are still needed, for messages in blocks outside, are kept, and all of them in a
-stream that has lost something: they tell what of that was removed. A block found damaged is left as it is.
+stream that has lost something: they record what of that was removed. A block found damaged is left as it is.
 """
 
 from array import array
@@ -33,7 +33,7 @@ def choose_run(blocks: Sequence[Block], block_size: int) -> list[Block]:
         run, size = [block], _needed(block)
         for following in blocks[place + 1 : -1]:
             size += _needed(following)
-            follows = following.header.number == run[-1].header.until + 1  # a gap tells of a loss
+            follows = following.header.number == run[-1].header.until + 1  # a gap shows a loss
             if following.damaged or not following.created or not follows or size > block_size // 2:
                 break
             run.append(following)
@@ -144,7 +144,7 @@ class Compaction:
             parts.append(record.encode(record.DELETE, last_seq, block.seed, body=body))
             block.end += len(parts[-1])
             block.tombs = self._tombs
-        # Says that the file is whole.
+        # Marks the file as whole.
         parts.append(record.encode(record.COMMIT, last_seq, block.seed, time=time))
         block.end += len(parts[-1])
         self._write(b"".join(parts), ids)

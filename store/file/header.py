@@ -22,7 +22,7 @@ HEADER_SIZE = 2 * _COPY
 class BlockHeader(NamedTuple):
     """A block's beginning.
 
-    `identity` is the stream's, 0 if none is told. `number` counts the stream's blocks; after a merge one file
+    `identity` is the stream's, 0 if unknown. `number` counts the stream's blocks; after a merge one file
     stands for the blocks from `number` to `until`. `generation` counts the rewritings of a block, `seed`
     begins the checksums of its records. `last_seq`, `floor` and `last_time` are the stream's when the block
     was begun: its last sequence (all in the block are greater), the first sequence not removed, the last

@@ -1,11 +1,12 @@
-"""The manifest: what a stream's newest block is known to hold, told by a second file.
+"""The manifest: what a stream's newest block is known to hold, recorded in a second file.
 
-A block cannot say that its end was cut off, nor that it is gone. So each commit, once it is synced,
+A block cannot show that its end was cut off, nor that it is gone. So each commit, once it is synced,
 overwrites the head of `manifest` with what holds then, and repeats behind it, as DELETE records, what the
 newest block says of removed messages. It is never synced itself: after a power cut it may be old or
-unreadable, which does no harm, as it is only needed where something is damaged. What it says is always true.
+unreadable, which does no harm, as it is only needed where something is damaged. What it records is always
+true.
 
-The sidecars of blocks that are gone or damaged tell the same (`sidecar.witness`).
+The sidecars of blocks that are gone or damaged record the same (`sidecar.witness`).
 """
 
 from array import array
@@ -34,9 +35,9 @@ _PAIRS = 8192  # deleted ranges in one record
 
 @dataclass(slots=True)
 class Witness:
-    """What a second file says of a block, and of the stream at that time.
+    """What a second file records of a block, and of the stream at that time.
 
-    identity: the stream's, 0 if none is told. Of the block `number` in that `generation`, with that `seed`,
+    identity: the stream's, 0 if unknown. Of the block `number` in that `generation`, with that `seed`,
     `end` bytes were written and synced. The stream's last sequence was `last_seq`, stored at `last_time`,
     and all below `floor` was removed, as were the pairs (first, last) in `tombs`. sidecar: the block had
     one by then.
@@ -59,7 +60,7 @@ class Witness:
 
 
 def delete_records(pairs: "array[int]", last_seq: int, seed: int) -> Iterator[bytes]:
-    """Say in records that ranges (first, last) are removed."""
+    """Write records that ranges (first, last) are removed."""
     for start in range(0, len(pairs), 2 * _PAIRS):
         body = record.pairs_to_bytes(pairs[start : start + 2 * _PAIRS])
         yield record.encode(record.DELETE, last_seq, seed, body=body)
@@ -81,7 +82,7 @@ class Manifest:
     ) -> Callable[[], None]:
         """Take what holds when the commit now begun is synced, and give who writes it then, in any thread.
 
-        pairs: what this commit says is removed; sidecar: the newest block has one, as after a clean stop.
+        pairs: what this commit records as removed; sidecar: the newest block has one, as after a clean stop.
         """
         fresh = block is not self._block
         if fresh:
@@ -108,7 +109,7 @@ class Manifest:
 
 
 def read_manifest(fs: FileSystem, directory: str) -> tuple[Witness | None, str]:
-    """Read the manifest; gives (what it says, if that can be read; what is wrong with it). Raises OSError."""
+    """Read the manifest; gives (its content, if that can be read; what is wrong with it). Raises OSError."""
     path = f"{directory}/{NAME}"
     if not fs.exists(path):
         return None, f"{path} is missing"

@@ -1,8 +1,8 @@
 """Whose files lie in a stream's folder: what is not the stream's own is set aside before it is believed.
 
-A block is the stream's own when its header says the stream's identity, and the number and generation of its
+A block is the stream's own when its header has the stream's identity, and the number and generation of its
 name, and the manifest knows no other one by them. An index without its block and the manifest count only with
-the stream's identity, as they tell of removed messages. Where nothing in the folder is the stream's own, the
+the stream's identity, as they record removed messages. Where nothing in the folder is the stream's own, the
 whole folder was exchanged: nothing is touched (`Foreign`).
 """
 
@@ -51,7 +51,7 @@ class BlockFile:
 
 @dataclass(slots=True)
 class Own:
-    """The stream's own files. witnesses: what sidecars without a block say; fault: of the manifest.
+    """The stream's own files. witnesses: what sidecars without a block contain; damage: of the manifest.
 
     strange: (path, what is wrong) of the others.
     """
@@ -59,7 +59,7 @@ class Own:
     blocks: list[BlockFile] = field(default_factory=list)
     witnesses: list[Witness] = field(default_factory=list)
     manifest: Witness | None = None
-    fault: str = ""
+    damage: str = ""
     strange: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -68,12 +68,12 @@ def own_files(fs: FileSystem, directory: str, identity: Identity, *, exact: bool
 
     exact: blocks may have been begun anew under the number of one that the manifest knows.
     """
-    manifest, fault = read_manifest(fs, directory)
+    manifest, damage = read_manifest(fs, directory)
     own = Own()
     if manifest is not None and not identity.owns(manifest.identity, manifest.number):
         own.strange.append((f"{directory}/{NAME}", _FOREIGN))
     else:
-        own.manifest, own.fault = manifest, fault
+        own.manifest, own.damage = manifest, damage
     expected = None if exact else own.manifest
     ours = own.manifest is not None
     names = fs.names(directory)
@@ -104,7 +104,7 @@ def own_files(fs: FileSystem, directory: str, identity: Identity, *, exact: bool
 
 
 def set_strange_aside(fs: FileSystem, own: Own) -> tuple[list[str], list[str]]:
-    """Rename what is not the stream's own; tells (blocks, others) in words. Raises OSError."""
+    """Rename what is not the stream's own; gives (blocks, others) in words. Raises OSError."""
     blocks, others = [], []
     for path, wrong in own.strange:
         kept = set_aside(fs, path)

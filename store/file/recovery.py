@@ -3,8 +3,8 @@
 Nothing damaged is removed or served: it is named in `lost` and `faults`. Removed are only what a crash left
 half made (temporary files), blocks that a later generation replaces, and blocks all of whose messages were
 removed. What is not the stream's own is set aside (`ownership`). Where a block is gone or damaged, the
-manifest and the sidecars still say which sequences were given and which messages were removed (`Witness`): no
-sequence is given twice, and deletes stay.
+manifest and the sidecars still record which sequences were given and which messages were removed (`Witness`):
+no sequence is given twice, and deletes stay.
 """
 
 from array import array
@@ -29,7 +29,7 @@ from .sidecar import BlockIndex
 
 @dataclass(slots=True)
 class RecoveredStream:
-    """A stream as it was found. faults: what is damaged; mended: what was, and can be told from the rest.
+    """A stream as it was found. faults: what is damaged; mended: what was, and can be restored from the rest.
 
     missing: second files that are not there, as after a kill; they are written anew.
     cut: the last block has lost its end, or is gone: nothing may be written behind it. tombs: what was
@@ -53,7 +53,7 @@ class RecoveredStream:
     damage: list[tuple[Block, str, list[int]]] = field(default_factory=list)
 
     def reach(self, last_seq: int, last_time: int) -> None:
-        """Take over what one source says of the last sequence; clocks may have gone back since others."""
+        """Take over what one source has as the last sequence; clocks may have gone back since others."""
         if last_seq > self.last_seq:
             self.last_seq, self.last_time = last_seq, last_time
         elif last_seq == self.last_seq:
@@ -75,9 +75,9 @@ def recover(
     own = own_files(fs, directory, identity, exact=exact)
     found.faults, found.mended = set_strange_aside(fs, own)
     files = _files(fs, directory, found, own)
-    if own.fault and (files or own.manifest is not None):
+    if own.damage and (files or own.manifest is not None):
         where = found.mended if fs.exists(f"{directory}/{MANIFEST}") else found.missing
-        where.append(f"{own.fault}, and is written anew with the next commit")
+        where.append(f"{own.damage}, and is written anew with the next commit")
     witnesses = _witnesses(fs, directory, files, found, own)
     if exact and not found.cut:
         _cut_back(fs, files, found, witnesses)
@@ -85,7 +85,7 @@ def recover(
         _open_block(fs, file, files[place + 1] if place + 1 < len(files) else None, found, witnesses)
         for place, file in enumerate(files)
     ]
-    _hear(witnesses, [index.block for index in indexes], found)
+    _read_witnesses(witnesses, [index.block for index in indexes], found)
     for index in indexes:
         block = index.block
         found.floor = max(found.floor, block.state_floor)
@@ -102,12 +102,12 @@ def recover(
     for index in indexes:
         loader.load(index)
     loader.finish()
-    _judge_damage(found)
+    _note_losses(found)
     return found
 
 
-def _judge_damage(found: RecoveredStream) -> None:
-    """Settle what is lost: not what was removed anyway, as where a crash tore an erasure."""
+def _note_losses(found: RecoveredStream) -> None:
+    """Work out what is lost: not what was removed anyway, as where a crash tore an erasure."""
     if not (found.damage or found.lost):
         return
     lows: list[int] = []
@@ -163,7 +163,7 @@ def _files(fs: FileSystem, directory: str, found: RecoveredStream, own: Own) -> 
 def _witnesses(
     fs: FileSystem, directory: str, files: list[_File], found: RecoveredStream, own: Own
 ) -> list[Witness]:
-    """Give what the manifest says, and the sidecars of blocks that are gone; find out if the last one is."""
+    """Give what the manifest has, and the sidecars of blocks that are gone; find out if the last one is."""
     witnesses = own.witnesses if own.manifest is None else [own.manifest, *own.witnesses]
     until = files[-1].header.until if files else 0
     newest = max((witness.number for witness in witnesses), default=0)
@@ -176,21 +176,21 @@ def _witnesses(
     return witnesses
 
 
-def _hear(witnesses: list[Witness], blocks: list[Block], found: RecoveredStream) -> None:
-    """Take over what is known of the stream; of what was removed, what the blocks do not say themselves."""
-    said: set[tuple[int, int]] = set()
+def _read_witnesses(witnesses: list[Witness], blocks: list[Block], found: RecoveredStream) -> None:
+    """Take over what is known of the stream; of what was removed, what the blocks do not have themselves."""
+    known: set[tuple[int, int]] = set()
     same = {(block.header.number, block.header.generation): block.tombs for block in blocks}
     for witness in witnesses:
         found.floor = max(found.floor, witness.floor)
         found.reach(witness.last_seq, witness.last_time)
         if witness.tombs == same.get((witness.number, witness.generation)):
             continue  # as always, where nothing is damaged
-        said = said or {
+        known = known or {
             pair for block in blocks for pair in zip(block.tombs[::2], block.tombs[1::2], strict=True)
         }
         for pair in zip(witness.tombs[::2], witness.tombs[1::2], strict=True):
-            if pair not in said:
-                said.add(pair)
+            if pair not in known:
+                known.add(pair)
                 found.tombs.extend(pair)
 
 
@@ -211,7 +211,7 @@ def _cut_back(fs: FileSystem, files: list[_File], found: RecoveredStream, witnes
         files.pop()
     if files and files[-1].size > end:
         fs.remove(sidecar_path(file.path))
-        _settle_end(fs, file, end)
+        _cut_end(fs, file, end)
         file.size = end
 
 
@@ -248,7 +248,7 @@ def _open_block(
 ) -> BlockIndex:
     """Read one block, by its sidecar if there is a good one."""
     side = sidecar_path(file.path)
-    fault, where = "", found.mended
+    damage, where = "", found.mended
     if fs.exists(side):
         data = _read_sidecar(fs, side)
         index = sidecar.decode(data, file.path, file.header, file.size)
@@ -256,19 +256,19 @@ def _open_block(
             return index
         known = sidecar.witness(data)
         if known is None:
-            fault = f"{side} cannot be read"
+            damage = f"{side} cannot be read"
         elif known.names(file.header) and _of(known) == _of(file.header):
             witnesses.append(known)
         else:
-            fault = f"{side} belongs to another block, is set aside ({set_aside(fs, side)})"
+            damage = f"{side} belongs to another block, is set aside ({set_aside(fs, side)})"
     elif following is not None or any(one.sidecar for one in witnesses):
-        fault, where = f"{side} is missing", found.missing
+        damage, where = f"{side} is missing", found.missing
     result = _scan_block(fs, file, following, found, witnesses)
-    if fault and not result.damage:
-        where.append(f"{fault}, and is written anew")
+    if damage and not result.damage:
+        where.append(f"{damage}, and is written anew")
     if following is None:
         found.cut = found.cut or result.cut
-        _settle_end(fs, file, result.end)
+        _cut_end(fs, file, result.end)
     elif not result.damage:
         _write_sidecar(fs, side, result.index)
     return result.index
@@ -283,7 +283,7 @@ def _read_sidecar(fs: FileSystem, path: str) -> bytes:
     try:
         return read_file(fs, path)
     except OSError:
-        return b""  # the block says the same, only slower
+        return b""  # the block has the same, only slower
 
 
 def _scan_block(
@@ -304,7 +304,7 @@ def _scan_block(
     return result
 
 
-def _settle_end(fs: FileSystem, file: _File, end: int) -> None:
+def _cut_end(fs: FileSystem, file: _File, end: int) -> None:
     """Cut an unfinished write off the last block, and sync it: what is served from it must be durable."""
     _resize(fs, file.path, min(end, file.size))
 
@@ -323,7 +323,7 @@ def _write_sidecar(fs: FileSystem, path: str, index: BlockIndex) -> None:
     try:
         write_file(fs, path, sidecar.encode(index.block, index.block.lengths, index.names))
     except OSError:
-        return  # the block says the same, only slower
+        return  # the block has the same, only slower
 
 
 def _note_missing(place: int, file: _File, indexes: list[BlockIndex], found: RecoveredStream) -> None:
@@ -357,7 +357,7 @@ def _clear(block: Block, start: int, end: int) -> None:
 
 
 def _apply_tombstones(found: RecoveredStream) -> None:
-    """Mark as removed what the DELETE records and the floor say."""
+    """Mark as removed what the DELETE records and the floor name."""
     blocks = found.blocks
     for block in blocks:
         if block.header.last_seq + 1 < found.floor:
@@ -380,14 +380,14 @@ class _Loader:
         self._found = found
         self._numbers: dict[str, int] = {}
         # By subject id: 0 while it has no message, its sequence while it has one, as in key-value buckets.
-        self._held: list[int | array[int]] = []
+        self._by_number: list[int | array[int]] = []
 
     def load(self, index: BlockIndex) -> None:
         """Enter a block's live messages, and give its rows the stream's subject ids."""
         block, lengths = index.block, index.block.lengths
-        known, held = self._numbers, self._held
+        known, by_number = self._numbers, self._by_number
         numbers = [known.setdefault(name, len(known)) for name in index.names]
-        new = len(known) - len(held)
+        new = len(known) - len(by_number)
         if numbers != list(range(len(numbers))):
             block.subjects = array("I", map(numbers.__getitem__, block.subjects))
         block.live = len(lengths) - lengths.count(0)
@@ -395,10 +395,10 @@ class _Loader:
         if block.live < len(lengths):
             seqs, subjects = array("Q", compress(seqs, lengths)), array("I", compress(subjects, lengths))
         self._found.index.live.extend(seqs)
-        if new == len(seqs) and subjects == array("I", range(len(held), len(known))):
-            held.extend(seqs)  # each message has a subject of its own
+        if new == len(seqs) and subjects == array("I", range(len(by_number), len(known))):
+            by_number.extend(seqs)  # each message has a subject of its own
         else:
-            held.extend([0] * new)
+            by_number.extend([0] * new)
             self._enter(subjects, seqs)
         # The flag bits add up above the lengths, as no block comes near 2 GiB.
         total = sum(lengths)
@@ -409,16 +409,16 @@ class _Loader:
 
     def _enter(self, subjects: "array[int]", seqs: "array[int]") -> None:
         """Enter messages of subjects that may have some already."""
-        held = self._held
+        by_number = self._by_number
         for number, seq in zip(subjects, seqs, strict=True):
-            one = held[number]
+            one = by_number[number]
             if not one:
-                held[number] = seq
+                by_number[number] = seq
             elif isinstance(one, int):
-                held[number] = array("Q", (one, seq))
+                by_number[number] = array("Q", (one, seq))
             else:
                 one.append(seq)
 
     def finish(self) -> None:
         """Hand the subjects to the index."""
-        self._found.index.adopt(self._numbers, self._held)
+        self._found.index.adopt(self._numbers, self._by_number)

@@ -2,7 +2,7 @@
 
 A commit ends with a COMMIT record and is only followed by the next one when it was synced. So an invalid
 record before the last COMMIT of the stream's last block, or anywhere in an earlier block, is damage; past the
-last COMMIT it is a write that never ended, whose messages nobody was told of.
+last COMMIT it is a write that never ended, whose messages nobody knows.
 """
 
 from dataclasses import dataclass, field
@@ -111,7 +111,7 @@ class _Reader:
         return True
 
     def know(self, up_to: int) -> None:
-        """Bound the open hole: what comes now says that all up to `up_to` was before it."""
+        """Bound the open hole: what comes now shows that all up to `up_to` was before it."""
         if self.holes and not self.holes[-1].up_to:
             self.holes[-1].up_to = max(up_to, self.holes[-1].after)
 
@@ -142,7 +142,7 @@ def scan(
 
     `next_last` is the last sequence before the block that follows; None for the last block, whose end may be
     an unfinished write: `BlockScan.end` is then where that begins. It is none before `synced`, which is known
-    tohave been on the disk; `last_seq` was the last sequence then.
+    to have been on the disk; `last_seq` was the last sequence then.
     """
     reader = _Reader(path, header, data)
     reader.run()

@@ -2,7 +2,7 @@
 
 It holds what a scan of the block would give, and a checksum over it. It is never needed: one that is missing,
 torn, damaged or not of this very block file is ignored, and the block is scanned instead. Where the block
-itself is gone or damaged, its sidecar still says what it was (`witness`). Columns are little-endian.
+itself is gone or damaged, its sidecar still records what it was (`witness`). Columns are little-endian.
 """
 
 import sys
@@ -87,7 +87,7 @@ def _facts(data: bytes) -> "tuple[tuple[int, ...], int] | None":
 
 
 def witness(data: bytes) -> Witness | None:
-    """Read what a sidecar says of its block, whatever has become of that; None if it cannot be read."""
+    """Read what a sidecar records of its block, whatever has become of that; None if it cannot be read."""
     facts = _facts(data)
     if facts is None:
         return None

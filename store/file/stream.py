@@ -1,7 +1,7 @@
 """A stream kept in block files: the reference's `file` storage.
 
-Promises what `store.stream.StreamStore` says. Appends go to a buffer in memory and are readable at once; one
-commit writes and syncs all that was buffered. Removing the first messages only moves the floor, which the
+Promises what `store.stream.StreamStore` promises. Appends go to a buffer in memory and are readable at once;
+one commit writes and syncs all that was buffered. Removing the first messages only moves the floor, which the
 next commit notes in one small record. The end of the stream is read from memory, the rest from the blocks,
 and every record that comes from the disk is checked. Nothing is written outside
 `begin_commit`/`begin_maintenance` … `run`.
@@ -48,7 +48,7 @@ _MAGIC, _MESSAGE, _FIXED = record.MAGIC, record.MESSAGE, record.FIXED
 class FileStream(IndexedStream):
     """A `StreamStore` in the folder `directory`, which is made by the first commit.
 
-    `faults` tells what was found damaged on opening, in words, `mended` what was and took nothing along,
+    `faults` lists what was found damaged on opening, in words, `mended` what was and took nothing along,
     `missing` what a kill leaves out. `on_damage(seq, where)` is called when a read finds a damaged message.
     Raises OSError if the folder cannot be read, Foreign if all is another's. Streams may share `handles`.
     exact: what was written after the last whole commit is dropped, so that messages and `note` fit together.
@@ -276,7 +276,7 @@ class FileStream(IndexedStream):
                 yield from block.headed(from_seq)
 
     def size_of(self, subject: str, header_len: int, body_len: int) -> int:
-        """Say what a message counts in `bytes`: the size of the reference's record for it."""
+        """Give what a message counts in `bytes`: the size of the reference's record for it."""
         size = 30 + len(subject.encode("utf-8", "surrogateescape")) + body_len
         return size + 4 + header_len if header_len else size
 

@@ -1,6 +1,6 @@
 """Reading a Raft log from its segments: what is there, where it ends, and whether something was lost.
 
-A write that the power cut short leaves a torn tail after what was synced: nobody was told of it, it is no
+A write that the power cut short leaves a torn tail after what was synced: nobody depends on it, it is no
 loss. Anything else that cannot be read is one.
 """
 
@@ -50,7 +50,7 @@ def numbers(fs: FileSystem, path: str) -> list[int]:
 
 
 def read(fs: FileSystem, path: str, mark: SyncMark) -> LogReading:
-    """Read all segments, in order, up to the first fault. Raises OSError."""
+    """Read all segments, in order, up to the first damage. Raises OSError."""
     reading = LogReading()
     present = numbers(fs, path)
     if not present or mark.number > present[-1]:  # one before the first was compacted away
@@ -62,20 +62,20 @@ def read(fs: FileSystem, path: str, mark: SyncMark) -> LogReading:
             return reading
         newest = number == present[-1]
         synced = mark.length if mark.number == number else 0
-        fault, at, torn = _segment(reading, read_file(fs, f"{path}/{PREFIX}{number}"), number)
-        if fault or at < synced:
+        damage, at, torn = _segment(reading, read_file(fs, f"{path}/{PREFIX}{number}"), number)
+        if damage or at < synced:
             if not newest or at < synced or not torn:
-                reading.lost = fault or f"log.{number}: {synced} bytes were synced, {at} are there"
+                reading.lost = damage or f"log.{number}: {synced} bytes were synced, {at} are there"
             return reading
     return reading
 
 
 def _segment(reading: LogReading, data: bytes, number: int) -> tuple[str, int, bool]:
-    """Add a segment's records; gives (fault, where the good part ends, whether it may be a torn tail)."""
+    """Add a segment's records; gives (damage, where the good part ends, whether it may be a torn tail)."""
     try:
         header = read_header(data, number)
-    except Damaged as fault:
-        return str(fault), 0, len(data) <= HEADER_SIZE
+    except Damaged as error:
+        return str(error), 0, len(data) <= HEADER_SIZE
     if (header.base, header.base_term) != (reading.last, reading.last_term):
         # The first, or one begun after a snapshot was installed; whether one covers it, the store checks.
         reading.base, reading.base_term = header.base, header.base_term
@@ -93,4 +93,4 @@ def _segment(reading: LogReading, data: bytes, number: int) -> tuple[str, int, b
         elif index == reading.base:
             reading.base_term = record.term
     reading.segments.append((header, found.end))
-    return found.fault, found.end, found.torn
+    return found.damage, found.end, found.torn

@@ -76,7 +76,7 @@ class SegmentScan(NamedTuple):
 
     records: list[tuple[int, LogRecord]]
     end: int
-    fault: str
+    damage: str
     torn: bool = True
 
 
@@ -87,8 +87,8 @@ def scan(data: bytes, number: int) -> SegmentScan:
     while place < size:
         record = _record(data, place)
         if record is None:
-            fault = f"log.{number}: the record at byte {place} is damaged or cut off"
-            return SegmentScan(records, place, fault, torn=not _write_follows(data, place + 1))
+            damage = f"log.{number}: the record at byte {place} is damaged or cut off"
+            return SegmentScan(records, place, damage, torn=not _write_follows(data, place + 1))
         index, length, (term, kind, body) = record
         records.append((index, LogRecord(term, kind & ~_FIRST, body)))
         place += _RECORD.size + length

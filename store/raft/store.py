@@ -1,10 +1,10 @@
 """One Raft member's directory.
 
-Promises: what `write` returned for is read again by `open`, or its loss is told (`StoredRaft.lost`). A loss
-isremembered as `recovering` in the state before anything is cut off, and damaged files are kept under another
-name. Without a readable state there is no saying what this member has promised: `open` raises Damaged, and
-the member must be replaced by a new one. `synced` is written after each sync and never synced itself: it may
-be old, never wrong.
+Promises: what `write` returned for is read again by `open`, or its loss is reported (`StoredRaft.lost`). A
+loss is remembered as `recovering` in the state before anything is cut off, and damaged files are kept under
+another name. Without a readable state there is no saying what this member has promised: `open` raises
+Damaged, and the member must be replaced by a new one. `synced` is written after each sync and never synced
+itself: it may be old, never wrong.
 
 After an OSError from `write` or `compact` nothing more is written: what the disk holds is unknown (an fsync
 that failed once may succeed the next time with the data gone).
@@ -71,7 +71,7 @@ class RaftStore:
         return any(map(self._fs.exists, states)) or bool(numbers(self._fs, self.path))
 
     def create(self, snapshot: StoredSnapshot, state: StoredState | None = None) -> None:
-        """Begin a member's life with a snapshot that all share (usually empty: the first members).
+        """Create a member's log with a snapshot that all share (usually empty: the first members).
 
         The state comes last: a creation that a crash cut short is none.
         """
@@ -88,12 +88,12 @@ class RaftStore:
     def open(self) -> StoredRaft:
         """Read everything and be ready to write. The state's boot count is one more than the last time.
 
-        Raises NotFound when nobody lives here, Damaged when the state is missing or cannot be read.
+        Raises NotFound when there is no member here, Damaged when the state is missing or cannot be read.
         """
         if not self.exists():
             raise NotFound(self.path)
-        state, fault = read_state(self._fs, self._at(_STATE))
-        mark, mark_fault = read_mark(self._fs, self._at(_SYNCED))
+        state, damage = read_state(self._fs, self._at(_STATE))
+        mark, mark_damage = read_mark(self._fs, self._at(_SYNCED))
         next_ = max([mark.number, *numbers(self._fs, self.path)]) + 1
         reading = read(self._fs, self.path, mark)
         snapshot, lost = self._snapshot(reading)
@@ -107,7 +107,7 @@ class RaftStore:
             self._rebuild(snapshot, reading, next_)
         else:
             self._go_on(reading, mark)
-        mended = "; ".join(f"{one}, and is written anew" for one in (fault, mark_fault) if one)
+        mended = "; ".join(f"{one}, and is written anew" for one in (damage, mark_damage) if one)
         return StoredRaft(state, snapshot, reading.base, reading.base_term, reading.entries, lost, mended)
 
     def close(self) -> None:
@@ -159,8 +159,8 @@ class RaftStore:
         """The snapshot and what was lost, of it or of the log."""
         try:
             snapshot = read_snapshot(self._fs, self._at(_SNAPSHOT))
-        except Damaged as fault:
-            return StoredSnapshot(), str(fault)
+        except Damaged as error:
+            return StoredSnapshot(), str(error)
         if not reading.lost and snapshot.index < reading.base:
             return (
                 snapshot,

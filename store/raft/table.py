@@ -59,17 +59,17 @@ def read_state(fs: FileSystem, path: str) -> tuple[StoredState, str]:
     """
     try:
         found = read_copies(fs, path, _decode_state, lambda one: (one.term, one.boot, len(one.vote)))
-    except NotFound as fault:
-        raise Damaged(0, f"{path} is missing") from fault
-    return found.value, found.fault
+    except NotFound as error:
+        raise Damaged(0, f"{path} is missing") from error
+    return found.value, found.damage
 
 
 def _decode_state(data: bytes, path: str) -> StoredState:
     about, _ = _decode(data, path)
     try:
         return StoredState(**about)
-    except TypeError as fault:
-        raise Damaged(0, f"{path}: {fault}") from fault
+    except TypeError as error:
+        raise Damaged(0, f"{path}: {error}") from error
 
 
 def write_snapshot(fs: FileSystem, path: str, snapshot: StoredSnapshot) -> None:
@@ -83,8 +83,8 @@ def read_snapshot(fs: FileSystem, path: str) -> StoredSnapshot:
     about, data = _unpack(fs, path)
     try:
         return StoredSnapshot(about["index"], about["term"], about["members"].encode("latin-1"), data)
-    except KeyError as fault:
-        raise Damaged(0, f"{path}: {fault} is missing") from fault
+    except KeyError as error:
+        raise Damaged(0, f"{path}: {error} is missing") from error
 
 
 def pack_mark(mark: SyncMark) -> bytes:

@@ -1,4 +1,4 @@
-"""Flags, environment and contexts settle where a command connects and as whom."""
+"""Flags, environment and contexts decide where a command connects and as whom."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C ends what takes long, says so, and leaves a terminal and an exit code behind that are in order."""
+"""Ctrl-C ends what takes long, says so, and leaves a terminal and an exit code that are in order."""
 
 from __future__ import annotations
 

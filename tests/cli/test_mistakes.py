@@ -28,7 +28,7 @@ def test_a_subject_that_is_none(at_server: Cli, subject: str) -> None:
     assert f'could not subscribe to "{subject}": nats: invalid subject' in result.err
 
 
-def test_a_subject_that_only_the_client_judges(at_server: Cli) -> None:
+def test_a_subject_that_only_the_client_validates(at_server: Cli) -> None:
     result = at_server.run("reply", "a..b", "x")
     assert result.code == 1
     assert result.err.strip() == "pyjs: error: nats: invalid subject"
@@ -40,12 +40,12 @@ def test_a_flush_that_was_cut_short_leaves_the_connection_alive(
     profile = Profile(fields={**context.FIELDS, "url": serve('listen: "127.0.0.1:<client>"').url})
 
     async def body() -> None:
-        async with connect(profile) as link:
-            flush = asyncio.ensure_future(link.nc.flush(5))
+        async with connect(profile) as connection:
+            flush = asyncio.ensure_future(connection.nc.flush(5))
             await turns(1)
             flush.cancel()
             await asyncio.gather(flush, return_exceptions=True)
-            await link.nc.flush(5)
-            assert link.nc.is_connected
+            await connection.nc.flush(5)
+            assert connection.nc.is_connected
 
     asyncio.run(body())

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from lib.jetstream import ALONE, JetStream
-from lib.operator_fixture import Deployment, OperatorSite
+from lib.operator_fixture import Deployment, OperatorEnv
 from lib.process import ServerProcess
 
 JETSTREAM = 'jetstream { store_dir: "<store>", max_mem: 100MB, max_file: 100MB }'
@@ -26,14 +26,14 @@ def js(server: ServerProcess) -> Iterator[JetStream]:
 
 
 @pytest.fixture(scope="module")
-def operated() -> tuple[OperatorSite, str]:
+def operated() -> tuple[OperatorEnv, str]:
     """The module's operator, and a configuration with a resolver that takes what is pushed and deleted."""
-    site = OperatorSite(signing=True)
-    return site, site.full(allow_delete=True, timeout='"200ms"', more=JETSTREAM)
+    env = OperatorEnv(signing=True)
+    return env, env.full(allow_delete=True, timeout='"200ms"', more=JETSTREAM)
 
 
 @pytest.fixture
-def op(operated: tuple[OperatorSite, str], serve: Callable[[str], ServerProcess]) -> Deployment:
+def op(operated: tuple[OperatorEnv, str], serve: Callable[[str], ServerProcess]) -> Deployment:
     """The module's server in operator mode. A test makes accounts of its own and pushes them."""
-    site, config = operated
-    return Deployment(site, serve(config))
+    env, config = operated
+    return Deployment(env, serve(config))

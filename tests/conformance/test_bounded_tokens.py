@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from lib.callbacks import Callbacks
 from lib.eventually import eventually
-from lib.operator_fixture import UPDATE, Deployment, OperatorSite
+from lib.operator_fixture import UPDATE, Deployment, OperatorEnv
 from lib.process import ServerProcess
 from pyjs.keys import KeyPair, KeyRole
 
@@ -26,14 +26,14 @@ def many(op: Deployment) -> int:
 
 
 @pytest.fixture
-def site() -> OperatorSite:
-    return OperatorSite()
+def env() -> OperatorEnv:
+    return OperatorEnv()
 
 
 @pytest.fixture
-def measured(site: OperatorSite, callbacks: Callbacks, launch: Callable[[str], ServerProcess]) -> Deployment:
+def measured(env: OperatorEnv, callbacks: Callbacks, launch: Callable[[str], ServerProcess]) -> Deployment:
     """A measured server of the test's own, that takes, lists and deletes tokens."""
-    return Deployment(site, launch(site.full(allow_delete=True)))
+    return Deployment(env, launch(env.full(allow_delete=True)))
 
 
 BODIES: dict[str, Callable[[int], dict[str, Any]]] = {
@@ -88,7 +88,7 @@ def test_the_latest_of_pushes_at_once_is_in_force(measured: Deployment) -> None:
     large = account.set(**BODIES["exports"](many(op))).token()
     small = account.set(exports=[], limits={"subs": 0}).token()
     with account.user().connect(op.server) as wire:
-        with op.site.system(op.server) as system:
+        with op.env.system(op.server) as system:
             inbox = system.inbox()
             for token in (small, large, small):
                 system.pub(UPDATE, token, inbox)
@@ -103,20 +103,20 @@ def test_an_account_that_is_pushed_and_deleted_at_once_is_gone(measured: Deploym
     account = op.account("A")
     large = account.set(**BODIES["exports"](many(op))).token()
     user = account.user()
-    with user.connect(op.server), op.site.system(op.server) as system:
+    with user.connect(op.server), op.env.system(op.server) as system:
         inbox = system.inbox()
         system.pub(UPDATE, large, inbox)
-        system.pub("$SYS.REQ.CLAIMS.DELETE", op.site.deletion([account.id], op.site.key), inbox)
+        system.pub("$SYS.REQ.CLAIMS.DELETE", op.env.deletion([account.id], op.env.key), inbox)
         for _ in range(2):
             assert json.loads(system.answer(inbox).body)["data"]["code"] == 200
     eventually(lambda: user.refusal(op.server) == [b"-ERR 'Authorization Violation'"])
 
 
 def test_a_login_waits_for_a_large_token(
-    site: OperatorSite, callbacks: Callbacks, launch: Callable[[str], ServerProcess]
+    env: OperatorEnv, callbacks: Callbacks, launch: Callable[[str], ServerProcess]
 ) -> None:
-    op = Deployment(site, launch(site.full()))
-    account = site.account("A", **BODIES["exports"](many(op)))
+    op = Deployment(env, launch(env.full()))
+    account = env.account("A", **BODIES["exports"](many(op)))
     with callbacks.bounded(op.server):
         op.push(account)
         with account.user().connect(op.server) as wire:
@@ -126,7 +126,7 @@ def test_a_login_waits_for_a_large_token(
 def test_a_reload_reads_a_folder_of_many_tokens(measured: Deployment, callbacks: Callbacks) -> None:
     op = measured
     folder = op.server.directory / "store" / "jwt"
-    accounts = [op.site.account(f"A{number}") for number in range(1000)]
+    accounts = [op.env.account(f"A{number}") for number in range(1000)]
     for account in accounts:
         (folder / f"{account.id}.jwt").write_text(account.token())
     with callbacks.bounded(op.server):

@@ -107,15 +107,15 @@ def both(pool: Pool) -> Iterator[Both]:
         yield Both(one, two)
 
 
-def stream_config(dice: random.Random, name: str) -> dict[str, Any]:
+def stream_config(rng: random.Random, name: str) -> dict[str, Any]:
     config: dict[str, Any] = {
         "name": name,
         "subjects": [f"{name}.*", f"{name}.deep.>"],
-        "storage": dice.choice(["file", "memory"]),
-        "retention": dice.choice(["limits", "limits", "interest", "workqueue"]),
-        "discard": dice.choice(["old", "new"]),
+        "storage": rng.choice(["file", "memory"]),
+        "retention": rng.choice(["limits", "limits", "interest", "workqueue"]),
+        "discard": rng.choice(["old", "new"]),
         "allow_direct": True,
-        "allow_rollup_hdrs": dice.random() < 0.5,
+        "allow_rollup_hdrs": rng.random() < 0.5,
     }
     for key, values in {
         "max_msgs": [3, 10],
@@ -124,52 +124,52 @@ def stream_config(dice: random.Random, name: str) -> dict[str, Any]:
         "max_msg_size": [40],
         "first_seq": [1, 50],
     }.items():
-        if dice.random() < 0.3:
-            config[key] = dice.choice(values)
+        if rng.random() < 0.3:
+            config[key] = rng.choice(values)
     if config["discard"] == "new" and "max_msgs_per_subject" in config:
-        config["discard_new_per_subject"] = dice.random() < 0.5
+        config["discard_new_per_subject"] = rng.random() < 0.5
     return config
 
 
-def some_subject(dice: random.Random, name: str, wild: bool = False) -> str:
+def some_subject(rng: random.Random, name: str, wild: bool = False) -> str:
     literal = [f"{name}.{token}" for token in ("a", "b", "c", "deep.x", "deep.x.y")]
-    return dice.choice([*literal, f"{name}.*", f"{name}.>", f"{name}.deep.*", ">"] if wild else literal)
+    return rng.choice([*literal, f"{name}.*", f"{name}.>", f"{name}.deep.*", ">"] if wild else literal)
 
 
-def some_headers(dice: random.Random, name: str) -> dict[str, str]:
+def some_headers(rng: random.Random, name: str) -> dict[str, str]:
     headers = {
-        "Nats-Msg-Id": str(dice.randrange(30)),
-        "Nats-Expected-Last-Sequence": str(dice.randrange(20)),
-        "Nats-Expected-Last-Subject-Sequence": str(dice.randrange(10)),
-        "Nats-Expected-Last-Msg-Id": str(dice.randrange(30)),
-        "Nats-Expected-Stream": dice.choice([name, "other"]),
-        "Nats-Rollup": dice.choice(["sub", "all"]),
-        "Mine": "x" * dice.randrange(30),
+        "Nats-Msg-Id": str(rng.randrange(30)),
+        "Nats-Expected-Last-Sequence": str(rng.randrange(20)),
+        "Nats-Expected-Last-Subject-Sequence": str(rng.randrange(10)),
+        "Nats-Expected-Last-Msg-Id": str(rng.randrange(30)),
+        "Nats-Expected-Stream": rng.choice([name, "other"]),
+        "Nats-Rollup": rng.choice(["sub", "all"]),
+        "Mine": "x" * rng.randrange(30),
     }
-    return {k: v for k, v in headers.items() if dice.random() < 0.08}
+    return {k: v for k, v in headers.items() if rng.random() < 0.08}
 
 
-def a_write(dice: random.Random, both: Both, name: str) -> None:
-    both.publish(some_subject(dice, name), "x" * dice.randrange(60), some_headers(dice, name))
+def a_write(rng: random.Random, both: Both, name: str) -> None:
+    both.publish(some_subject(rng, name), "x" * rng.randrange(60), some_headers(rng, name))
 
 
-def a_change(dice: random.Random, both: Both, name: str) -> None:
-    seq = dice.randrange(1, 60)
+def a_change(rng: random.Random, both: Both, name: str) -> None:
+    seq = rng.randrange(1, 60)
     purge: dict[str, Any] = {}
-    if dice.random() < 0.6:
-        purge["filter"] = some_subject(dice, name, wild=True)
-    if dice.random() < 0.7:
-        purge[dice.choice(["seq", "keep"])] = dice.randrange(1, 20)
-    kind = dice.randrange(4)
+    if rng.random() < 0.6:
+        purge["filter"] = some_subject(rng, name, wild=True)
+    if rng.random() < 0.7:
+        purge[rng.choice(["seq", "keep"])] = rng.randrange(1, 20)
+    kind = rng.randrange(4)
     if kind == 0:
         both.call(f"STREAM.PURGE.{name}", purge)
     else:
         both.call(f"STREAM.MSG.DELETE.{name}", {"seq": seq, "no_erase": kind == 1})
 
 
-def a_look(dice: random.Random, both: Both, name: str) -> None:
-    seq, subject = dice.randrange(1, 60), some_subject(dice, name, wild=True)
-    request = dice.choice(
+def a_look(rng: random.Random, both: Both, name: str) -> None:
+    seq, subject = rng.randrange(1, 60), some_subject(rng, name, wild=True)
+    request = rng.choice(
         [
             {"seq": seq},
             {"last_by_subj": subject},
@@ -177,7 +177,7 @@ def a_look(dice: random.Random, both: Both, name: str) -> None:
             {"next_by_subj": subject, "seq": seq},
         ]
     )
-    kind = dice.randrange(4)
+    kind = rng.randrange(4)
     if kind == 0:
         both.call(f"STREAM.MSG.GET.{name}", request)
     elif kind == 1:
@@ -185,19 +185,19 @@ def a_look(dice: random.Random, both: Both, name: str) -> None:
     elif kind == 2:
         both.call(f"STREAM.INFO.{name}", {"subjects_filter": subject, "deleted_details": True})
     else:
-        literal = some_subject(dice, name)
+        literal = some_subject(rng, name)
         both.tell(("direct", literal), lambda js: shown(js.raw(f"DIRECT.GET.{name}.{literal}")))
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_a_stream(both: Both, unique: str, seed: int) -> None:
-    dice = random.Random(seed)
-    both.call(f"STREAM.CREATE.{unique}", config := stream_config(dice, unique))
+    rng = random.Random(seed)
+    both.call(f"STREAM.CREATE.{unique}", config := stream_config(rng, unique))
     if config["retention"] != "limits":
         consumer = {"durable_name": "keep", "ack_policy": "explicit"}
         both.call(f"CONSUMER.CREATE.{unique}.keep", {"stream_name": unique, "config": consumer})
     for _ in range(120):
-        dice.choices([a_write, a_change, a_look], [6, 1, 2])[0](dice, both, unique)
+        rng.choices([a_write, a_change, a_look], [6, 1, 2])[0](rng, both, unique)
     both.call(f"STREAM.INFO.{unique}", {"subjects_filter": ">", "deleted_details": True})
     update = config | {"max_msgs": 5, "max_msgs_per_subject": 2, "max_bytes": 500}
     both.call(f"STREAM.UPDATE.{unique}", update)
@@ -205,22 +205,22 @@ def test_a_stream(both: Both, unique: str, seed: int) -> None:
     both.call(f"STREAM.DELETE.{unique}")
 
 
-def consumer_config(dice: random.Random, name: str) -> dict[str, Any]:
+def consumer_config(rng: random.Random, name: str) -> dict[str, Any]:
     config: dict[str, Any] = {
         "durable_name": "C",
-        "ack_policy": dice.choice(["explicit", "explicit", "all", "none"]),
-        "deliver_policy": dice.choice(["all", "all", "new", "last", "last_per_subject", "by_start_sequence"]),
+        "ack_policy": rng.choice(["explicit", "explicit", "all", "none"]),
+        "deliver_policy": rng.choice(["all", "all", "new", "last", "last_per_subject", "by_start_sequence"]),
     }
     if config["deliver_policy"] == "by_start_sequence":
-        config["opt_start_seq"] = dice.randrange(1, 30)
-    filters = dice.randrange(3)
+        config["opt_start_seq"] = rng.randrange(1, 30)
+    filters = rng.randrange(3)
     if filters == 1 or config["deliver_policy"] == "last_per_subject":
-        config["filter_subject"] = some_subject(dice, name, wild=True)
+        config["filter_subject"] = some_subject(rng, name, wild=True)
     elif filters == 2:
-        config["filter_subjects"] = dice.sample([f"{name}.a", f"{name}.b", f"{name}.deep.>"], 2)
-    if dice.random() < 0.3:
-        config["max_deliver"] = dice.choice([1, 2, 3])
-    if dice.random() < 0.2:
+        config["filter_subjects"] = rng.sample([f"{name}.a", f"{name}.b", f"{name}.deep.>"], 2)
+    if rng.random() < 0.3:
+        config["max_deliver"] = rng.choice([1, 2, 3])
+    if rng.random() < 0.2:
         config["headers_only"] = True
     return config
 
@@ -244,11 +244,11 @@ class Reader:
         self.both.tell(("pull", batch), act)
         self.open += zip(*replies, strict=True)
 
-    def answer(self, dice: random.Random) -> None:
+    def answer(self, rng: random.Random) -> None:
         if not self.open:
             return
-        one = self.open.pop(dice.randrange(len(self.open)))
-        body = dice.choice(["+ACK", "+ACK", "+ACK", "-NAK", "+TERM", "+WPI"])
+        one = self.open.pop(rng.randrange(len(self.open)))
+        body = rng.choice(["+ACK", "+ACK", "+ACK", "-NAK", "+TERM", "+WPI"])
         for js, reply in zip(self.both.pair, one, strict=True):
             if body == "+WPI":
                 js.wire.pub(reply, body)
@@ -277,36 +277,36 @@ class Reader:
 # In the second story the reference's count of pending messages is not the same in every run.
 @pytest.mark.parametrize("seed", [seed for seed in range(30) if seed != 2])
 def test_a_pull_consumer(both: Both, unique: str, seed: int) -> None:
-    dice = random.Random(1000 + seed)
+    rng = random.Random(1000 + seed)
     config = {
         "name": unique,
         "subjects": [f"{unique}.>"],
-        "storage": dice.choice(["file", "memory"]),
-        "retention": dice.choice(["limits", "limits", "interest", "workqueue"]),
+        "storage": rng.choice(["file", "memory"]),
+        "retention": rng.choice(["limits", "limits", "interest", "workqueue"]),
     }
-    if dice.random() < 0.3:
+    if rng.random() < 0.3:
         config["max_msgs_per_subject"] = 2
     both.call(f"STREAM.CREATE.{unique}", config)
-    for i in range(dice.randrange(20)):
-        both.publish(some_subject(dice, unique), str(i), {})
+    for i in range(rng.randrange(20)):
+        both.publish(some_subject(rng, unique), str(i), {})
     created = both.call(
-        f"CONSUMER.CREATE.{unique}.C", {"stream_name": unique, "config": consumer_config(dice, unique)}
+        f"CONSUMER.CREATE.{unique}.C", {"stream_name": unique, "config": consumer_config(rng, unique)}
     )
     if "error" in created:
         return
     reader = Reader(both, unique)
     for i in range(80):
-        kind = dice.choices(["write", "pull", "answer", "change", "look"], [4, 3, 5, 0.4, 1])[0]
+        kind = rng.choices(["write", "pull", "answer", "change", "look"], [4, 3, 5, 0.4, 1])[0]
         if kind == "write":
-            both.publish(some_subject(dice, unique), f"later {i}", {})
+            both.publish(some_subject(rng, unique), f"later {i}", {})
         elif kind == "pull":
             reader.wait()
-            reader.pull(dice.randrange(1, 6))
+            reader.pull(rng.randrange(1, 6))
         elif kind == "answer":
-            reader.answer(dice)
+            reader.answer(rng)
         elif kind == "change":
             # No purges here: what the reference redelivers after one depends on its queues at that moment.
-            both.call(f"STREAM.MSG.DELETE.{unique}", {"seq": dice.randrange(1, 60)})
+            both.call(f"STREAM.MSG.DELETE.{unique}", {"seq": rng.randrange(1, 60)})
         else:
             reader.look()
     reader.look()
@@ -371,23 +371,23 @@ SUBJECTS = ["a", "b", "a.b", "a.c", "c.b", "a.b.c", "a.x.c", "x.y.z.w"]
 
 @pytest.mark.parametrize("seed", range(10))
 def test_routing(both: Both, unique: str, seed: int) -> None:
-    dice = random.Random(2000 + seed)
+    rng = random.Random(2000 + seed)
     alive: list[str] = []
     for step in range(150):
-        kind = dice.choices(["sub", "unsub", "limit", "pub"], [3, 1, 1, 6])[0]
+        kind = rng.choices(["sub", "unsub", "limit", "pub"], [3, 1, 1, 6])[0]
         if kind == "sub":
-            pattern, queue, sid = dice.choice(PATTERNS), dice.choice(["", "", "q", "r"]), f"s{step}"
+            pattern, queue, sid = rng.choice(PATTERNS), rng.choice(["", "", "q", "r"]), f"s{step}"
             # A maximum in a group depends on whom the dice of a server chose.
             alive += [sid] if not queue else []
             line = f"SUB {unique}.{pattern} {queue} {sid}\r\n"
         elif kind == "pub":
-            line = f"PUB {unique}.{dice.choice(SUBJECTS)} 1\r\nx\r\n"
+            line = f"PUB {unique}.{rng.choice(SUBJECTS)} 1\r\nx\r\n"
         elif not alive:
             continue
         elif kind == "unsub":
-            line = f"UNSUB {alive.pop(dice.randrange(len(alive)))}\r\n"
+            line = f"UNSUB {alive.pop(rng.randrange(len(alive)))}\r\n"
         else:
-            line = f"UNSUB {dice.choice(alive)} {dice.randrange(1, 6)}\r\n"
+            line = f"UNSUB {rng.choice(alive)} {rng.randrange(1, 6)}\r\n"
 
         def act(js: JetStream, line: str = line) -> Any:
             js.wire.send(line)

@@ -13,8 +13,8 @@ from lib.eventually import eventually
 from lib.operator_fixture import (
     UPDATE,
     Deployment,
-    OperatorSite,
-    SiteAccount,
+    OperatorAccount,
+    OperatorEnv,
     ask,
     reheaded,
     tampered,
@@ -27,8 +27,8 @@ from pyjs.keys import KeyPair, KeyRole
 EMPTY = b"\0" * 32
 
 
-def lookup(op: Deployment, account: SiteAccount) -> str:
-    with op.site.system(op.server) as wire:
+def lookup(op: Deployment, account: OperatorAccount) -> str:
+    with op.env.system(op.server) as wire:
         return wire.request(f"$SYS.REQ.ACCOUNT.{account.id}.CLAIMS.LOOKUP").body.decode()
 
 
@@ -37,7 +37,7 @@ def listed(op: Deployment) -> set[str]:
 
 
 def test_an_update_is_answered_with_server_and_verdict(op: Deployment) -> None:
-    account = op.site.account("A")
+    account = op.env.account("A")
     answer = op.ask(UPDATE, account.token())
     assert answer["data"] == {"code": 200, "account": account.id, "message": "jwt updated"}
     assert answer["server"]["name"] == "S"
@@ -46,7 +46,7 @@ def test_an_update_is_answered_with_server_and_verdict(op: Deployment) -> None:
 
 @pytest.mark.parametrize("subject", ["$SYS.REQ.ACCOUNT.{}.CLAIMS.UPDATE", "$SYS.ACCOUNT.{}.CLAIMS.UPDATE"])
 def test_an_update_that_names_its_account(op: Deployment, subject: str) -> None:
-    account = op.site.account("A")
+    account = op.env.account("A")
     data = op.ask(subject.format(account.id), account.token())["data"]
     assert data == {"code": 200, "account": account.id, "message": "jwt updated"}
     with account.user().connect(op.server) as wire:
@@ -54,7 +54,7 @@ def test_an_update_that_names_its_account(op: Deployment, subject: str) -> None:
 
 
 def test_an_update_under_another_accounts_name(op: Deployment) -> None:
-    one, other = op.site.account("A"), op.site.account("B")
+    one, other = op.env.account("A"), op.env.account("B")
     error = op.ask(f"$SYS.REQ.ACCOUNT.{other.id}.CLAIMS.UPDATE", one.token())["error"]
     assert error["code"] == 500
     assert error["description"] == "jwt update resulted in error - subject does not match jwt content"
@@ -62,7 +62,7 @@ def test_an_update_under_another_accounts_name(op: Deployment) -> None:
 
 
 def test_what_was_pushed_is_looked_up(op: Deployment) -> None:
-    account = op.site.account("A")
+    account = op.env.account("A")
     assert lookup(op, account) == ""
     token = account.token()
     op.push(token)
@@ -73,22 +73,22 @@ def test_what_was_pushed_is_looked_up(op: Deployment) -> None:
 
 
 def test_what_was_pushed_is_listed(op: Deployment) -> None:
-    account = op.site.account("A")
+    account = op.env.account("A")
     assert account.id not in listed(op)
     op.push(account)
-    assert {account.id, op.site.sys.id} <= listed(op)
+    assert {account.id, op.env.sys.id} <= listed(op)
 
 
-def damaged(account: SiteAccount, what: str) -> str:
+def damaged(account: OperatorAccount, what: str) -> str:
     token = account.token()
     return {
         "empty": lambda: "",
         "no-token": lambda: "nonsense",
         "tampered": lambda: tampered(token, name="other"),
         "alg-none": lambda: unsigned(token),
-        "alg-other": lambda: reheaded(token, account.site.signer, alg="HS256"),
+        "alg-other": lambda: reheaded(token, account.env.signer, alg="HS256"),
         "a-users-token": lambda: account.user().token,
-        "the-operators-token": lambda: account.site.token,
+        "the-operators-token": lambda: account.env.token,
         "signed-by-a-user": lambda: token.rsplit(".", 1)[0] + ".AAAA",
     }[what]()
 
@@ -159,7 +159,7 @@ def test_a_push_of_a_mapping_that_cannot_be(
 
 
 def test_a_push_of_another_operators_account_lets_nobody_in(op: Deployment) -> None:
-    stranger = OperatorSite().account("A")
+    stranger = OperatorEnv().account("A")
     op.ask(UPDATE, stranger.token())
     assert stranger.user().refusal(op.server) == [b"-ERR 'Authorization Violation'"]
 
@@ -181,7 +181,7 @@ def test_clients_of_other_accounts_do_not_reach_the_services(op: Deployment) -> 
 
 def test_pack_gives_all_tokens_to_who_has_others(op: Deployment) -> None:
     account = op.account("A")
-    with op.site.system(op.server) as wire:
+    with op.env.system(op.server) as wire:
         reply = wire.inbox()
         wire.pub("$SYS.REQ.CLAIMS.PACK", EMPTY, reply)
         rows: dict[str, str] = {}
@@ -197,15 +197,15 @@ def test_pack_gives_all_tokens_to_who_has_others(op: Deployment) -> None:
 @pytest.mark.parametrize("signer", ["identity", "signing-key"])
 def test_accounts_are_deleted(op: Deployment, signer: str) -> None:
     one, two = op.account("A"), op.account("B")
-    by = op.site.key if signer == "identity" else op.site.signer
-    answer = op.site.delete(op.server, one, two, by=by)
+    by = op.env.key if signer == "identity" else op.env.signer
+    answer = op.env.delete(op.server, one, two, by=by)
     assert answer["data"] == {"code": 200, "message": "deleted 2 accounts"}
     assert not {one.id, two.id} & listed(op)
     assert lookup(op, one) == ""
 
 
 def deletion(op: Deployment, *accounts: str, by: KeyPair) -> Any:
-    return op.ask("$SYS.REQ.CLAIMS.DELETE", op.site.deletion(accounts, by))
+    return op.ask("$SYS.REQ.CLAIMS.DELETE", op.env.deletion(accounts, by))
 
 
 def test_deletions_that_are_refused(op: Deployment) -> None:
@@ -214,20 +214,20 @@ def test_deletions_that_are_refused(op: Deployment) -> None:
     for answer in (
         deletion(op, account.id, by=stranger),
         deletion(op, account.id, by=account.key),
-        deletion(op, op.site.sys.id, by=op.site.signer),
-        deletion(op, "nonsense", by=op.site.signer),
+        deletion(op, op.env.sys.id, by=op.env.signer),
+        deletion(op, "nonsense", by=op.env.signer),
         op.ask("$SYS.REQ.CLAIMS.DELETE", "nonsense"),
     ):
         assert answer["error"]["code"] == 500, answer
         assert answer["error"]["description"].startswith("delete accounts request"), answer
-    assert {account.id, op.site.sys.id} <= listed(op)
+    assert {account.id, op.env.sys.id} <= listed(op)
 
 
 def test_deletion_must_be_allowed(launch: Callable[[str], ServerProcess]) -> None:
-    site = OperatorSite()
-    op = Deployment(site, launch(site.full()))
+    env = OperatorEnv()
+    op = Deployment(env, launch(env.full()))
     account = op.account("A")
-    answer = site.delete(op.server, account)
+    answer = env.delete(op.server, account)
     assert answer["error"]["code"] == 500
     assert account.id in listed(op)
 
@@ -237,32 +237,32 @@ def folder(server: ServerProcess) -> Path:
 
 
 def test_the_folder_holds_a_file_for_each_account(launch: Callable[[str], ServerProcess]) -> None:
-    site = OperatorSite()
-    op = Deployment(site, launch(site.full(allow_delete=True)))
+    env = OperatorEnv()
+    op = Deployment(env, launch(env.full(allow_delete=True)))
     account, doomed = op.account("A"), op.account("B")
     token = account.token()
     op.push(token)
     assert (folder(op.server) / f"{account.id}.jwt").read_text() == token
-    site.delete(op.server, doomed)
+    env.delete(op.server, doomed)
     names = {path.name for path in folder(op.server).iterdir()}
-    assert names == {f"{account.id}.jwt", f"{site.sys.id}.jwt", f"{doomed.id}.jwt.deleted"}
+    assert names == {f"{account.id}.jwt", f"{env.sys.id}.jwt", f"{doomed.id}.jwt.deleted"}
     op.server.restart()
     assert lookup(op, account) == token
     assert doomed.user().refusal(op.server) == [b"-ERR 'Authorization Violation'"]
 
 
 def test_hard_delete_leaves_no_file(launch: Callable[[str], ServerProcess]) -> None:
-    site = OperatorSite()
-    op = Deployment(site, launch(site.full(allow_delete=True, hard_delete=True)))
+    env = OperatorEnv()
+    op = Deployment(env, launch(env.full(allow_delete=True, hard_delete=True)))
     account = op.account("A")
-    site.delete(op.server, account)
-    assert {path.name for path in folder(op.server).iterdir()} == {f"{site.sys.id}.jwt"}
+    env.delete(op.server, account)
+    assert {path.name for path in folder(op.server).iterdir()} == {f"{env.sys.id}.jwt"}
 
 
 def test_an_older_preload_does_not_replace_what_was_pushed(launch: Callable[[str], ServerProcess]) -> None:
-    site = OperatorSite()
-    account = site.account("A")
-    op = Deployment(site, launch(site.full(account)))
+    env = OperatorEnv()
+    account = env.account("A")
+    op = Deployment(env, launch(env.full(account)))
     newer = account.token()
     op.push(newer)
     op.server.restart()
@@ -271,8 +271,8 @@ def test_an_older_preload_does_not_replace_what_was_pushed(launch: Callable[[str
 
 def test_a_folder_with_a_damaged_file(launch: Callable[[str], ServerProcess]) -> None:
     """It harms only the account whose file it is."""
-    site = OperatorSite()
-    op = Deployment(site, launch(site.full()))
+    env = OperatorEnv()
+    op = Deployment(env, launch(env.full()))
     healthy, damaged_one = op.account("A"), op.account("B")
     op.server.end()
     file = folder(op.server) / f"{damaged_one.id}.jwt"
@@ -289,40 +289,40 @@ def test_a_folder_with_a_damaged_file(launch: Callable[[str], ServerProcess]) ->
 def test_one_server_opens_the_others_folder(
     first: str, tmp_path: Path, launch: Callable[[str], ServerProcess]
 ) -> None:
-    site = OperatorSite()
-    config = site.full(folder=str(tmp_path / "jwt"), allow_delete=True)
+    env = OperatorEnv()
+    config = env.full(folder=str(tmp_path / "jwt"), allow_delete=True)
     starter = START[first](config)
     try:
-        op = Deployment(site, starter)
+        op = Deployment(env, starter)
         account, doomed = op.account("A"), op.account("B")
-        site.delete(starter, doomed)
+        env.delete(starter, doomed)
     finally:
         starter.stop()
     server = launch(config)
     with account.user().connect(server) as wire:
         assert wire.sync() == []
     assert doomed.user().refusal(server) == [b"-ERR 'Authorization Violation'"]
-    assert listed(Deployment(site, server)) == {site.sys.id, account.id}
+    assert listed(Deployment(env, server)) == {env.sys.id, account.id}
 
 
 def test_the_memory_resolver_takes_updates_of_what_it_holds(launch: Callable[[str], ServerProcess]) -> None:
-    site = OperatorSite()
-    account = site.account("A")
-    server = launch(site.memory(account))
+    env = OperatorEnv()
+    account = env.account("A")
+    server = launch(env.memory(account))
     with account.user().connect(server) as wire:
         account.set(limits={"payload": 3})
         subject = f"$SYS.REQ.ACCOUNT.{account.id}.CLAIMS.UPDATE"
-        assert ask(server, site, subject, account.token())["data"]["code"] == 200
+        assert ask(server, env, subject, account.token())["data"]["code"] == 200
         wire.send("PUB subject 4\r\nxxxx\r\n")
         assert wire.ends() == [b"-ERR 'Maximum Payload Violation'"]
 
 
 def test_the_cache_resolver_skips_what_nobody_uses(launch: Callable[[str], ServerProcess]) -> None:
-    site = OperatorSite()
-    held, other = site.account("A"), site.account("B")
-    op = Deployment(site, launch(site.cache(held)))
+    env = OperatorEnv()
+    held, other = env.account("A"), env.account("B")
+    op = Deployment(env, launch(env.cache(held)))
     answer = op.ask(UPDATE, other.token())
     assert answer["data"]["message"] == "jwt update cache skipped"
-    assert {p.name for p in folder(op.server).iterdir()} == {f"{a.id}.jwt" for a in (site.sys, held)}
+    assert {p.name for p in folder(op.server).iterdir()} == {f"{a.id}.jwt" for a in (env.sys, held)}
     with held.user().connect(op.server):
         assert op.ask(UPDATE, held.token())["data"]["message"] == "jwt updated cache"

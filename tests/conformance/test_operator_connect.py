@@ -11,7 +11,7 @@ from typing import Any
 
 import nats
 import pytest
-from lib.operator_fixture import Deployment, OperatorSite, User, reheaded, soon, tampered, unsigned
+from lib.operator_fixture import Deployment, OperatorEnv, User, reheaded, soon, tampered, unsigned
 from lib.process import ServerProcess
 from lib.wire import Wire
 from pyjs.keys import KeyPair, KeyRole, encode
@@ -87,7 +87,7 @@ def test_a_client_in_verbose_mode_is_told_that_it_is_in(op: Deployment) -> None:
 
 
 def test_a_user_of_a_signing_key_connects(op: Deployment) -> None:
-    account = op.site.account("A")
+    account = op.env.account("A")
     signing = account.signing_key()
     op.push(account)
     with account.user(by=signing).connect(op.server) as wire:
@@ -133,10 +133,10 @@ def of_other_account(op: Deployment) -> tuple[User, dict[str, Any]]:
 
 def of_signing_key_unnamed(op: Deployment) -> tuple[User, dict[str, Any]]:
     """Signed by A's signing key, not naming the account."""
-    account = op.site.account("A")
+    account = op.env.account("A")
     signing = account.signing_key()
     op.push(account)
-    stray = op.site.account("stray")
+    stray = op.env.account("stray")
     stray.key = signing
     return stray.user(), {}
 
@@ -148,15 +148,15 @@ def algorithm(op: Deployment, name: str) -> tuple[User, dict[str, Any]]:
 
 
 def stranger(op: Deployment) -> tuple[User, dict[str, Any]]:
-    return OperatorSite().account("A").user(), {}
+    return OperatorEnv().account("A").user(), {}
 
 
 def unpushed(op: Deployment) -> tuple[User, dict[str, Any]]:
-    return op.site.account("A").user(), {}
+    return op.env.account("A").user(), {}
 
 
 def revoked(op: Deployment, who: str = "", later: int = 0) -> tuple[User, dict[str, Any]]:
-    account = op.site.account("A")
+    account = op.env.account("A")
     user = account.user()
     account.claims.revoke(who or user.key.public_key, user.issued + later)
     op.push(account)
@@ -171,13 +171,13 @@ REFUSED: dict[str, Case] = {
     "signature-of-another-key": signed_by_another,
     "token-no-token": lambda op: (fresh(op), {"jwt": "nonsense"}),
     "token-tampered": lambda op: changed(u := fresh(op), tampered(u.token, name="bob")),
-    "token-account-tampered": lambda op: changed(u := fresh(op), tampered(u.token, iss=op.site.sys.id)),
+    "token-account-tampered": lambda op: changed(u := fresh(op), tampered(u.token, iss=op.env.sys.id)),
     "alg-none": lambda op: changed(u := fresh(op), unsigned(u.token)),
     "alg-hs256": lambda op: algorithm(op, "HS256"),
     "alg-eddsa": lambda op: algorithm(op, "EdDSA"),
-    "type-other": lambda op: changed(u := fresh(op), reheaded(u.token, op.site.sys.key, typ="JWS")),
+    "type-other": lambda op: changed(u := fresh(op), reheaded(u.token, op.env.sys.key, typ="JWS")),
     "an-accounts-token": lambda op: changed(fresh(op), op.account("B").token()),
-    "the-operators-token": lambda op: changed(fresh(op), op.site.token),
+    "the-operators-token": lambda op: changed(fresh(op), op.env.token),
     "expired": lambda op: (fresh(op, exp=soon(-HOUR)), {}),
     "not-yet-valid": lambda op: (fresh(op, nbf=soon(HOUR)), {}),
     "account-not-pushed": unpushed,
@@ -238,26 +238,26 @@ def test_bearers_need_an_account_that_allows_them(op: Deployment) -> None:
 
 
 def test_an_account_that_has_expired_lets_nobody_in(op: Deployment) -> None:
-    account = op.site.account("A")
+    account = op.env.account("A")
     account.claims.exp = soon(-HOUR)
     op.ask("$SYS.REQ.CLAIMS.UPDATE", account.token())
     assert account.user().refusal(op.server) == VIOLATION
 
 
 @pytest.fixture
-def strict(serve: Callable[[str], ServerProcess], strict_site: tuple[OperatorSite, str]) -> Deployment:
-    site, config = strict_site
-    return Deployment(site, serve(config))
+def strict(serve: Callable[[str], ServerProcess], strict_env: tuple[OperatorEnv, str]) -> Deployment:
+    env, config = strict_env
+    return Deployment(env, serve(config))
 
 
 @pytest.fixture(scope="module")
-def strict_site() -> tuple[OperatorSite, str]:
-    site = OperatorSite(strict=True)
-    return site, site.full(timeout='"200ms"')
+def strict_env() -> tuple[OperatorEnv, str]:
+    env = OperatorEnv(strict=True)
+    return env, env.full(timeout='"200ms"')
 
 
 def test_a_strict_operator_wants_signing_keys_everywhere(strict: Deployment) -> None:
-    account = strict.site.account("A")
+    account = strict.env.account("A")
     signing = account.signing_key()
     strict.push(account)
     with account.user(by=signing).connect(strict.server) as wire:
@@ -266,8 +266,8 @@ def test_a_strict_operator_wants_signing_keys_everywhere(strict: Deployment) -> 
 
 
 def test_a_strict_operator_takes_no_account_that_its_identity_signed(strict: Deployment) -> None:
-    account = strict.site.account("A")
-    token = account.token(by=strict.site.key)
+    account = strict.env.account("A")
+    token = account.token(by=strict.env.key)
     answer = strict.ask("$SYS.REQ.CLAIMS.UPDATE", token)["error"]
     assert (answer["code"], answer["description"]) == (
         500,
@@ -277,7 +277,7 @@ def test_a_strict_operator_takes_no_account_that_its_identity_signed(strict: Dep
 
 
 def test_an_account_token_that_an_unknown_operator_signed(op: Deployment) -> None:
-    account = op.site.account("A")
+    account = op.env.account("A")
     op.ask("$SYS.REQ.CLAIMS.UPDATE", account.token(by=KeyPair.create(KeyRole.OPERATOR)))
     assert account.user().refusal(op.server) == VIOLATION
 
@@ -292,9 +292,9 @@ def test_preloaded_accounts_need_no_push(
 
 @pytest.fixture(scope="module")
 def preloaded() -> tuple[User, str]:
-    site = OperatorSite()
-    account = site.account("A")
-    return account.user(), site.memory(account)
+    env = OperatorEnv()
+    account = env.account("A")
+    return account.user(), env.memory(account)
 
 
 def test_too_little_said_in_time(op: Deployment) -> None:

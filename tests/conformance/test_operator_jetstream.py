@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from lib.eventually import eventually
 from lib.jetstream import ApiFailureError, JetStream
-from lib.operator_fixture import ENABLED, Deployment, OperatorSite, SiteAccount
+from lib.operator_fixture import ENABLED, Deployment, OperatorAccount, OperatorEnv
 from lib.process import ServerProcess
 
 NOT_ENABLED = (503, 10039, "JetStream not enabled for account")
 
 
-def api(op: Deployment, account: SiteAccount) -> JetStream:
+def api(op: Deployment, account: OperatorAccount) -> JetStream:
     return JetStream(account.user().connect(op.server))
 
 
@@ -182,10 +182,10 @@ def test_tiers_instead_of_global_limits_by_a_push(op: Deployment) -> None:
 
 def test_streams_are_there_after_a_restart(launch: Callable[[str], ServerProcess]) -> None:
     """Of an account that nobody has connected to since."""
-    site = OperatorSite()
+    env = OperatorEnv()
     store = 'jetstream { store_dir: "<store>" }'
-    server = launch(site.full(more=store))
-    op = Deployment(site, server)
+    server = launch(env.full(more=store))
+    op = Deployment(env, server)
     account, other = op.account("A", jetstream=True), op.account("B", jetstream=True)
     for each in (account, other):
         with api(op, each) as js:
@@ -208,7 +208,7 @@ def test_a_stream_sourced_over_an_imported_api(op: Deployment) -> None:
             {"name": "fc", "subject": "$JS.FC.>", "type": "service"},
         ]
     )
-    importer = op.site.account("IM", jetstream=True)
+    importer = op.env.account("IM", jetstream=True)
     importer.set(
         imports=[
             {

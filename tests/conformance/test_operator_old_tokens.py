@@ -12,7 +12,7 @@ from typing import Any
 
 import nats
 import pytest
-from lib.operator_fixture import OperatorSite, SiteAccount, User
+from lib.operator_fixture import OperatorAccount, OperatorEnv, User
 from lib.process import ServerProcess
 from pyjs.keys import KeyPair, KeyRole
 from pyjs.keys.token import payload_of
@@ -41,10 +41,10 @@ def _base64(raw: bytes) -> str:
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
-class OldSite(OperatorSite):
+class OldOperatorEnv(OperatorEnv):
     """A site whose operator and accounts are of version 1."""
 
-    def text(self, resolver: str, *preloaded: SiteAccount) -> str:
+    def text(self, resolver: str, *preloaded: OperatorAccount) -> str:
         """A server's configuration."""
         rows = "".join(f"{a.id}: {self.old_account(a)}\n" for a in (self.sys, *preloaded))
         return (
@@ -53,12 +53,12 @@ class OldSite(OperatorSite):
             'jetstream { store_dir: "<store>", max_mem: 10MB, max_file: 10MB }\n'
         )
 
-    def old_account(self, account: SiteAccount) -> str:
+    def old_account(self, account: OperatorAccount) -> str:
         """The account's token as its claims are now."""
         return old(account.token(), self.signer)
 
 
-def old_user(account: SiteAccount, **fields: Any) -> User:
+def old_user(account: OperatorAccount, **fields: Any) -> User:
     """A user with a token of version 1."""
     user = account.user("ann", **fields)
     signer = account.signing[0] if account.signing else account.key
@@ -66,21 +66,21 @@ def old_user(account: SiteAccount, **fields: Any) -> User:
 
 
 @pytest.fixture
-def site() -> OldSite:
-    return OldSite()
+def env() -> OldOperatorEnv:
+    return OldOperatorEnv()
 
 
-def test_preloaded(site: OldSite, launch: Callable[[str], ServerProcess], tmp_path: Path) -> None:
-    account = site.account("A", tags=["t"])
+def test_preloaded(env: OldOperatorEnv, launch: Callable[[str], ServerProcess], tmp_path: Path) -> None:
+    account = env.account("A", tags=["t"])
     account.signing_key()
-    server = launch(site.text("MEMORY", account))
+    server = launch(env.text("MEMORY", account))
     with old_user(account).connect(server) as wire, account.user("bob").connect(server) as new:
         new.sub("subject")
         new.sync()
         wire.pub("subject", "hello")
         assert new.msg().body == b"hello"
     assert asyncio.run(_round_trip(server, old_user(account).write(tmp_path))) == b"hello"
-    info = site_info(site, server, account)
+    info = site_info(env, server, account)
     assert (info["name_tag"], info["tags"]) == ("A", ["t"])
     assert info["decoded_jwt"]["nats"]["version"] == 1
 
@@ -94,30 +94,30 @@ async def _round_trip(server: ServerProcess, path: Path) -> bytes:
     return bytes(message.data)
 
 
-def site_info(site: OldSite, server: ServerProcess, account: SiteAccount) -> Any:
-    with site.system(server) as wire:
+def site_info(env: OldOperatorEnv, server: ServerProcess, account: OperatorAccount) -> Any:
+    with env.system(server) as wire:
         return wire.request(f"$SYS.REQ.ACCOUNT.{account.id}.INFO").json()["data"]
 
 
-def test_pushed_and_kept(site: OldSite, launch: Callable[[str], ServerProcess]) -> None:
-    server = launch(site.text('{ type: full, dir: "<store>/jwt" }'))
-    account = site.account("A")
-    token = site.old_account(account)
-    site.push(server, token)
+def test_pushed_and_kept(env: OldOperatorEnv, launch: Callable[[str], ServerProcess]) -> None:
+    server = launch(env.text('{ type: full, dir: "<store>/jwt" }'))
+    account = env.account("A")
+    token = env.old_account(account)
+    env.push(server, token)
     user = old_user(account)
     user.connect(server).close()
     server.restart()
     user.connect(server).close()
-    with site.system(server) as wire:
+    with env.system(server) as wire:
         assert wire.request(f"$SYS.REQ.ACCOUNT.{account.id}.CLAIMS.LOOKUP").body.decode() == token
 
 
 def test_permissions_limits_and_revocations_hold(
-    site: OldSite, launch: Callable[[str], ServerProcess]
+    env: OldOperatorEnv, launch: Callable[[str], ServerProcess]
 ) -> None:
-    account = site.account("A", limits={"conn": 1})
+    account = env.account("A", limits={"conn": 1})
     user = old_user(account, pub={"allow": ["may.>"]}, payload=100)
-    server = launch(site.text('{ type: full, dir: "<store>/jwt" }', account))
+    server = launch(env.text('{ type: full, dir: "<store>/jwt" }', account))
     with user.connect(server) as wire:
         wire.pub("may.not.be.more", "x")
         wire.pub("other", "x")
@@ -128,31 +128,31 @@ def test_permissions_limits_and_revocations_hold(
         assert wire.ends() == [b"-ERR 'Maximum Payload Violation'"]
     with user.connect(server) as wire:
         account.set(revocations={user.key.public_key: payload_of(user.token)["iat"]})
-        site.push(server, site.old_account(account))
+        env.push(server, env.old_account(account))
         assert wire.ends() == [b"-ERR 'User Authentication Revoked'"]
     assert user.refusal(server) == VIOLATION
 
 
-def test_there_was_no_jetstream(site: OldSite, launch: Callable[[str], ServerProcess]) -> None:
-    account = site.account("A", jetstream=True)
-    server = launch(site.text("MEMORY", account))
+def test_there_was_no_jetstream(env: OldOperatorEnv, launch: Callable[[str], ServerProcess]) -> None:
+    account = env.account("A", jetstream=True)
+    server = launch(env.text("MEMORY", account))
     with old_user(account).connect(server) as wire:
         answer = wire.request("$JS.API.INFO")
         assert answer.status.startswith("503") or answer.json()["error"]["err_code"] == 10039
 
 
 def test_an_activation_of_version_1_lets_import(
-    site: OldSite, launch: Callable[[str], ServerProcess]
+    env: OldOperatorEnv, launch: Callable[[str], ServerProcess]
 ) -> None:
-    exporter = site.account(
+    exporter = env.account(
         "E", exports=[{"name": "s", "subject": "s.>", "type": "stream", "token_req": True}]
     )
-    importer = site.account("I")
+    importer = env.account("I")
     leave = old(exporter.activation(importer, "s.>", "stream"), exporter.key)
     importer.set(
         imports=[{"name": "s", "subject": "s.>", "account": exporter.id, "token": leave, "type": "stream"}]
     )
-    server = launch(site.text("MEMORY", exporter, importer))
+    server = launch(env.text("MEMORY", exporter, importer))
     with old_user(exporter).connect(server) as speaks, old_user(importer).connect(server) as hears:
         hears.sub("s.>")
         hears.sync()
@@ -163,19 +163,19 @@ def test_an_activation_of_version_1_lets_import(
 
 @pytest.mark.parametrize("which", ["account", "user"])
 def test_a_signature_over_another_payload_does_not_count(
-    site: OldSite, launch: Callable[[str], ServerProcess], which: str
+    env: OldOperatorEnv, launch: Callable[[str], ServerProcess], which: str
 ) -> None:
-    account = site.account("A")
+    account = env.account("A")
     user = old_user(account)
     stranger = KeyPair.create(KeyRole.ACCOUNT if which == "user" else KeyRole.OPERATOR)
-    server = launch(site.text('{ type: full, dir: "<store>/jwt" }', account))
+    server = launch(env.text('{ type: full, dir: "<store>/jwt" }', account))
     user.connect(server).close()
     if which == "user":
         forged = replace(user, token=old(account.user("ann", key=user.key).token, stranger))
         assert forged.refusal(server) == VIOLATION
         return
     account.set(limits={"conn": 0})
-    with site.system(server) as wire:
+    with env.system(server) as wire:
         answer = wire.request("$SYS.REQ.CLAIMS.UPDATE", old(account.token(), stranger)).json()
     assert answer["error"]["code"] == 500
     user.connect(server).close()

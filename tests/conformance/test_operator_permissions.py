@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from lib import pyjs_server
-from lib.operator_fixture import Deployment, OperatorSite, User, reheaded, soon, tampered
+from lib.operator_fixture import Deployment, OperatorEnv, User, reheaded, soon, tampered
 from lib.wire import Frame, Wire
 
 VIOLATION = [b"-ERR 'Authorization Violation'"]
@@ -124,7 +124,7 @@ def test_a_new_default_holds_for_sessions_that_stand(op: Deployment) -> None:
 
 
 def test_a_scope_says_what_its_users_may(op: Deployment) -> None:
-    account = op.site.account("A")
+    account = op.env.account("A")
     key = account.scoped_key(pub={"allow": ["a"]}, payload=10, subs=1)
     op.push(account)
     user = account.user(by=key, scoped=True)
@@ -139,7 +139,7 @@ def test_a_scope_says_what_its_users_may(op: Deployment) -> None:
 
 
 def test_a_scoped_user_with_lists_of_its_own_is_refused(op: Deployment) -> None:
-    account = op.site.account("A")
+    account = op.env.account("A")
     key = account.scoped_key(pub={"allow": ["a"]})
     op.push(account)
     assert account.user(by=key, scoped=True, pub={"allow": ["b"]}).refusal(op.server) == VIOLATION
@@ -160,7 +160,7 @@ def test_a_scoped_user_with_lists_of_its_own_is_refused(op: Deployment) -> None:
     ],
 )
 def test_a_scopes_templates(op: Deployment, template: str, subject: str, other: str) -> None:
-    account = op.site.account("A")
+    account = op.env.account("A")
     account.claims.nats.tags = ["region:north"]
     key = account.scoped_key(pub={"allow": [template]})
     op.push(account)
@@ -173,7 +173,7 @@ def test_a_scopes_templates(op: Deployment, template: str, subject: str, other: 
 @pytest.mark.parametrize("side", ["allow", "deny"])
 def test_a_template_that_gives_nothing(op: Deployment, template: str, side: str) -> None:
     """An allowance that gives nothing allows nothing; a prohibition that gives nothing lets nobody in."""
-    account = op.site.account("A")
+    account = op.env.account("A")
     key = account.scoped_key(pub={side: [template]})
     op.push(account)
     user = account.user("ann", by=key, scoped=True, tags=["dept:ops"])
@@ -184,7 +184,7 @@ def test_a_template_that_gives_nothing(op: Deployment, template: str, side: str)
 
 
 def test_a_pushed_scope_holds_for_sessions_that_stand(op: Deployment) -> None:
-    account = op.site.account("A")
+    account = op.env.account("A")
     key = account.scoped_key(pub={"allow": ["a"]})
     op.push(account)
     user = account.user(by=key, scoped=True)
@@ -199,7 +199,7 @@ def test_a_pushed_scope_holds_for_sessions_that_stand(op: Deployment) -> None:
 
 
 def test_a_scopes_connection_types_and_networks_count(op: Deployment) -> None:
-    account = op.site.account("A")
+    account = op.env.account("A")
     far = account.scoped_key("far", src=["10.0.0.0/8"])
     socket = account.scoped_key("socket", allowed_connection_types=["WEBSOCKET"])
     bearer = account.scoped_key("bearer", bearer_token=True)
@@ -221,9 +221,9 @@ def test_queue_permissions(op: Deployment) -> None:
 
 def test_pyjs_tells_an_end_far_away_as_a_number_that_clients_can_hold() -> None:
     """The reference takes such a token for an expired one."""
-    site = OperatorSite()
-    account = site.account("A")
-    server = pyjs_server.start(site.memory(account))
+    env = OperatorEnv()
+    account = env.account("A")
+    server = pyjs_server.start(env.memory(account))
     try:
         with account.user(exp=2**60).connect(server) as wire:
             data = wire.request("$SYS.REQ.USER.INFO").json()["data"]

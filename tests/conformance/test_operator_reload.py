@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from lib.eventually import eventually
-from lib.operator_fixture import Deployment, OperatorSite, SiteAccount, User, ask
+from lib.operator_fixture import Deployment, OperatorAccount, OperatorEnv, User, ask
 from lib.process import ServerProcess
 
 VIOLATION = [b"-ERR 'Authorization Violation'"]
@@ -29,9 +29,9 @@ def admitted(user: User, server: ServerProcess) -> bool:
 
 
 def test_sessions_stand_a_reload_of_something_else(launch: Callable[[str], ServerProcess]) -> None:
-    site = OperatorSite()
-    account = site.account("A")
-    config = site.full(account)
+    env = OperatorEnv()
+    account = env.account("A")
+    config = env.full(account)
     server = launch(config + "max_payload: 1000")
     with account.user().connect(server) as wire:
         reload(server, config + "max_payload: 500")
@@ -46,24 +46,24 @@ def server_info(server: ServerProcess) -> int:
 
 
 def test_a_changed_preload_is_read_again(launch: Callable[[str], ServerProcess]) -> None:
-    site = OperatorSite()
-    account, late = site.account("A"), site.account("B")
-    server = launch(site.memory(account))
+    env = OperatorEnv()
+    account, late = env.account("A"), env.account("B")
+    server = launch(env.memory(account))
     assert late.user().refusal(server) == VIOLATION
     with account.user().connect(server) as wire:
         account.set(limits={"payload": 3})
-        reload(server, site.memory(account, late))
+        reload(server, env.memory(account, late))
         eventually(lambda: admitted(late.user(), server))
         wire.send("PUB subject 4\r\nxxxx\r\n")
         assert wire.ends() == [b"-ERR 'Maximum Payload Violation'"]
 
 
 def test_an_account_that_a_reload_no_longer_preloads(launch: Callable[[str], ServerProcess]) -> None:
-    site = OperatorSite()
-    account, other = site.account("A"), site.account("B")
-    server = launch(site.memory(account, other))
+    env = OperatorEnv()
+    account, other = env.account("A"), env.account("B")
+    server = launch(env.memory(account, other))
     with account.user().connect(server) as stays:
-        reload(server, site.memory(account))
+        reload(server, env.memory(account))
         eventually(lambda: other.user().refusal(server) == VIOLATION)
         assert stays.sync() == []
 
@@ -97,7 +97,7 @@ class Library:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server.server_address[1]}/jwt/v1/accounts/"
 
-    def hold(self, *accounts: SiteAccount) -> None:
+    def hold(self, *accounts: OperatorAccount) -> None:
         self.tokens |= {account.id: account.token() for account in accounts}
 
     def close(self) -> None:
@@ -114,10 +114,10 @@ def library() -> Iterator[Library]:
 
 
 def test_accounts_come_from_an_http_server(launch: Callable[[str], ServerProcess], library: Library) -> None:
-    site = OperatorSite()
-    account, unknown = site.account("A"), site.account("B")
-    library.hold(site.sys, account)
-    server = launch(site.config(f'URL("{library.url}")').partition("resolver_preload")[0])
+    env = OperatorEnv()
+    account, unknown = env.account("A"), env.account("B")
+    library.hold(env.sys, account)
+    server = launch(env.config(f'URL("{library.url}")').partition("resolver_preload")[0])
     assert "" in library.asked
     with account.user().connect(server) as wire:
         assert wire.sync() == []
@@ -129,46 +129,46 @@ def test_an_operators_account_server_is_the_resolver(
     launch: Callable[[str], ServerProcess], library: Library
 ) -> None:
     base = library.url.removesuffix("accounts/")
-    site = OperatorSite(account_server_url=base.rstrip("/"))
-    account = site.account("A")
-    library.hold(site.sys, account)
-    server = launch(f"listen: 127.0.0.1:<client>\nserver_name: S\noperator: {site.token}\n")
+    env = OperatorEnv(account_server_url=base.rstrip("/"))
+    account = env.account("A")
+    library.hold(env.sys, account)
+    server = launch(f"listen: 127.0.0.1:<client>\nserver_name: S\noperator: {env.token}\n")
     assert admitted(account.user(), server)
 
 
 def test_an_account_of_an_http_server_is_updated_by_a_push(
     launch: Callable[[str], ServerProcess], library: Library
 ) -> None:
-    site = OperatorSite()
-    account = site.account("A")
-    library.hold(site.sys, account)
-    server = launch(site.config(f'URL("{library.url}")').partition("resolver_preload")[0])
+    env = OperatorEnv()
+    account = env.account("A")
+    library.hold(env.sys, account)
+    server = launch(env.config(f'URL("{library.url}")').partition("resolver_preload")[0])
     with account.user().connect(server) as wire:
         account.set(limits={"payload": 3})
         subject = f"$SYS.ACCOUNT.{account.id}.CLAIMS.UPDATE"
-        assert ask(server, site, subject, account.token())["data"]["code"] == 200
+        assert ask(server, env, subject, account.token())["data"]["code"] == 200
         wire.send("PUB subject 4\r\nxxxx\r\n")
         assert wire.ends() == [b"-ERR 'Maximum Payload Violation'"]
 
 
 def test_an_http_server_that_is_not_there_stops_the_start(launch: Callable[[str], ServerProcess]) -> None:
-    site = OperatorSite()
+    env = OperatorEnv()
     with pytest.raises(RuntimeError, match="ended with 1"):
-        launch(site.config('URL("http://127.0.0.1:1/accounts/")').partition("resolver_preload")[0])
+        launch(env.config('URL("http://127.0.0.1:1/accounts/")').partition("resolver_preload")[0])
 
 
 def test_monitoring_tells_operator_and_account(launch: Callable[[str], ServerProcess]) -> None:
-    site = OperatorSite()
-    account = site.account("A")
-    op = Deployment(site, launch(site.memory(account)))
+    env = OperatorEnv()
+    account = env.account("A")
+    op = Deployment(env, launch(env.memory(account)))
     user = account.user("ann")
     with user.connect(op.server):
         varz = op.ask("$SYS.REQ.SERVER.PING.VARZ")["data"]
         connz = op.ask("$SYS.REQ.SERVER.PING.CONNZ", '{"auth": true}')["data"]
         accountz = op.ask("$SYS.REQ.SERVER.PING.ACCOUNTZ", f'{{"account": "{account.id}"}}')["data"]
-    assert varz["trusted_operators_jwt"] == [site.token]
-    assert varz["trusted_operators_claim"][0]["sub"] == site.key.public_key
-    assert varz["system_account"] == site.sys.id
+    assert varz["trusted_operators_jwt"] == [env.token]
+    assert varz["trusted_operators_claim"][0]["sub"] == env.key.public_key
+    assert varz["system_account"] == env.sys.id
     mine = next(c for c in connz["connections"] if c.get("account") == account.id)
     assert mine["jwt"] == user.token
     assert mine["issuer_key"] == account.id
@@ -179,6 +179,6 @@ def test_monitoring_tells_operator_and_account(launch: Callable[[str], ServerPro
     assert detail["name_tag"] == "A"
     assert detail["jwt"]
     assert detail["decoded_jwt"]["sub"] == account.id
-    assert detail["issuer_key"] == site.key.public_key
+    assert detail["issuer_key"] == env.key.public_key
     assert detail["complete"] is True
     assert detail["expired"] is False

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from lib import pyjs_server
 from lib.eventually import eventually
-from lib.operator_fixture import UPDATE, Deployment, OperatorSite, SiteAccount, User, ask, soon, tampered
+from lib.operator_fixture import UPDATE, Deployment, OperatorAccount, OperatorEnv, User, ask, soon, tampered
 from lib.process import ServerProcess
 from lib.token_library import Library, library_of_tokens
 from lib.wire import Wire
@@ -55,32 +55,32 @@ def admitted(user: User, server: ServerProcess) -> bool:
 
 
 @pytest.fixture
-def peered(launch: Launch) -> tuple[OperatorSite, ServerProcess]:
-    site = OperatorSite()
-    return site, launch(site.full(interval='"300ms"', timeout='"500ms"'))
+def peered(launch: Launch) -> tuple[OperatorEnv, ServerProcess]:
+    env = OperatorEnv()
+    return env, launch(env.full(interval='"300ms"', timeout='"500ms"'))
 
 
-def test_a_server_asks_the_others_with_its_hash(peered: tuple[OperatorSite, ServerProcess]) -> None:
-    site, server = peered
-    with site.system(server) as peer:
+def test_a_server_asks_the_others_with_its_hash(peered: tuple[OperatorEnv, ServerProcess]) -> None:
+    env, server = peered
+    with env.system(server) as peer:
         peer.sub(PACK, queue="responder")
         asked = peer.msg()
         assert asked.subject == PACK
         assert asked.body == digest(stored(server))
         assert asked.reply.startswith("$SYS._INBOX.")
-        site.push(server, site.account("A"))
+        env.push(server, env.account("A"))
         eventually(lambda: peer.msg().body == digest(stored(server)))
 
 
-def test_newer_tokens_are_taken_from_an_answer(peered: tuple[OperatorSite, ServerProcess]) -> None:
-    site, server = peered
-    known, new, stale = site.account("KNOWN"), site.account("NEW"), site.account("STALE")
+def test_newer_tokens_are_taken_from_an_answer(peered: tuple[OperatorEnv, ServerProcess]) -> None:
+    env, server = peered
+    known, new, stale = env.account("KNOWN"), env.account("NEW"), env.account("STALE")
     old, current = known.token(), known.token()
     outdated = stale.token()
-    site.push(server, old, stale.token())
+    env.push(server, old, stale.token())
     kept = stored(server)[stale.id]
     token = new.token()
-    with site.system(server) as peer, known.user().connect(server) as session:
+    with env.system(server) as peer, known.user().connect(server) as session:
         known.set(limits={"payload": 3})
         current = known.token()
         peer.sub(PACK, queue="responder")
@@ -96,27 +96,27 @@ def test_newer_tokens_are_taken_from_an_answer(peered: tuple[OperatorSite, Serve
     assert admitted(new.user(), server)
 
 
-def test_one_bad_line_does_not_spoil_an_answer(peered: tuple[OperatorSite, ServerProcess]) -> None:
-    site, server = peered
-    good = site.account("GOOD")
+def test_one_bad_line_does_not_spoil_an_answer(peered: tuple[OperatorEnv, ServerProcess]) -> None:
+    env, server = peered
+    good = env.account("GOOD")
     token = good.token()
-    with site.system(server) as peer:
+    with env.system(server) as peer:
         peer.sub(PACK, queue="responder")
         reply = peer.msg().reply
-        for line in ("nonsense", "a|b|c", f"{site.key.public_key}|x", "|"):
+        for line in ("nonsense", "a|b|c", f"{env.key.public_key}|x", "|"):
             peer.pub(reply, line)
         peer.pub(reply, f"{good.id}|{token}")
         peer.pub(reply, "")
         eventually(lambda: stored(server).get(good.id) == token)
-    assert set(stored(server)) == {site.sys.id, good.id}
+    assert set(stored(server)) == {env.sys.id, good.id}
 
 
-def test_an_account_is_asked_for_and_kept(peered: tuple[OperatorSite, ServerProcess]) -> None:
-    site, server = peered
-    account = site.account("A")
+def test_an_account_is_asked_for_and_kept(peered: tuple[OperatorEnv, ServerProcess]) -> None:
+    env, server = peered
+    account = env.account("A")
     token = account.token()
     user = account.user()
-    with site.system(server) as peer:
+    with env.system(server) as peer:
         peer.sub(f"$SYS.REQ.ACCOUNT.{account.id}.CLAIMS.LOOKUP")
         peer.sync()
         wire = Wire(server.port)
@@ -130,12 +130,12 @@ def test_an_account_is_asked_for_and_kept(peered: tuple[OperatorSite, ServerProc
 
 
 def test_a_cache_asks_for_what_it_lacks(launch: Launch) -> None:
-    site = OperatorSite()
-    server = launch(site.cache(limit=2, timeout='"500ms"'))
-    accounts = [site.account(name) for name in "ABC"]
+    env = OperatorEnv()
+    server = launch(env.cache(limit=2, timeout='"500ms"'))
+    accounts = [env.account(name) for name in "ABC"]
     tokens = {account.id: account.token() for account in accounts}
     users = {account.id: account.user() for account in accounts}
-    with site.system(server) as peer:
+    with env.system(server) as peer:
         peer.sub("$SYS.REQ.ACCOUNT.*.CLAIMS.LOOKUP")
         peer.sync()
         for account in accounts:
@@ -152,36 +152,36 @@ def test_a_cache_asks_for_what_it_lacks(launch: Launch) -> None:
 
 
 def test_a_cache_forgets_what_is_deleted(launch: Launch) -> None:
-    site = OperatorSite()
-    account = site.account("A")
-    server = launch(site.cache(account, timeout='"200ms"'))
+    env = OperatorEnv()
+    account = env.account("A")
+    server = launch(env.cache(account, timeout='"200ms"'))
     with account.user().connect(server) as session:
-        assert site.delete(server, account)["data"]["message"] == "deleted 1 accounts"
+        assert env.delete(server, account)["data"]["message"] == "deleted 1 accounts"
         assert session.ends() == [b"-ERR 'Account Authentication Expired'"]
     assert not admitted(account.user(), server)
-    assert [file.name for file in folder(server).iterdir()] == [f"{site.sys.id}.jwt"]
+    assert [file.name for file in folder(server).iterdir()] == [f"{env.sys.id}.jwt"]
 
 
 # --- the folder
 
 
 def test_a_full_store_refuses_new_accounts(launch: Launch) -> None:
-    site = OperatorSite()
-    op = Deployment(site, launch(site.full(limit=2)))
-    first, second = op.account("A"), site.account("B")
+    env = OperatorEnv()
+    op = Deployment(env, launch(env.full(limit=2)))
+    first, second = op.account("A"), env.account("B")
     error = op.ask(UPDATE, second.token())["error"]
     assert error["description"] == "jwt update resulted in error - jwt store is full"
     assert error["account"] == second.id
     op.push(first)
-    assert set(stored(op.server)) == {site.sys.id, first.id}
+    assert set(stored(op.server)) == {env.sys.id, first.id}
 
 
 def test_a_token_that_cannot_be_written_is_an_error(launch: Launch) -> None:
-    site = OperatorSite()
-    op = Deployment(site, launch(site.full()))
+    env = OperatorEnv()
+    op = Deployment(env, launch(env.full()))
     shutil.rmtree(folder(op.server))
     folder(op.server).write_text("not a folder")
-    account = site.account("A")
+    account = env.account("A")
     error = op.ask(UPDATE, account.token())["error"]
     assert error["code"] == 500
     assert error["description"].startswith("jwt update resulted in error - ")
@@ -191,28 +191,28 @@ def test_a_token_that_cannot_be_written_is_an_error(launch: Launch) -> None:
 
 
 def test_a_file_that_is_put_into_the_folder_is_found_when_asked_for(launch: Launch) -> None:
-    site = OperatorSite()
-    server = launch(site.full())
-    account = site.account("A")
+    env = OperatorEnv()
+    server = launch(env.full())
+    account = env.account("A")
     (folder(server) / f"{account.id}.jwt").write_text(account.token())
     assert admitted(account.user(), server)
 
 
 def test_tokens_leave_the_folder_when_they_expire(launch: Launch) -> None:
     """As soon as somebody looks: at the latest when the server starts."""
-    site = OperatorSite()
-    server = launch(site.full())
-    account = site.account("A")
+    env = OperatorEnv()
+    server = launch(env.full())
+    account = env.account("A")
     account.claims.exp = soon(1)
-    site.push(server, account)
+    env.push(server, account)
     eventually(lambda: not admitted(account.user(), server))
     server.restart()
-    eventually(lambda: set(stored(server)) == {site.sys.id})
+    eventually(lambda: set(stored(server)) == {env.sys.id})
 
 
 def test_an_older_token_may_be_pushed(op: Deployment) -> None:
     """A way back from a mistake: the push decides, not the date."""
-    account = op.site.account("A")
+    account = op.env.account("A")
     older = account.token()
     account.set(limits={"payload": 3})
     op.push(account)
@@ -223,13 +223,13 @@ def test_an_older_token_may_be_pushed(op: Deployment) -> None:
 
 
 def test_the_system_account_may_be_pushed_through_itself(launch: Launch) -> None:
-    site = OperatorSite()
-    config = site.full().replace(site.preload(), "")
+    env = OperatorEnv()
+    config = env.full().replace(env.preload(), "")
     server = launch(config.replace(config[config.index("resolver_preload") :], ""))
-    other = site.account("A")
+    other = env.account("A")
     assert not admitted(other.user(), server)
-    site.push(server, site.sys, other)
-    assert admitted(site.sys.user("again"), server)
+    env.push(server, env.sys, other)
+    assert admitted(env.sys.user("again"), server)
     assert admitted(other.user(), server)
 
 
@@ -245,11 +245,11 @@ def library() -> Iterator[Library]:
 
 
 def test_accounts_come_from_an_https_server(launch: Launch, library: Library) -> None:
-    site = OperatorSite()
-    account = site.account("A")
-    library.tokens = {f"/jwt/{a.id}": a.token() for a in (site.sys, account)}
+    env = OperatorEnv()
+    account = env.account("A")
+    library.tokens = {f"/jwt/{a.id}": a.token() for a in (env.sys, account)}
     url = f"https://127.0.0.1:{library.server_port}/jwt/"
-    config = site.url(url)
+    config = env.url(url)
     config = config[: config.index("resolver_preload")]
     server = launch(config + f'resolver_tls {{ ca_file: "{PEMS / "ca.pem"}" }}')
     assert admitted(account.user(), server)
@@ -265,13 +265,13 @@ def refused(op: Deployment, token: str) -> Any:
 
 
 def test_pyjs_refuses_and_does_not_store_what_a_stranger_signed() -> None:
-    site = OperatorSite()
-    server = pyjs_server.start(site.full())
+    env = OperatorEnv()
+    server = pyjs_server.start(env.full())
     try:
-        op = Deployment(site, server)
-        account: SiteAccount = op.account("A")
+        op = Deployment(env, server)
+        account: OperatorAccount = op.account("A")
         before = stored(server)
-        stranger = OperatorSite()
+        stranger = OperatorEnv()
         for token in (stranger.account("B").token(), account.token(by=stranger.key)):
             assert "not trusted" in refused(op, token)["description"]
         refused(op, tampered(account.token(), name="B"))
@@ -282,11 +282,11 @@ def test_pyjs_refuses_and_does_not_store_what_a_stranger_signed() -> None:
 
 def test_pyjs_refuses_and_does_not_store_what_does_not_hold_now() -> None:
     """The reference says 200, goes on with the token before, and after a restart lets nobody in."""
-    site = OperatorSite()
-    server = pyjs_server.start(site.full())
+    env = OperatorEnv()
+    server = pyjs_server.start(env.full())
     try:
-        op = Deployment(site, server)
-        account: SiteAccount = op.account("A")
+        op = Deployment(env, server)
+        account: OperatorAccount = op.account("A")
         before = stored(server)
         account.claims.exp = soon(-60)
         assert "has expired" in refused(op, account.token())["description"]
@@ -300,18 +300,18 @@ def test_pyjs_refuses_and_does_not_store_what_does_not_hold_now() -> None:
 
 
 def test_pyjs_names_the_files_it_does_not_use() -> None:
-    site = OperatorSite()
-    server = pyjs_server.start(site.full())
+    env = OperatorEnv()
+    server = pyjs_server.start(env.full())
     try:
-        good = site.account("A")
-        site.push(server, good)
+        good = env.account("A")
+        env.push(server, good)
         server.end()
-        half, foreign = site.account("B"), OperatorSite().account("C")
+        half, foreign = env.account("B"), OperatorEnv().account("C")
         files = {f"{half.id}.jwt": half.token()[:60], f"{foreign.id}.jwt": foreign.token(), "x.jwt": "x"}
         for name, text in files.items():
             (folder(server) / name).write_text(text)
         server.launch()
-        assert set(ask(server, site, "$SYS.REQ.CLAIMS.LIST")["data"]) == {site.sys.id, good.id}
+        assert set(ask(server, env, "$SYS.REQ.CLAIMS.LIST")["data"]) == {env.sys.id, good.id}
         assert all(name in server.log() for name in files)
         assert {name: (folder(server) / name).read_text() for name in files} == files
     finally:
@@ -319,18 +319,18 @@ def test_pyjs_names_the_files_it_does_not_use() -> None:
 
 
 def test_pyjs_follows_the_folder_at_a_reload() -> None:
-    site = OperatorSite()
-    server = pyjs_server.start(site.full())
+    env = OperatorEnv()
+    server = pyjs_server.start(env.full())
     try:
-        account, late = site.account("A"), site.account("B")
-        site.push(server, account)
+        account, late = env.account("A"), env.account("B")
+        env.push(server, account)
         with account.user().connect(server) as session:
             account.set(limits={"payload": 3})
             for each in (account, late):
                 (folder(server) / f"{each.id}.jwt").write_text(each.token())
             server.signal(signal.SIGHUP)
             eventually(lambda: admitted(late.user(), server))
-            eventually(lambda: len(ask(server, site, "$SYS.REQ.CLAIMS.LIST")["data"]) == 3)
+            eventually(lambda: len(ask(server, env, "$SYS.REQ.CLAIMS.LIST")["data"]) == 3)
             session.send("PUB subject 4\r\nxxxx\r\n")
             assert session.ends() == [b"-ERR 'Maximum Payload Violation'"]
     finally:

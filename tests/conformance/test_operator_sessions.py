@@ -6,7 +6,7 @@ import json
 
 import pytest
 from lib.eventually import eventually
-from lib.operator_fixture import Deployment, SiteAccount, User, soon
+from lib.operator_fixture import Deployment, OperatorAccount, User, soon
 from lib.wire import Msg, Wire
 from pyjs.keys import KeyPair, KeyRole
 
@@ -35,7 +35,7 @@ def test_sessions_end_with_their_accounts_token(op: Deployment) -> None:
 
 
 def test_a_longer_token_for_the_account_comes_in_time(op: Deployment) -> None:
-    account, other = op.site.account("A"), op.account("B")
+    account, other = op.env.account("A"), op.account("B")
     account.claims.exp = soon(2)
     op.push(account)
     with account.user().connect(op.server) as wire, other.user(exp=soon(3)).connect(op.server) as watch:
@@ -66,7 +66,7 @@ def test_a_revocation_ends_sessions_of_older_tokens(op: Deployment, who: str) ->
 
 
 def test_a_revocation_taken_back_lets_the_token_in_again(op: Deployment) -> None:
-    account = op.site.account("A")
+    account = op.env.account("A")
     user = account.user()
     account.claims.revoke(user.key.public_key, user.issued)
     op.push(account)
@@ -79,7 +79,7 @@ def test_a_revocation_taken_back_lets_the_token_in_again(op: Deployment) -> None
 
 def test_a_signing_key_taken_away_ends_its_users_sessions(op: Deployment) -> None:
     """Without a word, as the reference does."""
-    account = op.site.account("A")
+    account = op.env.account("A")
     signing = account.signing_key()
     op.push(account)
     own, lent = account.user(by=account.key), account.user(by=signing)
@@ -190,7 +190,7 @@ def test_a_larger_subscription_limit_holds_at_once(op: Deployment) -> None:
 def test_a_deleted_account_is_sent_away(op: Deployment) -> None:
     account, other = op.account("A"), op.account("B")
     with account.user().connect(op.server) as goes, other.user().connect(op.server) as stays:
-        answer = op.site.delete(op.server, account, by=op.site.signer)
+        answer = op.env.delete(op.server, account, by=op.env.signer)
         assert answer["data"] == {"code": 200, "message": "deleted 1 accounts"}
         assert goes.ends() == ACCOUNT_EXPIRED
         assert stays.sync() == []
@@ -210,7 +210,7 @@ def test_an_unchanged_push_disturbs_nobody(op: Deployment) -> None:
         assert [m.body for m in wire.sync() if isinstance(m, Msg)] == [b"x"]
 
 
-def events(wire: Wire, account: SiteAccount) -> None:
+def events(wire: Wire, account: OperatorAccount) -> None:
     for number, kind in enumerate(("CONNECT", "DISCONNECT")):
         wire.sub(f"$SYS.ACCOUNT.{account.id}.{kind}", str(number))
     wire.sync()
@@ -221,7 +221,7 @@ def test_the_system_account_hears_who_comes_and_goes(op: Deployment) -> None:
     signing = account.signing_key()
     op.push(account)
     user = account.user("ann", by=signing, tags=["tagged:x"])
-    with op.site.system(op.server) as watch:
+    with op.env.system(op.server) as watch:
         events(watch, account)
         with user.connect(op.server):
             came = json.loads(watch.msg().body)["client"]
@@ -243,7 +243,7 @@ def test_the_system_account_hears_who_comes_and_goes(op: Deployment) -> None:
 def test_the_system_account_hears_why_a_session_ended(op: Deployment) -> None:
     account = op.account("A")
     user = account.user()
-    with op.site.system(op.server) as watch:
+    with op.env.system(op.server) as watch:
         events(watch, account)
         with user.connect(op.server) as wire:
             account.claims.revoke(user.key.public_key, user.issued)

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 from lib.eventually import eventually
-from lib.operator_fixture import Deployment, SiteAccount, bodies, soon
+from lib.operator_fixture import Deployment, OperatorAccount, bodies, soon
 from lib.wire import Wire
 
 
-def stream(exporter: SiteAccount, subject: str, **more: Any) -> dict[str, Any]:
+def stream(exporter: OperatorAccount, subject: str, **more: Any) -> dict[str, Any]:
     return {"name": subject, "subject": subject, "account": exporter.id, "type": "stream"} | more
 
 
-def service(exporter: SiteAccount, subject: str, **more: Any) -> dict[str, Any]:
+def service(exporter: OperatorAccount, subject: str, **more: Any) -> dict[str, Any]:
     return stream(exporter, subject, type="service") | more
 
 
@@ -42,12 +42,12 @@ def answers(asker: Wire, subject: str, server: Wire) -> bool:
 
 
 @pytest.fixture
-def pair(op: Deployment) -> tuple[SiteAccount, SiteAccount]:
+def pair(op: Deployment) -> tuple[OperatorAccount, OperatorAccount]:
     """An exporter and an importer, both pushed, that share nothing yet."""
     return op.account("EX"), op.account("IM")
 
 
-Pair = tuple[SiteAccount, SiteAccount]
+Pair = tuple[OperatorAccount, OperatorAccount]
 
 
 @pytest.mark.parametrize("first", ["exporter", "importer"])
@@ -164,7 +164,7 @@ def test_a_service_that_answers_with_a_stream(op: Deployment, pair: Pair) -> Non
 
 def private(
     op: Deployment, pair: Pair, *, exp: int = 0, token: str = "", kind: str = "stream"
-) -> tuple[SiteAccount, SiteAccount]:
+) -> tuple[OperatorAccount, OperatorAccount]:
     exporter, importer = pair
     op.push(exporter.set(exports=[export("priv.>", kind, token_req=True)]))
     activation = token or exporter.activation(importer, "priv.>", kind, exp=exp)
@@ -232,7 +232,7 @@ def test_an_activation_is_revoked_by_a_push(op: Deployment, pair: Pair, who: str
         im.sub("priv.>")
         im.sync()
         assert hears(ex, "priv.a", im)
-        revoked = {importer.id if who == "importer" else "*": op.site.clock}
+        revoked = {importer.id if who == "importer" else "*": op.env.clock}
         op.push(exporter.set(exports=[export("priv.>", token_req=True, revocations=revoked)]))
         assert not hears(ex, "priv.a", im)
         activation = exporter.activation(importer, "priv.>", "stream")
@@ -263,7 +263,7 @@ def test_an_export_by_account_position(op: Deployment, pair: Pair) -> None:
 
 
 def test_imports_of_an_exporter_pushed_later(op: Deployment) -> None:
-    exporter = op.site.account("EX", exports=[export("out.>")])
+    exporter = op.env.account("EX", exports=[export("out.>")])
     importer = op.account("IM", imports=[stream(exporter, "out.>")])
     with importer.user().connect(op.server) as im:
         im.sub("out.>")

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from lib.operator_fixture import OperatorSite, User, tampered
+from lib.operator_fixture import OperatorEnv, User, tampered
 from lib.process import ServerProcess
 from pyjs.keys import KeyPair, KeyRole, OperatorClaims
 
 VIOLATION = [b"-ERR 'Authorization Violation'"]
 Launch = Callable[[str], ServerProcess]
-Case = Callable[[OperatorSite], str]
+Case = Callable[[OperatorEnv], str]
 
 
 def admitted(user: User, server: ServerProcess) -> bool:
@@ -24,23 +24,23 @@ def admitted(user: User, server: ServerProcess) -> bool:
     return True
 
 
-def without_resolver(site: OperatorSite) -> str:
-    return f"listen: 127.0.0.1:<client>\noperator: {site.token}\n"
+def without_resolver(env: OperatorEnv) -> str:
+    return f"listen: 127.0.0.1:<client>\noperator: {env.token}\n"
 
 
-def operator_named(token: str, site: OperatorSite) -> str:
-    return site.memory().replace(site.token, token)
+def operator_named(token: str, env: OperatorEnv) -> str:
+    return env.memory().replace(env.token, token)
 
 
-def newer(site: OperatorSite) -> str:
-    claims = OperatorClaims.new(site.key.public_key, "OP")
+def newer(env: OperatorEnv) -> str:
+    claims = OperatorClaims.new(env.key.public_key, "OP")
     claims.nats.assert_server_version = "99.0.0"
-    return operator_named(site.sign(claims, site.key), site)
+    return operator_named(env.sign(claims, env.key), env)
 
 
-def self_signed_by_another(site: OperatorSite) -> str:
-    claims = OperatorClaims.new(site.key.public_key, "OP")
-    return operator_named(site.sign(claims, KeyPair.create(KeyRole.OPERATOR)), site)
+def self_signed_by_another(env: OperatorEnv) -> str:
+    claims = OperatorClaims.new(env.key.public_key, "OP")
+    return operator_named(env.sign(claims, KeyPair.create(KeyRole.OPERATOR)), env)
 
 
 STOPPED: dict[str, tuple[Case, str]] = {
@@ -95,7 +95,7 @@ STOPPED: dict[str, tuple[Case, str]] = {
 def test_the_start_is_refused(launch: Launch, case: str) -> None:
     make, word = STOPPED[case]
     with pytest.raises(RuntimeError, match="ended with 1") as failure:
-        launch(make(OperatorSite()))
+        launch(make(OperatorEnv()))
     said = str(failure.value)
     assert word in said
     assert "Traceback" not in said
@@ -103,7 +103,7 @@ def test_the_start_is_refused(launch: Launch, case: str) -> None:
 
 def test_an_operator_that_did_not_sign_itself(launch: Launch, implementation: str) -> None:
     """The reference takes its word; pyjs does not."""
-    config = self_signed_by_another(OperatorSite())
+    config = self_signed_by_another(OperatorEnv())
     if implementation == "reference":
         launch(config)
         return
@@ -112,16 +112,16 @@ def test_an_operator_that_did_not_sign_itself(launch: Launch, implementation: st
 
 
 def test_the_operator_may_be_a_file(launch: Launch, tmp_path: Path) -> None:
-    site = OperatorSite()
-    account = site.account("A")
+    env = OperatorEnv()
+    account = env.account("A")
     path = tmp_path / "OP.jwt"
-    path.write_text(f"-----BEGIN NATS OPERATOR JWT-----\n{site.token}\n------END NATS OPERATOR JWT------\n")
-    config = site.memory(account).replace(f"operator: {site.token}", f'operator: "{path}"')
+    path.write_text(f"-----BEGIN NATS OPERATOR JWT-----\n{env.token}\n------END NATS OPERATOR JWT------\n")
+    config = env.memory(account).replace(f"operator: {env.token}", f'operator: "{path}"')
     assert admitted(account.user(), launch(config))
 
 
 def test_two_operators_are_trusted_at_once(launch: Launch) -> None:
-    one, two = OperatorSite(), OperatorSite(system_account="")
+    one, two = OperatorEnv(), OperatorEnv(system_account="")
     mine, theirs = one.account("A"), two.account("B")
     config = one.memory(mine).replace(
         f"operator: {one.token}", f"operator: [{one.token}, {two.token}]\nsystem_account: {one.sys.id}"
@@ -133,10 +133,10 @@ def test_two_operators_are_trusted_at_once(launch: Launch) -> None:
 
 
 def test_bare_keys_are_trusted(launch: Launch) -> None:
-    site, stranger = OperatorSite(), OperatorSite()
-    account = site.account("A")
-    config = site.memory(account).replace(
-        f"operator: {site.token}", f"trusted_keys: [{site.key.public_key}]\nsystem_account: {site.sys.id}"
+    env, stranger = OperatorEnv(), OperatorEnv()
+    account = env.account("A")
+    config = env.memory(account).replace(
+        f"operator: {env.token}", f"trusted_keys: [{env.key.public_key}]\nsystem_account: {env.sys.id}"
     )
     server = launch(config)
     assert admitted(account.user(), server)
@@ -145,9 +145,9 @@ def test_bare_keys_are_trusted(launch: Launch) -> None:
 
 def test_hours_end_a_session(launch: Launch) -> None:
     """Hours are the server's; their end is as the end of the token."""
-    site = OperatorSite()
-    account = site.account("A")
-    server = launch(site.memory(account))
+    env = OperatorEnv()
+    account = env.account("A")
+    server = launch(env.memory(account))
     now = time.time()
     start, end = (time.strftime("%H:%M:%S", time.gmtime(now + away)) for away in (-3600, 2))
     user = account.user(times=[{"start": start, "end": end}], times_location="UTC")
@@ -157,9 +157,9 @@ def test_hours_end_a_session(launch: Launch) -> None:
 
 def test_the_most_talkative_log_holds_no_users_token(launch: Launch, implementation: str) -> None:
     """The reference's trace does."""
-    site = OperatorSite()
-    account = site.account("A")
-    server = launch(site.memory(account, more="debug: true\ntrace: true"))
+    env = OperatorEnv()
+    account = env.account("A")
+    server = launch(env.memory(account, more="debug: true\ntrace: true"))
     user, late = account.user(), account.user(exp=1000)
     assert admitted(user, server)
     assert late.refusal(server) == VIOLATION

@@ -53,27 +53,27 @@ NOISE = [
 ]
 
 
-def damage(dice: random.Random, line: str) -> str:
+def damage(rng: random.Random, line: str) -> str:
     """One small accident."""
-    at = dice.randrange(len(line))
-    kind = dice.randrange(5)
+    at = rng.randrange(len(line))
+    kind = rng.randrange(5)
     if kind == 0:
         return line[:at] + line[at + 1 :]
     if kind == 1:
-        return line[:at] + dice.choice(NOISE) + line[at:]
+        return line[:at] + rng.choice(NOISE) + line[at:]
     if kind == 2:
-        return line[:at] + dice.choice(NOISE) + line[at + 1 :]
+        return line[:at] + rng.choice(NOISE) + line[at + 1 :]
     if kind == 3:
-        return line[:at] + line[at : at + 4] * dice.randrange(2, 30) + line[at + 4 :]
+        return line[:at] + line[at : at + 4] * rng.randrange(2, 30) + line[at + 4 :]
     return line[:at]
 
 
-def session(dice: random.Random) -> bytes:
+def session(rng: random.Random) -> bytes:
     """A CONNECT, some lines, a damaged one, some more, and a PING at the end."""
-    connect = CONNECT % (dice.choice(["true", "false"]), dice.choice(["true", "false"]))
-    lines = [dice.choice(LINES) for _ in range(dice.randrange(1, 6))]
-    after = [dice.choice(LINES) for _ in range(dice.randrange(3))]
-    return "".join([connect, *lines, damage(dice, dice.choice(LINES)), *after, "PING\r\n"]).encode()
+    connect = CONNECT % (rng.choice(["true", "false"]), rng.choice(["true", "false"]))
+    lines = [rng.choice(LINES) for _ in range(rng.randrange(1, 6))]
+    after = [rng.choice(LINES) for _ in range(rng.randrange(3))]
+    return "".join([connect, *lines, damage(rng, rng.choice(LINES)), *after, "PING\r\n"]).encode()
 
 
 def tell(port: int, data: bytes) -> bytes:
@@ -100,9 +100,9 @@ def told(seen: bytes) -> list[bytes]:
 @pytest.mark.parametrize("seed", range(60))
 def test_damaged_sessions(pool: Pool, seed: int) -> None:
     one, two = pool.get("reference", CONFIG), pool.get("pyjs", CONFIG)
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     for _ in range(10):
-        data = session(dice)
+        data = session(rng)
         if LONE_CR.search(data):
             continue
         assert told(tell(two.port, data)) == told(tell(one.port, data)), data

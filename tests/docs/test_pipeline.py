@@ -49,21 +49,21 @@ def test_the_permissions_of_the_page_suffice(
     serve: Callable[[str], ServerProcess], config: str, direct: bool, unique: str
 ) -> None:
     server = serve(config)
-    with BlockingConnection.open(_address(server, "all")) as link:
-        _streams(JetStreamRequests(link), unique, direct=direct)
+    with BlockingConnection.open(_address(server, "all")) as connection:
+        _streams(JetStreamRequests(connection), unique, direct=direct)
         for number in range(5):
-            link.request(f"in.{unique}", f"{number}".encode())
-            link.request(f"work.{unique}", f"{number}".encode())
-    with BlockingConnection.open(_address(server, "spark")) as link:
-        api = JetStreamRequests(link)
-        assert sum(batch.num_rows for batch in read(link, api, StreamRange(f"IN{unique}", 1, 6))) == 5
+            connection.request(f"in.{unique}", f"{number}".encode())
+            connection.request(f"work.{unique}", f"{number}".encode())
+    with BlockingConnection.open(_address(server, "spark")) as connection:
+        api = JetStreamRequests(connection)
+        assert sum(batch.num_rows for batch in read(connection, api, StreamRange(f"IN{unique}", 1, 6))) == 5
         work = api.stream(f"WORK{unique}")
         queue.ensure(api, work, "spark", ())
         assert queue.acknowledge(api, work.name, "spark", 4) == 3
         written = pa.RecordBatch.from_pydict({"subject": [f"out.{unique}"] * 2, "data": ["a", "b"]})
-        terms = WriteOptions.of(_settings(server, f"OUT{unique}"))
+        options = WriteOptions.of(_settings(server, f"OUT{unique}"))
         schema = StructType().add("subject", StringType()).add("data", StringType())
-        assert WritePlan.make(terms, schema).run(WriteTask("w", 0, 0), iter([written])).rows == 2
+        assert WritePlan.make(options, schema).run(WriteTask("w", 0, 0), iter([written])).rows == 2
         assert api.stream(f"OUT{unique}").messages == 2
         assert api.stream(f"WORK{unique}").messages == 2
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from lib import pyjs_server
-from lib.operator_fixture import UPDATE, OperatorSite
+from lib.operator_fixture import UPDATE, OperatorEnv
 from lib.process import ServerProcess
 from lib.wire import Wire
 
@@ -19,13 +19,13 @@ VERSIONS = 12
 
 
 @pytest.fixture
-def site() -> OperatorSite:
-    return OperatorSite()
+def env() -> OperatorEnv:
+    return OperatorEnv()
 
 
 @pytest.fixture
-def server(site: OperatorSite) -> Iterator[ServerProcess]:
-    running = pyjs_server.start(site.full())
+def server(env: OperatorEnv) -> Iterator[ServerProcess]:
+    running = pyjs_server.start(env.full())
     yield running
     running.stop()
 
@@ -66,17 +66,17 @@ def lookup(wire: Wire, key: str) -> str:
     return wire.request(f"$SYS.REQ.ACCOUNT.{key}.CLAIMS.LOOKUP").body.decode()
 
 
-def test_kills_between_pushes_lose_no_answered_token(site: OperatorSite, server: ServerProcess) -> None:
+def test_kills_between_pushes_lose_no_answered_token(env: OperatorEnv, server: ServerProcess) -> None:
     dice = random.Random(20261121)
-    accounts = [site.account(f"A{number}") for number in range(ACCOUNTS)]
+    accounts = [env.account(f"A{number}") for number in range(ACCOUNTS)]
     for turn in range(ROUNDS):
         tokens = [(a.id, a.token()) for _ in range(VERSIONS) for a in accounts]
-        pusher = Pusher(site.system(server), tokens, wanted=dice.randrange(1, len(tokens)))
+        pusher = Pusher(env.system(server), tokens, wanted=dice.randrange(1, len(tokens)))
         assert pusher.enough.wait(30)
         server.kill()
         pusher.thread.join(30)
         server.launch()
-        with site.system(server) as wire:
+        with env.system(server) as wire:
             for account in accounts:
                 pushed = [token for key, token in tokens if key == account.id]
                 answered = [tokens[n][1] for n in pusher.answered if tokens[n][0] == account.id]

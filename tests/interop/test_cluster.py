@@ -104,13 +104,13 @@ def test_connections_are_limited_over_the_cluster(mesh: Mesh) -> None:
 
     # Who does not know yet of the others lets a third in, and then these let go of theirs.
     told: set[str] = set()
-    with mesh.login(mesh.servers[2], "admin") as ear:
-        ear.sub("$SYS.SERVER.ACCOUNT.FEW.CONNS", "1")
-        ear.sync()
+    with mesh.login(mesh.servers[2], "admin") as listener:
+        listener.sub("$SYS.SERVER.ACCOUNT.FEW.CONNS", "1")
+        listener.sync()
         with mesh.login(mesh.servers[0], "few"):
             with mesh.login(mesh.servers[1], "few"):
                 while len(told) < 2:
-                    news = ear.msg().json()
+                    news = listener.msg().json()
                     told |= {news["server"]["id"]} if news["conns"] else set()
                 eventually(refused)
             eventually(lambda: not refused())

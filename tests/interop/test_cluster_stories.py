@@ -112,7 +112,7 @@ def _told(frames: list[Frame]) -> list[Frame]:
 class Story:
     """What has been told so far. queues: name by (client, sid)."""
 
-    dice: random.Random
+    rng: random.Random
     crowds: list[Crowd]
     log: list[Any] = field(default_factory=list)
     held: list[tuple[Key, str]] = field(default_factory=list)
@@ -121,15 +121,15 @@ class Story:
 
     def client(self) -> Key:
         names = list(self.crowds[0].shape.servers)
-        return self.dice.choice(names), self.dice.choice(self.crowds[0].users)
+        return self.rng.choice(names), self.rng.choice(self.crowds[0].users)
 
     def listen(self) -> None:
         """Somebody hears more or less than before."""
-        kind = self.dice.random()
+        kind = self.rng.random()
         if kind < 0.65 or not self.held:
-            key, subject = self.client(), self.dice.choice(PATTERNS)
-            queue = self.dice.choice(["", "", "q1", "q2"])
-            most = self.dice.choice([0, 0, 0, 2]) if not queue and key[1] == "acc" else 0
+            key, subject = self.client(), self.rng.choice(PATTERNS)
+            queue = self.rng.choice(["", "", "q1", "q2"])
+            most = self.rng.choice([0, 0, 0, 2]) if not queue and key[1] == "acc" else 0
             self.turn += 1
             sid = str(self.turn)
             self.held.append((key, sid))
@@ -142,7 +142,7 @@ class Story:
                     crowd.wires[key].send(f"UNSUB {sid} {most}\r\n")
                 crowd.wires[key].sync()
         elif kind < 0.9:
-            key, sid = self.held.pop(self.dice.randrange(len(self.held)))
+            key, sid = self.held.pop(self.rng.randrange(len(self.held)))
             self.log.append(("unsub", key, sid))
             for crowd in self.crowds:
                 crowd.wires[key].send(f"UNSUB {sid}\r\n")
@@ -156,9 +156,9 @@ class Story:
 
     def publish(self) -> None:
         """Somebody speaks: the same must be heard."""
-        key, subject = self.client(), self.dice.choice(SUBJECTS)
-        reply = self.dice.choice(["", "", "back.1"])
-        headers = self.dice.choice([None, None, {"A": "1"}])
+        key, subject = self.client(), self.rng.choice(SUBJECTS)
+        reply = self.rng.choice(["", "", "back.1"])
+        headers = self.rng.choice([None, None, {"A": "1"}])
         body = str(len(self.log))
         self.log.append(("pub", key, subject, reply, headers))
         reference, pyjs = (
@@ -198,7 +198,7 @@ def test_every_client_hears_the_same(shapes: tuple[Shape, Shape], seed: int) -> 
     story = Story(random.Random(seed), crowds)
     try:
         for _ in range(STEPS):
-            for _ in range(story.dice.randrange(1, 4)):
+            for _ in range(story.rng.randrange(1, 4)):
                 story.listen()
             for crowd in crowds:
                 crowd.settle()

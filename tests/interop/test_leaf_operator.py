@@ -10,7 +10,7 @@ import pytest
 from lib.eventually import eventually
 from lib.jetstream import JetStream
 from lib.leaf_pair import heard
-from lib.operator_fixture import UPDATE, OperatorSite, SiteAccount, User, soon
+from lib.operator_fixture import UPDATE, OperatorAccount, OperatorEnv, User, soon
 from lib.pool import START, Pool
 from lib.process import ServerProcess
 from lib.wire import Msg, Wire
@@ -25,13 +25,13 @@ LISTENER = "leafnodes { listen: 127.0.0.1:<leaf>, no_advertise: true }"
 class Pair:
     """The module's hub, with an account of the test's own, and the leafs that dial it."""
 
-    def __init__(self, site: OperatorSite, hub: ServerProcess, folder: Path) -> None:
-        self.site = site
+    def __init__(self, env: OperatorEnv, hub: ServerProcess, folder: Path) -> None:
+        self.env = env
         self.hub = hub
-        self.account = site.account("TEST", jetstream=True)
+        self.account = env.account("TEST", jetstream=True)
         self.folder = folder
         self.running: list[ServerProcess] = []
-        site.push(hub, self.account)
+        env.push(hub, self.account)
 
     def begin(self, implementation: str, config: str) -> ServerProcess:
         self.running.append(START[implementation](config))
@@ -51,9 +51,9 @@ class Pair:
         """A leaf of the same operator that joins TEST, and SYS if asked."""
         remotes = [self.remote(self.account.user("leaf"), self.account.id)]
         if system:
-            remotes.append(self.remote(self.site.admin, self.site.sys.id))
+            remotes.append(self.remote(self.env.admin, self.env.sys.id))
         more = f"leafnodes {{ reconnect: 1, remotes: [{', '.join(remotes)}] }}\n" + jetstream("spoke")
-        text = self.site.full(self.account, allow_delete=True, more=more)
+        text = self.env.full(self.account, allow_delete=True, more=more)
         return self.begin(implementation, text.replace("server_name: S", "server_name: leaf"))
 
     def stop(self) -> None:
@@ -66,19 +66,19 @@ def jetstream(domain: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def operated() -> tuple[OperatorSite, str]:
+def operated() -> tuple[OperatorEnv, str]:
     """The module's operator, and the configuration of its hubs."""
-    site = OperatorSite(signing=True)
-    text = site.full(allow_delete=True, timeout='"200ms"', more=LISTENER + jetstream("hub"))
-    return site, text.replace("server_name: S", "server_name: hub")
+    env = OperatorEnv(signing=True)
+    text = env.full(allow_delete=True, timeout='"200ms"', more=LISTENER + jetstream("hub"))
+    return env, text.replace("server_name: S", "server_name: hub")
 
 
 @pytest.fixture
 def pair(
-    operated: tuple[OperatorSite, str], hub: str, leaf: str, pool: Pool, tmp_path: Path
+    operated: tuple[OperatorEnv, str], hub: str, leaf: str, pool: Pool, tmp_path: Path
 ) -> Iterator[Pair]:
-    site, config = operated
-    made = Pair(site, pool.get(hub, config), tmp_path)
+    env, config = operated
+    made = Pair(env, pool.get(hub, config), tmp_path)
     yield made
     made.stop()
 
@@ -124,7 +124,7 @@ def test_a_leafs_permissions_are_those_of_its_user(pair: Pair, leaf: str) -> Non
 def test_a_leaf_that_is_refused(pair: Pair, leaf: str, fault: str) -> None:
     made: dict[str, Callable[[], User]] = {
         "expired": lambda: pair.account.user("leaf", exp=soon(-3600)),
-        "stranger": lambda: OperatorSite().account("TEST").user("leaf"),
+        "stranger": lambda: OperatorEnv().account("TEST").user("leaf"),
         "type": lambda: pair.account.user("leaf", allowed_connection_types=["STANDARD"]),
     }
     below = pair.plain(leaf, made[fault]())
@@ -147,7 +147,7 @@ def test_a_revoked_leaf_is_sent_away(pair: Pair, leaf: str) -> None:
     with pair.account.user().connect(pair.hub) as high, acc(below) as low:
         heard(low, high, "up")
         pair.account.claims.revoke(user.key.public_key, user.issued)
-        pair.site.push(pair.hub, pair.account)
+        pair.env.push(pair.hub, pair.account)
         low.sub("gone")
         low.sync()
         eventually(lambda: deserted(high, "gone"))
@@ -156,7 +156,7 @@ def test_a_revoked_leaf_is_sent_away(pair: Pair, leaf: str) -> None:
 
 def test_an_account_that_is_granted_no_leaf(pair: Pair, leaf: str) -> None:
     pair.account.set(limits={"leaf": 0})
-    pair.site.push(pair.hub, pair.account)
+    pair.env.push(pair.hub, pair.account)
     below = pair.plain(leaf, pair.account.user("leaf"))
     eventually(lambda: "maximum account active connections exceeded" in below.log().lower())
     with pair.account.user().connect(pair.hub) as high, acc(below) as low:
@@ -181,16 +181,16 @@ def test_both_ends_in_operator_mode(pair: Pair, leaf: str) -> None:
 def test_a_push_reaches_the_servers_beyond_the_leaf_connection(pair: Pair, leaf: str) -> None:
     """One answer from each server, when the system accounts are joined as in the video."""
     below = pair.same_operator(leaf, system=True)
-    account = pair.site.account("NEW")
-    with pair.site.system(pair.hub) as wire:
-        eventually(lambda: len(names(wire, pair.site, pair.account)) == 2)
-        assert names(wire, pair.site, account) == {"hub", "leaf"}
+    account = pair.env.account("NEW")
+    with pair.env.system(pair.hub) as wire:
+        eventually(lambda: len(names(wire, pair.env, pair.account)) == 2)
+        assert names(wire, pair.env, account) == {"hub", "leaf"}
     for server in (pair.hub, below):
         with account.user().connect(server) as client:
             assert client.sync() == []
 
 
-def names(wire: Wire, site: OperatorSite, account: SiteAccount) -> set[str]:
+def names(wire: Wire, env: OperatorEnv, account: OperatorAccount) -> set[str]:
     """Who answers a push with "jwt updated"; asks for at most two answers."""
     reply = wire.inbox()
     wire.pub(UPDATE, account.token(), reply)
@@ -208,8 +208,8 @@ def names(wire: Wire, site: OperatorSite, account: SiteAccount) -> set[str]:
 
 
 def test_an_account_is_looked_up_beyond_the_leaf_connection(pair: Pair, leaf: str) -> None:
-    account = pair.site.account("NEW")
-    pair.site.push(pair.hub, account)
+    account = pair.env.account("NEW")
+    pair.env.push(pair.hub, account)
     below = pair.same_operator(leaf, system=True)
     eventually(lambda: connects(account.user(), below), 60)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from lib.eventually import eventually
-from lib.operator_fixture import OperatorSite, SiteAccount, User
+from lib.operator_fixture import OperatorAccount, OperatorEnv, User
 from lib.pool import START
 from lib.process import ServerProcess
 from lib.wire import Msg, Wire
@@ -40,17 +40,19 @@ class Pair:
     """A hub whose account A a server with the account LOCAL joins, by `user`'s credentials."""
 
     def __init__(self) -> None:
-        self.site = OperatorSite()
-        self.a, self.local = self.site.account("A"), self.site.account("LOCAL")
+        self.env = OperatorEnv()
+        self.a, self.local = self.env.account("A"), self.env.account("LOCAL")
 
     def above(self, start: Start, implementation: str) -> None:
-        self.hub = start(implementation, self.site.full(self.a, more=LISTENS, timeout='"200ms"'))
+        self.hub = start(implementation, self.env.full(self.a, more=LISTENS, timeout='"200ms"'))
 
-    def below(self, start: Start, implementation: str, user: User, folder: Path, *known: SiteAccount) -> None:
+    def below(
+        self, start: Start, implementation: str, user: User, folder: Path, *known: OperatorAccount
+    ) -> None:
         url = f"nats-leaf://127.0.0.1:{self.hub.ports['leaf']}"
         remote = f'{{ url: "{url}", account: {self.local.id}, credentials: "{user.write(folder)}" }}'
         more = f"leafnodes {{ reconnect: 1, remotes: [{remote}] }}"
-        self.leaf = start(implementation, self.site.full(*known, more=more, timeout='"200ms"'))
+        self.leaf = start(implementation, self.env.full(*known, more=more, timeout='"200ms"'))
 
     def joined(self) -> bool:
         """Whether a message comes from the hub's account to the leaf's."""
@@ -83,7 +85,7 @@ def test_a_leaf_joins_by_its_credentials_until_they_are_revoked(
     pair.below(start, leaf, user, tmp_path, pair.local)
     connected(pair)
     pair.a.claims.revoke(user.key.public_key, user.issued)
-    pair.site.push(pair.hub, pair.a)
+    pair.env.push(pair.hub, pair.a)
     eventually(lambda: "User Authentication Revoked" in pair.leaf.log())
     eventually(lambda: "Authorization Violation" in pair.leaf.log())
     assert not pair.joined()
@@ -93,7 +95,7 @@ def test_the_local_account_may_come_later(start: Start, tmp_path: Path, hub: str
     pair = Pair()
     pair.above(start, hub)
     pair.below(start, leaf, pair.a.user("leaf"), tmp_path)
-    pair.site.push(pair.leaf, pair.local)
+    pair.env.push(pair.leaf, pair.local)
     connected(pair)
 
 
@@ -105,7 +107,7 @@ def test_refused(start: Start, tmp_path: Path, hub: str, leaf: str, why: str) ->
     if why == "type":
         user = pair.a.user("leaf", allowed_connection_types=["STANDARD"])
     elif why == "expired":
-        user = pair.a.user("leaf", exp=pair.site.started)
+        user = pair.a.user("leaf", exp=pair.env.started)
     else:
         pair.a.set(limits={"leaf": 0})
         said = "maximum account active connections exceeded"
@@ -122,7 +124,7 @@ def test_fewer_leafs_than_have_joined(start: Start, tmp_path: Path, hub: str, le
     pair.below(start, leaf, pair.a.user("leaf"), tmp_path, pair.local)
     connected(pair)
     pair.a.set(limits={"leaf": 0})
-    pair.site.push(pair.hub, pair.a)
+    pair.env.push(pair.hub, pair.a)
     if hub == "reference":
         connected(pair)
     else:

@@ -25,7 +25,7 @@ from pyjs.keys.nkey import KeyRole
 
 
 class Case:
-    """A chain that holds, to be spoilt in one place; `verdict` walks it as a server does."""
+    """A valid chain, to be spoilt in one place; `result` walks it as a server does."""
 
     def __init__(self, party: Any) -> None:
         self.party = party
@@ -42,7 +42,7 @@ class Case:
     def token(self, claims: Claims, by: Any) -> str:
         return str(self.party.signed(claims, by, self.issued))
 
-    def verdict(self) -> Admission | Refusal:
+    def result(self) -> Admission | Refusal:
         operator = open_operator(self.token(self.operator, self.operator_by), self.now)
         if isinstance(operator, Refusal):
             return operator
@@ -57,9 +57,9 @@ class Case:
         return authorize(user, account, trust, self.now, self.party.connection(**self.connection))
 
     def admitted(self) -> Admission:
-        verdict = self.verdict()
-        assert isinstance(verdict, Admission), verdict
-        return verdict
+        result = self.result()
+        assert isinstance(result, Admission), result
+        return result
 
     def scoped(self) -> Any:
         """Let the scoped key sign; gives its template."""
@@ -238,16 +238,16 @@ def test_a_whole_chain_is_admitted(case: Case) -> None:
 
 
 @pytest.mark.parametrize(("reason", "what", "spoil"), REFUSALS, ids=[f"{r[0]}: {r[1]}" for r in REFUSALS])
-def test_one_fault_is_refused_with_its_reason(
+def test_one_error_is_refused_with_its_reason(
     case: Case, reason: Reason, what: str, spoil: Callable[[Case], object]
 ) -> None:
     case.admitted()
     spoil(case)
-    verdict = case.verdict()
-    assert isinstance(verdict, Refusal), what
-    assert verdict.reason is reason, verdict
-    assert verdict.detail
-    assert case.party.user.seed not in str(verdict)
+    result = case.result()
+    assert isinstance(result, Refusal), what
+    assert result.reason is reason, result
+    assert result.detail
+    assert case.party.user.seed not in str(result)
 
 
 IMPORT_REASONS = {
@@ -270,9 +270,9 @@ def test_the_moment_of_expiry_is_still_valid(case: Case) -> None:
     case.user.exp = case.party.seconds
     assert case.admitted().deadline == case.party.now
     case.now += 10**9
-    verdict = case.verdict()
-    assert isinstance(verdict, Refusal)
-    assert verdict.reason is Reason.USER_EXPIRED
+    result = case.result()
+    assert isinstance(result, Refusal)
+    assert result.reason is Reason.USER_EXPIRED
 
 
 def test_a_token_issued_after_a_revocation_is_admitted(case: Case) -> None:
@@ -283,7 +283,7 @@ def test_a_token_issued_after_a_revocation_is_admitted(case: Case) -> None:
     case.admitted()
 
 
-def test_operators_are_judged_by_date_only_where_asked(case: Case) -> None:
+def test_operators_are_validated_by_date_only_where_asked(case: Case) -> None:
     case.operator.exp = case.party.seconds - 1
     token = case.token(case.operator, case.operator_by)
     assert not isinstance(open_operator(token), Refusal)
@@ -337,9 +337,9 @@ def test_plain_base_64_signatures_are_read_too(case: Case) -> None:
 def test_a_changed_signature_of_the_nonce_is_refused(case: Case, at: int) -> None:
     text = case.party.connection().signature
     case.connection = {"signature": text[:at] + ("A" if text[at] != "A" else "B") + text[at + 1 :]}
-    verdict = case.verdict()
-    assert isinstance(verdict, Refusal)
-    assert verdict.reason is Reason.NONCE_SIGNATURE
+    result = case.result()
+    assert isinstance(result, Refusal)
+    assert result.reason is Reason.NONCE_SIGNATURE
 
 
 def test_networks_hours_types_and_proxies_that_fit_are_admitted(case: Case) -> None:
@@ -359,7 +359,7 @@ def test_the_deadline_is_the_earlier_of_expiry_and_hours(case: Case) -> None:
     assert case.admitted().deadline == (case.party.seconds + 5) * 10**9
 
 
-def test_a_session_that_stands_is_judged_anew_after_an_update(case: Case) -> None:
+def test_a_session_is_authorized_anew_after_an_update(case: Case) -> None:
     granted = case.admitted()
     trust = Trust.in_operators([case.operator])
     account = granted.account.model_copy(deep=True)
@@ -373,7 +373,7 @@ def test_a_session_that_stands_is_judged_anew_after_an_update(case: Case) -> Non
     assert Reason.SCOPE_CONFLICT.live_error == "Authorization Violation"
 
 
-def test_verdicts_cannot_be_changed(case: Case) -> None:
+def test_results_cannot_be_changed(case: Case) -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         case.admitted().deadline = 0  # type: ignore[misc]
     with pytest.raises(TypeError):
@@ -393,7 +393,7 @@ class Grant:
         self.item = Import(subject="priv.x", account=party.account.public_key, type="stream")
         self.with_token = True
 
-    def verdict(self) -> Refusal | None:
+    def result(self) -> Refusal | None:
         if self.with_token:
             self.item.token = self.party.signed(self.activation, self.by)
         return validate_import(self.item, self.importer, self.exporter, self.party.now)
@@ -456,30 +456,30 @@ IMPORTS += [
 
 
 @pytest.mark.parametrize(("reason", "what", "spoil"), IMPORTS, ids=[f"{r[0]}: {r[1]}" for r in IMPORTS])
-def test_an_import_with_one_fault_is_refused(
+def test_an_import_with_one_error_is_refused(
     party: Any, reason: Reason, what: str, spoil: Callable[[Grant], object]
 ) -> None:
     grant = Grant(party)
-    assert grant.verdict() is None
+    assert grant.result() is None
     spoil(grant)
-    verdict = grant.verdict()
-    assert verdict is not None, what
-    assert verdict.reason is reason, verdict
+    result = grant.result()
+    assert result is not None, what
+    assert result.reason is reason, result
 
 
 def test_activations_by_a_signing_key_are_granted(party: Any) -> None:
     grant = Grant(party)
     grant.activation.nats.issuer_account, grant.by = grant.exporter.sub, party.signing
-    assert grant.verdict() is None
+    assert grant.result() is None
 
 
 def test_public_exports_and_own_positions_need_no_token(party: Any) -> None:
     grant = Grant(party)
     _public(grant)
-    assert grant.verdict() is None
+    assert grant.result() is None
     _wrong_position(grant)
     grant.item.subject = f"priv.{party.other.public_key}"
-    assert grant.verdict() is None
+    assert grant.result() is None
 
 
 def test_roles_have_their_words() -> None:

@@ -121,7 +121,7 @@ def test_unknown_prefixes_and_lengths_are_refused() -> None:
 
 
 @given(st.text(max_size=70))
-def test_any_text_is_judged_without_other_errors(text: str) -> None:
+def test_any_text_is_validated_without_other_errors(text: str) -> None:
     assert not is_public(text) or base64.b32decode(text)
 
 

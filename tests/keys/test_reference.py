@@ -58,7 +58,7 @@ def _user(party: Any, tmp_path: Path, name: str, by: Any, **more: Any) -> str:
 
 
 async def _heard(url: str, publisher: str, subscriber: str, subject: str) -> str:
-    """What the subscriber hears, or what the server complains of, whichever comes."""
+    """What the subscriber receives, or what the server complains of, whichever comes."""
     complaint: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def note(error: Exception) -> None:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from lib.meta_fixture import Site
-from lib.streams import Ear, World
+from lib.streams import Spy, World
 from pyjs.protocol import headers
 from pyjs.protocol.api.consumer import ConsumerConfig, ConsumerInfo
 from pyjs.protocol.api.stream import StreamConfig, StreamInfo
@@ -25,12 +25,12 @@ ACCOUNT = "$G"
 Json = dict[str, Any]
 
 
-class PlayedDomain:
-    """What a `Domain` is to the API: its server leads the meta group, unless `meta` says otherwise.
+class FakeCluster:
+    """What a `JetStreamCluster` is to the API: its server leads the meta group, unless `meta` says otherwise.
 
-    serves: leaders tell at once that what is decided is served. before: is called before each proposal is
+    serves: leaders announce at once that what is decided is served. before: is called before each proposal is
     applied. lost: proposals come to nothing. questions: (kind, stream, consumer) that leaders were asked.
-    silent: for how many ticks nothing was heard of the meta leader.
+    silent: for how many ticks there was no contact with the meta leader.
     """
 
     def __init__(self, world: World) -> None:
@@ -39,24 +39,24 @@ class PlayedDomain:
         self.meta = MetaRole.LEADER
         self.leader = "n3"
         self.where = StreamRole.ABSENT
-        self.assets: dict[tuple[str, str], Any] = {}
+        self.local_streams: dict[tuple[str, str], Any] = {}
         self.serves = True
         self.lost = False
         self.before: Callable[[], None] = lambda: None
         self.proposed: list[Command] = []
         self.questions: list[tuple[str, str, str]] = []
-        self.told: Callable[[str, str, str], dict[str, Json]] = lambda kind, stream, consumer: {}
+        self.infos: Callable[[str, str, str], dict[str, Json]] = lambda kind, stream, consumer: {}
         self.waiting: dict[tuple[str, str, str], list[Callable[[Json | None], None]]] = {}
         self.ways: list[str] = []
         self.clock = world.clock
-        self.pacemaker = Ticker(world.clock)
-        self.surroundings = SimpleNamespace(
-            clock=world.clock, random=lambda: self.site.dice, pacemaker=self.pacemaker
+        self.ticker = Ticker(world.clock)
+        self.environment = SimpleNamespace(
+            clock=world.clock, random=lambda: self.site.random, ticker=self.ticker
         )
         self.silent = 0
-        self.pacemaker.add(lambda: None)
-        self.servers = SimpleNamespace(gathering=False)
-        self.answers = SimpleNamespace(send=self._send)
+        self.ticker.add(lambda: None)
+        self.node_tracker = SimpleNamespace(gathering=False)
+        self.reply_router = SimpleNamespace(send=self._send)
         self._world = world
         self.decided: Callable[[Effect], None] = lambda effect: None
 
@@ -70,8 +70,8 @@ class PlayedDomain:
         return self.site.state
 
     @property
-    def sights(self) -> Any:
-        return self.site.sights
+    def node_statuses(self) -> Any:
+        return self.site.node_statuses
 
     @property
     def is_leader(self) -> bool:
@@ -82,17 +82,17 @@ class PlayedDomain:
         return SimpleNamespace(leader=self.leader, silence=lambda: {self.leader: self.silent})
 
     @property
-    def led(self) -> LeaderStatus:
+    def leader_status(self) -> LeaderStatus:
         return LeaderStatus(self.leader)
 
-    def desk(self) -> Any:
-        return self.site.desk
+    def planner(self) -> Any:
+        return self.site.planner
 
     def lags(self, account: str, stream: str) -> tuple[str, dict[str, int]]:
         del account, stream
         return "", {}
 
-    def standing(self, account: str, stream: str = "", consumer: str = "") -> ResponderState:
+    def responder_state(self, account: str, stream: str = "", consumer: str = "") -> ResponderState:
         there = not consumer or self.state.consumer(account, stream, consumer) is not None
         return ResponderState(self.meta, self.where, there)
 
@@ -113,7 +113,7 @@ class PlayedDomain:
             self.up(str(name), consumer)
         done(effects)
 
-    def when_up(
+    def when_served(
         self, account: str, stream: str, consumer: str, done: Callable[[Json | None], None]
     ) -> Callable[[], None]:
         waiting = self.waiting.setdefault((account, stream, consumer), [])
@@ -130,22 +130,22 @@ class PlayedDomain:
     def ask_all(self, kind: str, account: str, stream: str, consumer: str, take: Any, names: Any = ()) -> Any:
         del account, names
         self.questions.append((kind, stream, consumer))
-        for name, info in self.told(kind, stream, consumer).items():
+        for name, info in self.infos(kind, stream, consumer).items():
             take(name, info)
         return lambda: None
 
     # --- leaders
 
     def up(self, stream: str, consumer: str = "", info: Json | None = None) -> None:
-        """The leader tells what it serves: `info`, or what is decided, or that it is gone."""
-        told = self.info(stream, consumer) if info is None else info
+        """The leader announces what it serves: `info`, or what is decided, or that it is gone."""
+        announced = self.info(stream, consumer) if info is None else info
         waiting = self.waiting.get((ACCOUNT, stream, consumer), [])
         for done in list(waiting):
             waiting.remove(done)
-            done(told)
+            done(announced)
 
     def info(self, stream: str, consumer: str = "") -> Json:
-        """What the leader, n2, says."""
+        """The info of the leader, n2."""
         if consumer:
             found = self.state.consumer(ACCOUNT, stream, consumer)
             info: Any = found and ConsumerInfo(
@@ -158,29 +158,29 @@ class PlayedDomain:
 
 
 class ApiSite(World):
-    """The account $G, with the gate before its API."""
+    """The account $G, with the router in front of its API."""
 
     def open(self) -> None:
         super().open()
         self.api.stop()
         self.host.cluster_name = "C"
-        self.domain = PlayedDomain(self)
-        domain: Any = self.domain
-        self.gate = ClusterApiRouter(domain)
-        self.domain.decided = self.gate.decided
-        self.api = AccountApi(self.js, self.gate)
+        self.cluster = FakeCluster(self)
+        cluster: Any = self.cluster
+        self.api_router = ClusterApiRouter(cluster)
+        self.cluster.decided = self.api_router.decided
+        self.api = AccountApi(self.js, self.api_router)
         self.api.start()
 
-    def ask(self, suffix: str, body: Any = None, **header: str) -> Ear:
-        """Send one request; what hears the answers."""
+    def ask(self, suffix: str, body: Any = None, **header: str) -> Spy:
+        """Send one request; what receives the answers."""
         reply = f"_INBOX.{self.host.new_id()}"
-        ear = Ear(self.account, reply)
+        spy = Spy(self.account, reply)
         block = headers.encode({name.replace("_", "-"): value for name, value in header.items()})
         text = b"" if body is None else json.dumps(body).encode()
         self.account.publish(
             f"$JS.API.{suffix}", text, reply=reply, header=block if header else b"", own=True
         )
-        return ear
+        return spy
 
     def answer(self, suffix: str, body: Any = None) -> Json:
         """The one answer to a request, now."""
@@ -194,6 +194,6 @@ class ApiSite(World):
         )
 
 
-def codes(ear: Ear) -> list[int]:
+def codes(spy: Spy) -> list[int]:
     """The errors that were answered; 0 for success."""
-    return [json.loads(body).get("error", {}).get("err_code", 0) for body in ear.bodies]
+    return [json.loads(body).get("error", {}).get("err_code", 0) for body in spy.bodies]

@@ -1,4 +1,4 @@
-"""Servers of a cluster without sockets: seats on one fake clock, each with its own fake disk and runner.
+"""Servers of a cluster without sockets: Raft members on one fake clock, each with its own disk and executor.
 
 What is sent arrives a millisecond later, unless `cut`; what blocks takes two.
 """
@@ -31,58 +31,58 @@ META = "meta"
 
 
 class Note:
-    """A message as it is heard."""
+    """A message as a subscriber gets it."""
 
     def __init__(self, body: bytes) -> None:
         self.body = body
 
 
-class Post:
+class Bus:
     """The system account of all servers."""
 
     def __init__(self, clock: FakeClock) -> None:
         self.clock = clock
-        self.boxes: list[Box] = []
+        self.clients: list[BusClient] = []
         self.cuts: set[frozenset[str]] = set()
         self.largest = 0
         self.published = 0
 
-    def publish(self, source: Box, subject: str, body: bytes) -> int:
+    def publish(self, source: BusClient, subject: str, body: bytes) -> int:
         self.largest = max(self.largest, len(body))
         self.published += 1
-        for box in self.boxes:
-            if frozenset({source.owner, box.owner}) not in self.cuts:
-                self.clock.call_later(MILLISECOND, lambda box=box: box.take(subject, body))  # type: ignore[misc]
+        for client in self.clients:
+            if frozenset({source.owner, client.owner}) not in self.cuts:
+                self.clock.call_later(MILLISECOND, lambda client=client: client.take(subject, body))  # type: ignore[misc]
         return 1
 
 
-class Box:
+class BusClient:
     """One server's end of it."""
 
-    def __init__(self, post: Post, owner: str) -> None:
-        self.post = post
+    def __init__(self, bus: Bus, owner: str) -> None:
+        self.bus = bus
         self.owner = owner
-        self.ears: list[tuple[str, Callable[[Any], None]]] = []
-        post.boxes.append(self)
+        self.subscriptions: list[tuple[str, Callable[[Any], None]]] = []
+        bus.clients.append(self)
 
     def subscribe(self, subject: str, callback: Callable[[Any], None]) -> Any:
-        self.ears.append((subject, callback))
-        return self.ears[-1]
+        self.subscriptions.append((subject, callback))
+        return self.subscriptions[-1]
 
     def unsubscribe(self, subscription: Any) -> None:
-        self.ears.remove(subscription)
+        self.subscriptions.remove(subscription)
 
     def publish(self, subject: str, body: bytes) -> int:
-        return self.post.publish(self, subject, body)
+        return self.bus.publish(self, subject, body)
 
     def take(self, subject: str, body: bytes) -> None:
-        for wanted, callback in list(self.ears):
+        for wanted, callback in list(self.subscriptions):
             if wanted == subject:
                 callback(Note(body))
 
 
 class Hands:
-    """A runner on the fake clock, until its process is killed. turn: what a turn of its loop takes, ns."""
+    """An executor on the fake clock, until its process is killed. turn: what a turn of its loop takes, ns."""
 
     def __init__(self, clock: FakeClock, turn: int = 0) -> None:
         self.clock = clock
@@ -108,8 +108,8 @@ class Hands:
             error: BaseException | None = None
             try:
                 job()
-            except Exception as fault:
-                error = fault
+            except Exception as cause:
+                error = cause
             done(error)
 
         self.clock.call_later(2 * MILLISECOND, run)
@@ -180,7 +180,7 @@ class Tally:
 
 
 class Owner:
-    """Counts what it is told."""
+    """Records the calls of a group's member."""
 
     def __init__(self) -> None:
         self.news: list[str] = []
@@ -207,7 +207,7 @@ class Member:
         self.node = name_hash(name)
         self.disk = FakeDisk()
         self.disk.make_directory(FOLDER)
-        self.seat: RaftMember | None = None
+        self.member: RaftMember | None = None
         self.log = Lines()
         self.owner = Owner()
         self.applications: list[Tally] = []
@@ -222,19 +222,19 @@ class Member:
         cluster = self.cluster
         random = Random(next(cluster.seeds))
         self.hands = Hands(cluster.clock, self.turn)
-        self.box = Box(cluster.post, self.name)
-        self.pacemaker = Ticker(cluster.clock)
-        self.mailbox = RaftTransport(self.node, self.box, self.hands, self.pacemaker, piece_bytes=400)
-        self.mailbox.start()
-        around = GroupEnvironment(
+        self.client = BusClient(cluster.bus, self.name)
+        self.ticker = Ticker(cluster.clock)
+        self.transport = RaftTransport(self.node, self.client, self.hands, self.ticker, piece_bytes=400)
+        self.transport.start()
+        environment = GroupEnvironment(
             name=self.name,
             server=f"S{next(cluster.seeds)}",
             node=self.node,
             domain="",
             path=FOLDER,
-            mailbox=self.mailbox,
-            runner=self.hands,
-            pacemaker=self.pacemaker,
+            transport=self.transport,
+            executor=self.hands,
+            ticker=self.ticker,
             clock=cluster.clock,
             fs=self.disk,
             log=self.log,  # type: ignore[arg-type]
@@ -242,10 +242,10 @@ class Member:
             timing=TIMING,
             compact_entries=self.compact_entries,
         )
-        self.seat = RaftMember(
-            META, around, self._application, self.owner, expected=self._expected, prepare=self._prepare
+        self.member = RaftMember(
+            META, environment, self._application, self.owner, expected=self._expected, prepare=self._prepare
         )
-        self.seat.start()
+        self.member.start()
         return self
 
     def _prepare(self) -> None:
@@ -263,9 +263,9 @@ class Member:
 
     def kill(self, *, power: bool = False) -> None:
         self.hands.dead = True
-        self.pacemaker.remove(self.seat._tick)  # type: ignore[union-attr]
-        self.cluster.post.boxes.remove(self.box)
-        self.seat = None
+        self.ticker.remove(self.member._tick)  # type: ignore[union-attr]
+        self.cluster.bus.clients.remove(self.client)
+        self.member = None
         if power:
             self.disk.crash(lambda most: 0)
         else:
@@ -274,12 +274,12 @@ class Member:
     def stop(self) -> bool:
         """In good order; whether it has come to its end."""
         over: list[bool] = []
-        assert self.seat is not None
-        self.seat.stop(lambda: over.append(True))
+        assert self.member is not None
+        self.member.stop(lambda: over.append(True))
         self.cluster.run(0.1)
-        self.mailbox.stop()
-        self.cluster.post.boxes.remove(self.box)
-        self.seat = None
+        self.transport.stop()
+        self.cluster.bus.clients.remove(self.client)
+        self.member = None
         return bool(over)
 
     def wipe(self) -> None:
@@ -288,8 +288,8 @@ class Member:
 
     @property
     def group(self) -> RaftNode:
-        assert self.seat is not None and self.seat.group is not None
-        return self.seat.group
+        assert self.member is not None and self.member.group is not None
+        return self.member.group
 
     @property
     def tally(self) -> Tally:
@@ -302,7 +302,7 @@ class Cluster:
     def __init__(self, *names: str) -> None:
         self.clock = FakeClock()
         self.seeds = itertools.count(1)
-        self.post = Post(self.clock)
+        self.bus = Bus(self.clock)
         self.members: dict[str, Member] = {}
         for name in names:
             self.members[name] = Member(self, name)
@@ -322,16 +322,16 @@ class Cluster:
         """Let time pass until it holds; gives how many seconds that took."""
         begin = self.clock.now()
         while not condition():
-            assert self.clock.now() - begin < seconds * SECOND, "it never came to that: " + self.story()
+            assert self.clock.now() - begin < seconds * SECOND, "it never came to that: " + self.recent_log()
             self.clock.advance(10 * MILLISECOND)
         return (self.clock.now() - begin) / SECOND
 
-    def story(self) -> str:
+    def recent_log(self) -> str:
         return "\n".join(f"{m.name}: {line}" for m in self.members.values() for line in m.log.lines[-8:])
 
     def leader(self) -> Member | None:
         for member in self.members.values():
-            if member.seat is not None and member.seat.group is not None and member.seat.group.ready:
+            if member.member is not None and member.member.group is not None and member.member.group.ready:
                 return member
         return None
 
@@ -360,7 +360,7 @@ class Cluster:
     def settled(self, *names: str, voters: int | None = None) -> bool:
         """Whether these have the same state and configuration, and nobody learns any more."""
         chosen = [self.members[name] for name in names or self.members]
-        if any(m.seat is None or m.seat.group is None or m.group.node is None for m in chosen):
+        if any(m.member is None or m.member.group is None or m.group.node is None for m in chosen):
             return False
         members = chosen[0].group.members
         return (

@@ -14,8 +14,8 @@ from pyjs.server.accounts.account import Account
 from pyjs.server.accounts.flusher import Flusher
 from pyjs.server.accounts.message import Message
 from pyjs.server.config.options import AccountJetStream
-from pyjs.server.jetstream.account.account.account import JetStreamAccount
-from pyjs.server.jetstream.account.account.recovery import Recovery
+from pyjs.server.jetstream.account.account import JetStreamAccount
+from pyjs.server.jetstream.account.recovery import Recovery
 from pyjs.server.jetstream.consumers import lifecycle
 from pyjs.server.jetstream.consumers.core import Consumer
 from pyjs.server.jetstream.host import JetStreamHost
@@ -26,7 +26,7 @@ SECOND = 1_000_000_000
 
 
 class AtOnce:
-    """A runner that does everything when it is told to."""
+    """An executor that does everything at once."""
 
     def soon(self, callback: Any) -> None:
         callback()
@@ -61,14 +61,14 @@ class Got:
         return said
 
 
-class Rig:
+class ConsumerFixture:
     """One account with one stream `S` on `s.>`."""
 
     def __init__(self, directory: Any = None, **stream: Any) -> None:
         self.clock = FakeClock()
         self.account = Account("A", Flusher(self.clock))
         self.log: list[str] = []
-        self.host = JetStreamHost(clock=self.clock, runner=AtOnce(), server_name="one", log=self)
+        self.host = JetStreamHost(clock=self.clock, executor=AtOnce(), server_name="one", log=self)
         # However busy the machine is, the same is delivered in one turn.
         self.host.deliveries = Shared(partial(self.clock.call_later, 0), seconds=60)
         limits = AccountJetStream()
@@ -92,7 +92,7 @@ class Rig:
             self.account.publish(subject, body.encode(), own=True)
         self.clock.advance(0)
 
-    def hear(self, subject: str) -> Got:
+    def subscribe(self, subject: str) -> Got:
         got = Got()
         self.account.subscribe(subject, lambda message: got.messages.append(message))
         return got

@@ -59,7 +59,7 @@ class Mesh:
             raise
 
     def joined(self) -> None:
-        """Return when every server hears of all others."""
+        """Return when every server knows all others."""
         for server in self.servers:
             with self.login(server, "admin") as wire:
                 self._heard(wire)

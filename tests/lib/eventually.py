@@ -30,7 +30,7 @@ async def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
 
 
 async def found(ask: Callable[[], Awaitable[T | None]], *faults: type[Exception], seconds: float = 60.0) -> T:
-    """What `ask` gives once that is not None or False, and none of the faults is raised any more."""
+    """What `ask` gives once that is not None or False, and none of the errors is raised any more."""
     deadline = time.monotonic() + seconds
     while True:
         with suppress(*faults):

@@ -14,7 +14,8 @@ Answer = dict[str, Any] | bytes | None
 
 
 class FakeStream:
-    """Hears `subject` in a thread of its own. `answer(message, count)` gives a document, bytes, or None.
+    """Subscribes to `subject` in a thread of its own. `answer(message, count)` gives a document, bytes, or
+    None.
 
     `count` is how often this reply subject has been seen, from 1 on. heard: all messages, in order.
     """

@@ -17,7 +17,7 @@ from .fake_wire import FakeClient, FakeWire, House
 _NUMBERS = itertools.count(1)
 
 
-class Site(House):
+class LeafServer(House):
     """A server's clients and leafs, without its sockets."""
 
     def __init__(self, config: str = "", clock: FakeClock | None = None, *, jetstream: bool = False) -> None:
@@ -37,18 +37,18 @@ class Site(House):
 class Peer:
     """One end of a leaf connection by hand: `says` sends lines and gives the lines that came back."""
 
-    def __init__(self, site: Site, remote: RemoteOptions | None = None) -> None:
-        self.site = site
+    def __init__(self, env: LeafServer, remote: RemoteOptions | None = None) -> None:
+        self.env = env
         self.wire = FakeWire()
-        self.remote = LeafRemote(site.leafs, remote) if remote is not None else None
+        self.remote = LeafRemote(env.leafs, remote) if remote is not None else None
         if self.remote is not None:
             self.remote.target = self.remote.targets.next()
-        self.connection = LeafConnection(site.leafs, self.wire, ("127.0.0.1", 7), self.remote)
+        self.connection = LeafConnection(env.leafs, self.wire, ("127.0.0.1", 7), self.remote)
         self.connection.open()
 
     def read(self) -> list[str]:
         """The lines that came since."""
-        self.site.leafs.flusher.flush()
+        self.env.leafs.flusher.flush()
         sent, self.wire.sent = self.wire.sent, b""
         return sent.decode().split("\r\n")[:-1]
 
@@ -71,7 +71,7 @@ class Peer:
 class Link:
     """Two sites joined: `leaf` has dialled `hub`."""
 
-    def __init__(self, hub: Site, leaf: Site, remote: RemoteOptions | None = None) -> None:
+    def __init__(self, hub: LeafServer, leaf: LeafServer, remote: RemoteOptions | None = None) -> None:
         self.down = Peer(
             leaf, remote or RemoteOptions(urls=["nats-leaf://acc:acc@127.0.0.1:7422"], account="ACC")
         )
@@ -84,7 +84,7 @@ class Link:
         while moved:
             moved = False
             for here, there in ((self.up, self.down), (self.down, self.up)):
-                here.site.leafs.flusher.flush()
+                here.env.leafs.flusher.flush()
                 data, here.wire.sent = here.wire.sent, b""
                 if data and not there.closed:
                     there.connection.receive(data)

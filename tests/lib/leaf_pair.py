@@ -114,7 +114,7 @@ def api(server: ServerProcess, user: str = "acc", prefix: str = "$JS.API") -> Je
 
 
 def heard(listener: Wire, sender: Wire, subject: str) -> None:
-    """Return when what `sender` publishes on `subject` reaches `listener`; leaves nothing behind."""
+    """Return when what `sender` publishes on `subject` reaches `listener`; leaves nothing subscribed."""
     listener.sub(subject, "probe")
     listener.sync()
 

@@ -1,4 +1,4 @@
-"""A meta group of one: servers, a desk, and a log that applies what is proposed."""
+"""A meta group of one: servers, a planner, and a log that applies what is proposed."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from pyjs.server.jetstream.meta.tier_limits import UNLIMITED, TierLimits
 MIB = 1024 * 1024
 
 
-def server(number: int, life: str = "1", **more: Any) -> NodeInfo:
+def server(number: int, incarnation: str = "1", **more: Any) -> NodeInfo:
     """The server `n<number>` of cluster C."""
-    return NodeInfo(f"NODE{number:04}-{life}", f"n{number}", **{"cluster": "C", **more})
+    return NodeInfo(f"NODE{number:04}-{incarnation}", f"n{number}", **{"cluster": "C", **more})
 
 
 def config(name: str = "S", replicas: int = 3, **more: Any) -> dict[str, Any]:
@@ -56,15 +56,15 @@ class Site:
     policy: PlacementPolicy = field(default_factory=PlacementPolicy)
     state: MetaState = field(default_factory=MetaState)
     log: list[bytes] = field(default_factory=list)
-    sights: dict[str, NodeStatus] = field(default_factory=dict)
+    node_statuses: dict[str, NodeStatus] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.dice = Random(self.seed)
+        self.random = Random(self.seed)
         for number in range(1, self.count + 1):
             self.join(server(number))
 
-    def join(self, one: NodeInfo, sight: NodeStatus | None = None) -> list[Effect]:
-        self.sights[one.id] = sight or NodeStatus()
+    def join(self, one: NodeInfo, node_status: NodeStatus | None = None) -> list[Effect]:
+        self.node_statuses[one.id] = node_status or NodeStatus()
         return self.put(PutServer(one))
 
     def put(self, command: Command) -> list[Effect]:
@@ -73,45 +73,54 @@ class Site:
         return apply(self.state, len(self.log), self.log[-1])
 
     @property
-    def desk(self) -> MetaPlanner:
-        return MetaPlanner(self.state, self.sights, self.dice, self.policy)
+    def planner(self) -> MetaPlanner:
+        return MetaPlanner(self.state, self.node_statuses, self.random, self.policy)
 
-    def reborn(self, one: NodeInfo) -> list[Effect]:
-        """A server comes back in another life, and is let in."""
-        for member in self.sights:
+    def reincarnate(self, one: NodeInfo) -> list[Effect]:
+        """A server comes back as another incarnation, and is admitted."""
+        for member in self.node_statuses:
             if member.partition("-")[0] == one.node:
-                self.sights[member] = NodeStatus(online=False)
-        command = self.desk.greet(one)
+                self.node_statuses[member] = NodeStatus(online=False)
+        command = self.planner.admit(one)
         assert command is not None
-        self.sights[one.id] = NodeStatus()
+        self.node_statuses[one.id] = NodeStatus()
         return self.put(command)
 
-    asker = Requester({"acc": "A"}, ["C"])
+    requester = Requester({"acc": "A"}, ["C"])
 
     def create(
-        self, account: str = "A", share: TierLimits = UNLIMITED, created: int = 1, **asked: Any
+        self, account: str = "A", tier_limits: TierLimits = UNLIMITED, created: int = 1, **asked: Any
     ) -> StreamAssignment:
         """Make a stream; raises ApiError where it is refused."""
         wanted = config(**asked)
         view = self.state.view(account)
         return stream_of(
-            self.put(self.desk.create_stream(view, wanted, self.asker, created + len(self.log), share))
+            self.put(
+                self.planner.create_stream(view, wanted, self.requester, created + len(self.log), tier_limits)
+            )
         )
 
     def update(
-        self, account: str = "A", share: TierLimits = UNLIMITED, leader: str = "", **asked: Any
+        self, account: str = "A", tier_limits: TierLimits = UNLIMITED, leader: str = "", **asked: Any
     ) -> StreamAssignment:
         wanted = config(**asked)
         view = self.state.view(account)
-        return stream_of(self.put(self.desk.update_stream(view, wanted, self.asker, share, leader=leader)))
+        return stream_of(
+            self.put(self.planner.update_stream(view, wanted, self.requester, tier_limits, leader=leader))
+        )
 
     def consume(
-        self, stream: str = "S", name: str = "c", share: TierLimits = UNLIMITED, action: str = "", **more: Any
+        self,
+        stream: str = "S",
+        name: str = "c",
+        tier_limits: TierLimits = UNLIMITED,
+        action: str = "",
+        **more: Any,
     ) -> ConsumerAssignment:
         wanted = {"durable_name": name, "name": name, "num_replicas": 0, **more}
         view = self.state.view("A")
-        command = self.desk.put_consumer(
-            view, stream, wanted, self.asker, len(self.log), action=action, share=share
+        command = self.planner.put_consumer(
+            view, stream, wanted, self.requester, len(self.log), action=action, tier_limits=tier_limits
         )
         [effect] = self.put(command)
         if isinstance(effect, CommandRejected):
@@ -151,8 +160,8 @@ def check(state: MetaState) -> None:
         assert stream.placed <= stream.revision <= state.index, where
         assert set(stream.holders) | set(stream.seeds) <= set(stream.members), where
         unknown = [peer for peer in stream.peers if peer not in state.servers]
-        held = any(holder in state.servers for holder in stream.holders)
-        assert not unknown or not held, where  # it waits for a holder that was removed
+        whole = any(holder in state.servers for holder in stream.holders)
+        assert not unknown or not whole, where  # it waits for a holder that was removed
         assert stream.change or not stream.leaving, where
         groups.add(stream.group)
         assert not state.overlap(stream.account, stream.subjects, stream.name), where

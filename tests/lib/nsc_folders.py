@@ -78,8 +78,10 @@ class NscFolders:
 
     def workspace(self, account: str = "", private_key: str = "") -> Workspace:
         """The workspace, its clock this one's."""
-        home = NscDirectories.locate({"HOME": str(self.home)}, self.home.parent, all_dirs=str(self.home))
-        opened = Workspace.open(home, now=lambda: self.now, private_key=private_key)
+        directories = NscDirectories.locate(
+            {"HOME": str(self.home)}, self.home.parent, all_dirs=str(self.home)
+        )
+        opened = Workspace.open(directories, now=lambda: self.now, private_key=private_key)
         return opened.with_account(account) if account else opened
 
     def content(self) -> dict[str, bytes]:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from lib.fake_clock import FakeClock
-from lib.operator_fixture import OperatorSite, SiteAccount
+from lib.operator_fixture import OperatorAccount, OperatorEnv
 from pyjs.keys import Refusal, Trust
 from pyjs.server.accounts import Account, AccountRegistry, Message
 from pyjs.server.config.options import Options
@@ -30,28 +30,28 @@ class Log:
 
 
 class Table:
-    """A resolver: tokens by key. `asked` has every lookup; while `gate` is not set they wait."""
+    """A resolver: tokens by key. `asked` has every lookup; while `may_answer` is not set they wait."""
 
     def __init__(self) -> None:
         self.tokens: dict[str, str] = {}
         self.asked: list[str] = []
-        self.gate = asyncio.Event()
-        self.gate.set()
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
 
     async def fetch(self, key: str) -> str:
         self.asked.append(key)
-        await self.gate.wait()
+        await self.may_answer.wait()
         return self.tokens[key]
 
 
-class Rig:
+class AccountsEnv:
     """`deploy` signs and pushes; `ask` fetches, and fails on a refusal."""
 
     def __init__(self, *, cluster: str = "") -> None:
-        self.site = OperatorSite()
+        self.env = OperatorEnv()
         self.clock = FakeClock(time.time_ns())
         self.log = Log()
-        keys, system = [self.site.key.public_key], self.site.sys.id
+        keys, system = [self.env.key.public_key], self.env.sys.id
         self.registry = AccountRegistry(Options(trusted_keys=keys, system_account=system), self.clock)
         self.table = Table()
         self.told: list[str] = []
@@ -60,40 +60,40 @@ class Rig:
         )
         self.accounts.observers.append(lambda account: self.told.append(account.display))
 
-    def publish(self, *accounts: SiteAccount) -> None:
+    def publish(self, *accounts: OperatorAccount) -> None:
         """Let the resolver know their tokens, and tell the server of none."""
         for account in accounts:
             self.table.tokens[account.id] = account.token()
 
-    def deploy(self, *accounts: SiteAccount) -> None:
+    def deploy(self, *accounts: OperatorAccount) -> None:
         """A new token, to resolver and server."""
         for account in accounts:
             self.publish(account)
             refused = self.accounts.update(self.table.tokens[account.id])
             assert refused is None, refused
 
-    async def fetch(self, account: SiteAccount) -> Account:
+    async def fetch(self, account: OperatorAccount) -> Account:
         found = await self.accounts.fetch(account.id)
         assert not isinstance(found, Refusal), found
         return found
 
-    async def open(self, *accounts: SiteAccount) -> list[Account]:
+    async def open(self, *accounts: OperatorAccount) -> list[Account]:
         """Publish and fetch all of them."""
         self.publish(*accounts)
         return [await self.fetch(account) for account in accounts]
 
 
 def rigged(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-    """Run an asynchronous test with a rig as its first argument; nothing may be left behind afterwards."""
+    """Run an asynchronous test with a fixture as its first argument; nothing may be left afterwards."""
 
     async def run(**arguments: Any) -> None:
-        rig = Rig()
+        fixture = AccountsEnv()
         try:
-            await test(rig, **arguments)
+            await test(fixture, **arguments)
         finally:
-            await rig.accounts.stop()
-        rig.registry.stop()
-        assert rig.clock.pending() == 0
+            await fixture.accounts.stop()
+        fixture.registry.stop()
+        assert fixture.clock.pending() == 0
 
     @functools.wraps(test)
     def wrapper(**arguments: Any) -> None:
@@ -132,5 +132,5 @@ def ask(account: Account, subject: str) -> bytes | None:
 
 
 def faults(account: Account) -> dict[str, str]:
-    assert account.charter is not None
-    return account.charter.imports
+    assert account.account_token is not None
+    return account.account_token.imports

@@ -1,4 +1,4 @@
-"""Clients that log in by token, without sockets: a rig's accounts, behind connections that have no wire."""
+"""Clients that log in by token, without sockets: a fixture's accounts, on connections that have no wire."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from typing import Any
 
 from lib.eventually import turns
 from lib.fake_wire import PLAIN, FakeClient, House
-from lib.operator_accounts import Log, Rig
-from lib.operator_fixture import SiteAccount, User
+from lib.operator_accounts import AccountsEnv, Log
+from lib.operator_fixture import OperatorAccount, User
 from pyjs.server.client import Clients
 from pyjs.server.config.options import Options
 from pyjs.server.identity import ServerIdentity
 from pyjs.server.operator.authenticator import OperatorAuthenticator
 
 
-class Door(House):
+class LoginFixture(House):
     """`login` sends CONNECT and waits until it is decided."""
 
     def __init__(self, **options: Any) -> None:
-        rig = self.rig = Rig()
-        self.site = rig.site
+        fixture = self.fixture = AccountsEnv()
+        self.env = fixture.env
         self.log = Log()
-        self.options = Options(host="127.0.0.1", system_account=rig.site.sys.id, **options)
-        self.clock, self.registry = rig.clock, rig.registry
-        self.authenticator = OperatorAuthenticator(rig.accounts, rig.clock, self.options)
+        self.options = Options(host="127.0.0.1", system_account=fixture.env.sys.id, **options)
+        self.clock, self.registry = fixture.clock, fixture.registry
+        self.authenticator = OperatorAuthenticator(fixture.accounts, fixture.clock, self.options)
         identity = ServerIdentity.new("test", self.clock.now(), os.urandom)
         self.clients = Clients(
             self.options,
@@ -42,10 +42,10 @@ class Door(House):
             gatekeeper=self.authenticator,
         )
 
-    def account(self, name: str = "A", **fields: Any) -> SiteAccount:
+    def account(self, name: str = "A", **fields: Any) -> OperatorAccount:
         """An account that the resolver knows."""
-        account = self.site.account(name, **fields)
-        self.rig.publish(account)
+        account = self.env.account(name, **fields)
+        self.fixture.publish(account)
         return account
 
     def says_who(self, client: FakeClient, user: User, /, **changes: Any) -> None:
@@ -67,22 +67,22 @@ class Door(House):
         return next((text for text in reversed(found) if not text.startswith("Client connection")), "")
 
 
-def at_the_door(
+def with_login_fixture(
     **options: Any,
 ) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., None]]:
-    """Run an asynchronous test with a Door as its first argument; nothing may be left behind afterwards."""
+    """Run an asynchronous test with a LoginFixture as its first argument; nothing may be left."""
 
     async def run(test: Callable[..., Awaitable[None]], arguments: dict[str, Any]) -> None:
-        door = Door(**options)
+        logins = LoginFixture(**options)
         try:
-            await test(door, **arguments)
+            await test(logins, **arguments)
         finally:
-            door.clients.close_all("Server Shutdown")
-            await door.authenticator.stop()
-            await door.rig.accounts.stop()
-        door.registry.stop()
-        door.clock.advance(1_000_000_000)  # closes that linger
-        assert door.clock.pending() == 0
+            logins.clients.close_all("Server Shutdown")
+            await logins.authenticator.stop()
+            await logins.fixture.accounts.stop()
+        logins.registry.stop()
+        logins.clock.advance(1_000_000_000)  # closes that linger
+        assert logins.clock.pending() == 0
 
     def decorate(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
         @functools.wraps(test)

@@ -1,8 +1,8 @@
 """An operator and all it vouches for: accounts, users, tokens, credentials, configurations, and the pushes.
 
-Everything is made with pyjs.keys and judged by whichever server the test starts. A site has its own time of
-issue: it begins ten minutes ago and every token is a second younger than the one before, so that "newer" and
-"revoked up to" mean the same at every run. What ends (`exp`) is set by the test, in real seconds.
+Everything is made with pyjs.keys and checked by whichever server the test starts. An OperatorEnv has its own
+time of issue: it begins ten minutes ago and every token is a second younger than the one before, so that
+"newer" and "revoked up to" mean the same at every run. What ends (`exp`) is set by the test, in real seconds.
 """
 
 from __future__ import annotations
@@ -95,10 +95,10 @@ class User:
 
 
 @dataclass
-class SiteAccount:
+class OperatorAccount:
     """An account: its claims may be changed by the test at will, `token()` signs them as they are then."""
 
-    site: OperatorSite
+    env: OperatorEnv
     key: KeyPair
     claims: AccountClaims
     signing: list[KeyPair] = field(default_factory=list)
@@ -108,7 +108,7 @@ class SiteAccount:
         """The public key."""
         return self.key.public_key
 
-    def set(self, **fields: Any) -> SiteAccount:
+    def set(self, **fields: Any) -> OperatorAccount:
         """Change what stands under `nats`; `limits` is merged into the present ones."""
         limits = fields.pop("limits", None)
         document = self.claims.nats.document() | fields
@@ -133,7 +133,7 @@ class SiteAccount:
 
     def token(self, by: KeyPair | None = None) -> str:
         """Sign the claims as they are now, by the operator unless said otherwise."""
-        return self.site.sign(self.claims, by or self.site.signer)
+        return self.env.sign(self.claims, by or self.env.signer)
 
     def user(
         self,
@@ -158,26 +158,26 @@ class SiteAccount:
         document = claims.nats.document() | fields | ({"tags": list(tags)} if tags else {})
         claims.nats = type(claims.nats).model_validate(document)
         claims.exp, claims.nbf = exp, nbf
-        return User(name, pair, claims, self.site.sign(claims, signer))
+        return User(name, pair, claims, self.env.sign(claims, signer))
 
     def activation(
-        self, importer: SiteAccount, subject: str, kind: Any, *, exp: int = 0, by: KeyPair | None = None
+        self, importer: OperatorAccount, subject: str, kind: Any, *, exp: int = 0, by: KeyPair | None = None
     ) -> str:
         """Leave for `importer` to import `subject` of this account; `by`: a signing key."""
         claims = ActivationClaims.new(importer.id, subject, kind, subject)
         claims.exp = exp
         claims.nats.issuer_account = self.id if by else ""
-        return self.site.sign(claims, by or self.key)
+        return self.env.sign(claims, by or self.key)
 
 
-class OperatorSite:
+class OperatorEnv:
     """An operator, its system account SYS with the user `sys`, and what the test adds."""
 
     def __init__(self, *, signing: bool = False, strict: bool = False, **operator: Any) -> None:
         self.started = self.clock = time.time_ns() // SECOND - 600
         self.key = KeyPair.create(KeyRole.OPERATOR)
         self.signing = KeyPair.create(KeyRole.OPERATOR) if signing or strict else None
-        self.accounts: list[SiteAccount] = []
+        self.accounts: list[OperatorAccount] = []
         self.sys = self.account("SYS")
         if strict:
             self.sys.signing_key()
@@ -197,44 +197,48 @@ class OperatorSite:
         return self.signing or self.key
 
     def sign(self, claims: Claims, key: KeyPair) -> str:
-        """A token of the site's next second."""
+        """A token of the environment's next second."""
         self.clock += 1
         return encode(claims, key, now=self.clock * SECOND)
 
-    def account(self, name: str, *, jetstream: bool = False, **fields: Any) -> SiteAccount:
+    def account(self, name: str, *, jetstream: bool = False, **fields: Any) -> OperatorAccount:
         """A new account; `fields` stand under `nats`, `limits` are merged into unlimited ones."""
         key = KeyPair.create(KeyRole.ACCOUNT)
-        account = SiteAccount(self, key, AccountClaims.new(key.public_key, name))
+        account = OperatorAccount(self, key, AccountClaims.new(key.public_key, name))
         if jetstream:
             account.set(limits=ENABLED)
         self.accounts.append(account)
         return account.set(**fields)
 
-    def preload(self, *accounts: SiteAccount) -> str:
+    def preload(self, *accounts: OperatorAccount) -> str:
         """The block resolver_preload with SYS and `accounts`."""
         rows = "".join(f"  {a.id}: {a.token()}\n" for a in (self.sys, *accounts))
         return f"resolver_preload: {{\n{rows}}}\n"
 
-    def config(self, resolver: str, *preloaded: SiteAccount, more: str = "") -> str:
+    def config(self, resolver: str, *preloaded: OperatorAccount, more: str = "") -> str:
         """A server's configuration: `resolver` as in a configuration file, SYS and `preloaded` preloaded."""
         return (
             f"listen: 127.0.0.1:<client>\nserver_name: S\noperator: {self.token}\nresolver: {resolver}\n"
             f"{self.preload(*preloaded)}{more}\n"
         )
 
-    def memory(self, *preloaded: SiteAccount, more: str = "") -> str:
+    def memory(self, *preloaded: OperatorAccount, more: str = "") -> str:
         """A server that knows only the preloaded accounts."""
         return self.config("MEMORY", *preloaded, more=more)
 
-    def full(self, *preloaded: SiteAccount, folder: str = "<store>/jwt", more: str = "", **keys: Any) -> str:
+    def full(
+        self, *preloaded: OperatorAccount, folder: str = "<store>/jwt", more: str = "", **keys: Any
+    ) -> str:
         """A server with the resolver `full`; `keys` are more keys of its block, such as allow_delete."""
         return self.config(block("full", folder, keys), *preloaded, more=more)
 
-    def cache(self, *preloaded: SiteAccount, folder: str = "<store>/jwt", more: str = "", **keys: Any) -> str:
+    def cache(
+        self, *preloaded: OperatorAccount, folder: str = "<store>/jwt", more: str = "", **keys: Any
+    ) -> str:
         """A server with the resolver `cache`."""
         return self.config(block("cache", folder, keys), *preloaded, more=more)
 
-    def url(self, address: str, *preloaded: SiteAccount, more: str = "") -> str:
+    def url(self, address: str, *preloaded: OperatorAccount, more: str = "") -> str:
         """A server that asks `address` (ending in a slash) for accounts."""
         return self.config(f'URL("{address}")', *preloaded, more=more)
 
@@ -242,14 +246,16 @@ class OperatorSite:
         """A connection of the system account's user."""
         return self.admin.connect(server)
 
-    def push(self, server: ServerProcess, *accounts: SiteAccount | str, subject: str = UPDATE) -> list[Any]:
+    def push(
+        self, server: ServerProcess, *accounts: OperatorAccount | str, subject: str = UPDATE
+    ) -> list[Any]:
         """Push accounts (or tokens) over the system account; all answers must be 200. Gives their `data`."""
         answers = [ask(server, self, subject, a if isinstance(a, str) else a.token()) for a in accounts]
         for answer in answers:
             assert answer["data"]["code"] == 200, answer
         return [answer["data"] for answer in answers]
 
-    def delete(self, server: ServerProcess, *accounts: SiteAccount, by: KeyPair | None = None) -> Any:
+    def delete(self, server: ServerProcess, *accounts: OperatorAccount, by: KeyPair | None = None) -> Any:
         """Ask for deletion with a token that `by` (the operator) signs; the answer as it came."""
         token = self.deletion([a.id for a in accounts], by or self.key)
         return ask(server, self, "$SYS.REQ.CLAIMS.DELETE", token)
@@ -264,22 +270,22 @@ class OperatorSite:
 class Deployment:
     """A site and one server that runs with it."""
 
-    site: OperatorSite
+    env: OperatorEnv
     server: ServerProcess
 
-    def account(self, name: str = "A", **fields: Any) -> SiteAccount:
+    def account(self, name: str = "A", **fields: Any) -> OperatorAccount:
         """A new account (see OperatorSite.account), pushed."""
-        account = self.site.account(name, **fields)
+        account = self.env.account(name, **fields)
         self.push(account)
         return account
 
-    def push(self, *accounts: SiteAccount | str) -> None:
+    def push(self, *accounts: OperatorAccount | str) -> None:
         """Push accounts as they are now; returns when the server has taken them."""
-        self.site.push(self.server, *accounts)
+        self.env.push(self.server, *accounts)
 
     def ask(self, subject: str, body: str = "") -> Any:
         """A request of the system account's user."""
-        return ask(self.server, self.site, subject, body)
+        return ask(self.server, self.env, subject, body)
 
 
 def block(kind: str, folder: str, keys: dict[str, Any]) -> str:
@@ -289,9 +295,9 @@ def block(kind: str, folder: str, keys: dict[str, Any]) -> str:
     return f'{{ type: {kind}, dir: "{folder}"{rows} }}'
 
 
-def ask(server: ServerProcess, site: OperatorSite, subject: str, body: str = "") -> Any:
+def ask(server: ServerProcess, env: OperatorEnv, subject: str, body: str = "") -> Any:
     """One request over the system account; the answer as JSON."""
-    with site.system(server) as wire:
+    with env.system(server) as wire:
         answer = wire.request(subject, body)
         assert not answer.status, (subject, answer.status)
         return json.loads(answer.body)

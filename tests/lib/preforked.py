@@ -44,10 +44,10 @@ LEFT_OUT = (
 
 
 class Child:
-    """A forked process, to be used as subprocess.Popen is; the nursery reaps it when it is asked for."""
+    """A forked process, to be used as subprocess.Popen is; the pool reaps it when it is asked for."""
 
-    def __init__(self, nursery: Nursery, program: str, pid: int) -> None:
-        self._nursery = nursery
+    def __init__(self, process_pool: ProcessPool, program: str, pid: int) -> None:
+        self._process_pool = process_pool
         self._program = program
         self.pid = pid
         self.returncode: int | None = None
@@ -55,7 +55,7 @@ class Child:
     def poll(self) -> int | None:
         """The exit code, negative for a signal; None while it runs."""
         if self.returncode is None:
-            self.returncode = self._nursery.ask(do="poll", pid=self.pid)["code"]
+            self.returncode = self._process_pool.ask(do="poll", pid=self.pid)["code"]
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
@@ -78,7 +78,7 @@ class Child:
         self.send_signal(signal.SIGKILL)
 
 
-class Nursery:
+class ProcessPool:
     """The side of the tests. Its process ends, and all it has forked, with the process that made it."""
 
     def __init__(self, program: str) -> None:
@@ -125,7 +125,7 @@ class Nursery:
                 # An earlier answer is left over where a test's time was up in the middle of a question.
                 if answer["number"] == number:
                     return answer
-        raise EOFError("the nursery has ended")
+        raise EOFError("the pool of processes has ended")
 
     def close(self) -> None:
         """End it with all that is left in it."""
@@ -135,9 +135,9 @@ class Nursery:
 
 
 @functools.cache
-def nursery(program: str) -> Nursery:
-    """This process's nursery of a program."""
-    return Nursery(program)
+def process_pool(program: str) -> ProcessPool:
+    """This process's pool for a program."""
+    return ProcessPool(program)
 
 
 def _preload(program: str) -> None:

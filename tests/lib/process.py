@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from .eventually import eventually
-from .preforked import Child, nursery
+from .preforked import Child, process_pool
 from .wire import Wire
 
 READY_SECONDS = 60.0
@@ -94,7 +94,9 @@ class ServerProcess:
         """Start the process, and wait for nothing."""
         configured = ["-c", str(self.directory / "server.conf")]
         if not self.command:
-            self.process = nursery("pyjs-server").start(configured, self.directory / "log", self.directory)
+            self.process = process_pool("pyjs-server").start(
+                configured, self.directory / "log", self.directory
+            )
             return
         with (self.directory / "log").open("ab") as log:
             self.process = subprocess.Popen(

@@ -32,7 +32,7 @@ def store(
     block: dict[str, str | list[str]] | None = None,
 ) -> None:
     """Publish one message and wait until it is stored."""
-    answer = api.link.request(subject, payload, headers.encode(block) if block else b"")
+    answer = api.connection.request(subject, payload, headers.encode(block) if block else b"")
     assert b'"seq"' in answer.payload, answer.payload
 
 
@@ -41,19 +41,19 @@ def fill(api: JetStreamRequests, name: str, count: int, size: int = 0) -> None:
 
     size: bytes of each, filled up with blanks.
     """
-    inbox = api.link.new_inbox()
-    sid = api.link.subscribe(inbox)
+    inbox = api.connection.new_inbox()
+    sid = api.connection.subscribe(inbox)
     for start in range(0, count, 500):
         some = range(start, min(start + 500, count))
         for number in some:
-            api.link.publish(f"{name}.{'ab'[number % 2]}", (b"%d" % number).ljust(size), reply=inbox)
+            api.connection.publish(f"{name}.{'ab'[number % 2]}", (b"%d" % number).ljust(size), reply=inbox)
         left = len(some)
         while left:
-            answers = api.link.take(20)
+            answers = api.connection.take(20)
             left -= len(answers)
             refused = [answer for answer in answers.payloads if b'"seq"' not in answer]
             assert refused == []
-    api.link.unsubscribe(sid)
+    api.connection.unsubscribe(sid)
 
 
 def delete(api: JetStreamRequests, name: str, *sequences: int) -> None:
@@ -64,7 +64,7 @@ def delete(api: JetStreamRequests, name: str, *sequences: int) -> None:
 
 def rows(api: JetStreamRequests, wanted: StreamRange, **options: Any) -> list[dict[str, Any]]:
     """All rows of a range."""
-    return [row for batch in read(api.link, api, wanted, **options) for row in batch.to_pylist()]
+    return [row for batch in read(api.connection, api, wanted, **options) for row in batch.to_pylist()]
 
 
 def sequences(api: JetStreamRequests, wanted: StreamRange, **options: Any) -> list[int]:

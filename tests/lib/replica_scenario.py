@@ -18,64 +18,64 @@ SUBJECTS = ("s.a", "s.b", "s.b", "s.c.d")
 REST = SECOND // 5  # after it a consumer's changes are agreed on
 
 
-def config(dice: Random) -> dict[str, Any]:
+def config(rng: Random) -> dict[str, Any]:
     """Some configuration."""
     chosen: dict[str, Any] = {
-        "retention": dice.choice(["limits", "limits", "interest", "workqueue"]),
-        "max_msgs": dice.choice([0, 3, 8]),
-        "max_bytes": dice.choice([0, 0, 400]),
-        "max_msgs_per_subject": dice.choice([0, 0, 1, 3]),
-        "discard": dice.choice(["old", "new"]),
-        "max_age": dice.choice([0, 0, 3 * SECOND]),
-        "duplicate_window": dice.choice([SECOND, 2 * SECOND]),
-        "allow_rollup_hdrs": dice.random() < 0.7,
-        "allow_msg_ttl": dice.random() < 0.6,
-        "max_msg_size": dice.choice([-1, -1, 120]),
-        "first_seq": dice.choice([0, 0, 0, 50]),
+        "retention": rng.choice(["limits", "limits", "interest", "workqueue"]),
+        "max_msgs": rng.choice([0, 3, 8]),
+        "max_bytes": rng.choice([0, 0, 400]),
+        "max_msgs_per_subject": rng.choice([0, 0, 1, 3]),
+        "discard": rng.choice(["old", "new"]),
+        "max_age": rng.choice([0, 0, 3 * SECOND]),
+        "duplicate_window": rng.choice([SECOND, 2 * SECOND]),
+        "allow_rollup_hdrs": rng.random() < 0.7,
+        "allow_msg_ttl": rng.random() < 0.6,
+        "max_msg_size": rng.choice([-1, -1, 120]),
+        "first_seq": rng.choice([0, 0, 0, 50]),
     }
     if chosen["max_age"]:
         chosen["duplicate_window"] = min(chosen["duplicate_window"], chosen["max_age"])
-    if chosen["allow_msg_ttl"] and chosen["allow_rollup_hdrs"] and dice.random() < 0.5:
+    if chosen["allow_msg_ttl"] and chosen["allow_rollup_hdrs"] and rng.random() < 0.5:
         chosen["subject_delete_marker_ttl"] = 2 * SECOND
-    if dice.random() < 0.2:
+    if rng.random() < 0.2:
         chosen["subject_transform"] = {"src": "s.*", "dest": "s.t.$1"}
-    if chosen["max_msgs_per_subject"] and chosen["discard"] == "new" and dice.random() < 0.5:
+    if chosen["max_msgs_per_subject"] and chosen["discard"] == "new" and rng.random() < 0.5:
         chosen["discard_new_per_subject"] = True
     return chosen
 
 
-def update(dice: Random) -> dict[str, Any]:
+def update(rng: Random) -> dict[str, Any]:
     """Some change of it."""
-    return dice.choice(
+    return rng.choice(
         [
-            {"max_msgs": dice.choice([0, 2, 5])},
-            {"max_age": dice.choice([0, 2 * SECOND]), "duplicate_window": SECOND},
-            {"duplicate_window": dice.choice([SECOND // 2, SECOND, 2 * SECOND]), "max_age": 0},
-            {"max_msgs_per_subject": dice.choice([0, 2])},
+            {"max_msgs": rng.choice([0, 2, 5])},
+            {"max_age": rng.choice([0, 2 * SECOND]), "duplicate_window": SECOND},
+            {"duplicate_window": rng.choice([SECOND // 2, SECOND, 2 * SECOND]), "max_age": 0},
+            {"max_msgs_per_subject": rng.choice([0, 2])},
             {"discard": "old", "discard_new_per_subject": False},
             {"allow_msg_ttl": True},
-            {"max_bytes": dice.choice([0, 300])},
+            {"max_bytes": rng.choice([0, 300])},
         ]
     )
 
 
-def header(dice: Random, last: int) -> bytes:
+def header(rng: Random, last: int) -> bytes:
     """Some header, or none."""
-    if dice.random() < 0.4:
+    if rng.random() < 0.4:
         return b""
-    near = str(max(0, last - dice.choice([0, 0, 0, 1, 2])))
+    near = str(max(0, last - rng.choice([0, 0, 0, 1, 2])))
     options = {
-        "Nats-Msg-Id": f"id{dice.randrange(12)}",
+        "Nats-Msg-Id": f"id{rng.randrange(12)}",
         "Nats-Expected-Last-Sequence": near,
         "Nats-Expected-Last-Subject-Sequence": near,
-        "Nats-Expected-Last-Msg-Id": f"id{dice.randrange(12)}",
-        "Nats-Expected-Stream": dice.choice(["S", "S", "T"]),
-        "Nats-Rollup": dice.choice(["sub", "all", "none"]),
-        "Nats-TTL": dice.choice(["1", "2", "2s", "never", "soon"]),
+        "Nats-Expected-Last-Msg-Id": f"id{rng.randrange(12)}",
+        "Nats-Expected-Stream": rng.choice(["S", "S", "T"]),
+        "Nats-Rollup": rng.choice(["sub", "all", "none"]),
+        "Nats-TTL": rng.choice(["1", "2", "2s", "never", "soon"]),
         "Other": "x",
     }
     weights = [8, 2, 1, 1, 1, 1, 3, 2]
-    names = dice.choices(list(options), weights, k=dice.choice([1, 1, 2, 3]))
+    names = rng.choices(list(options), weights, k=rng.choice([1, 1, 2, 3]))
     return headers.encode({name: options[name] for name in names})
 
 
@@ -88,8 +88,8 @@ class Play:
     """A leader (`members[0]` at first), followers, and, if `beside`, the same stream alone."""
 
     def __init__(self, seed: int, *, beside: bool) -> None:
-        self.dice = Random(seed)
-        chosen = config(self.dice)
+        self.rng = Random(seed)
+        chosen = config(self.rng)
         self.log = MemoryLog()
         # Their clocks differ, but for who is compared with a stream alone.
         skew = [0, 0, 0] if beside else [0, 2 * SECOND, -3 * SECOND]
@@ -119,14 +119,14 @@ class Play:
     # --- operations
 
     def publish(self) -> None:
-        dice, last = self.dice, self.leader.stream.store.last_seq
+        rng, last = self.rng, self.leader.stream.store.last_seq
         run = []
-        for _ in range(dice.choice([1, 1, 2, 5])):
-            block, body = header(dice, last), b"%d" % dice.randrange(1000) * dice.choice([1, 5, 50])
-            same = dice.random() < 0.5 and run
-            subject = run[-1][0] if same else dice.choice(SUBJECTS).encode()
+        for _ in range(rng.choice([1, 1, 2, 5])):
+            block, body = header(rng, last), b"%d" % rng.randrange(1000) * rng.choice([1, 5, 50])
+            same = rng.random() < 0.5 and run
+            subject = run[-1][0] if same else rng.choice(SUBJECTS).encode()
             self.published += 1
-            reply = dice.choice([b"ack.%d" % self.published, b"ack.%d" % self.published, b""])
+            reply = rng.choice([b"ack.%d" % self.published, b"ack.%d" % self.published, b""])
             run.append((subject, reply, len(block), len(block) + len(body), tail(block, body)))
         self.leader.replica.read(list(run))
         if self.alone is not None:
@@ -134,43 +134,43 @@ class Play:
 
     def delete(self) -> None:
         stream = self.leader.stream
-        seq = self.dice.randint(1, max(stream.store.last_seq, 1))
-        erase = self.dice.random() < 0.5
-        self._told(entry.DeleteMsg(self.leader.replica.now(), seq, erase))
+        seq = self.rng.randint(1, max(stream.store.last_seq, 1))
+        erase = self.rng.random() < 0.5
+        self._propose(entry.DeleteMsg(self.leader.replica.now(), seq, erase))
         if self.alone is not None:
             self._same(self.alone.stream.delete_message(seq, erase=erase))
 
     def purge(self) -> None:
-        dice, stream = self.dice, self.leader.stream
-        subject = dice.choice(["", "", "s.a", "s.b", "s.>"])
-        up_to = dice.choice([0, dice.randint(1, stream.store.last_seq + 3)])
-        keep = 0 if up_to else dice.choice([0, 1, 3])
-        self._told(entry.Purge(self.leader.replica.now(), subject, up_to, keep))
+        rng, stream = self.rng, self.leader.stream
+        subject = rng.choice(["", "", "s.a", "s.b", "s.>"])
+        up_to = rng.choice([0, rng.randint(1, stream.store.last_seq + 3)])
+        keep = 0 if up_to else rng.choice([0, 1, 3])
+        self._propose(entry.Purge(self.leader.replica.now(), subject, up_to, keep))
         if self.alone is not None:
             self._same(self.alone.stream.purge(subject=subject, up_to=up_to, keep=keep))
 
     def configure(self) -> None:
         try:
-            wanted = changed(self.leader.stream.config, update(self.dice))
+            wanted = changed(self.leader.stream.config, update(self.rng))
         except ApiError:
             return
         document = json.dumps(wanted.to_json()).encode()
-        self._told(entry.Configure(self.leader.replica.now(), document))
+        self._propose(entry.Configure(self.leader.replica.now(), document))
         if self.alone is not None:
             self.alone.stream.apply(wanted)
             self._same(True)
 
-    def _told(self, wanted: entry.Entry) -> None:
+    def _propose(self, wanted: entry.Entry) -> None:
         self.got = order(self.leader, wanted)
 
     def _same(self, alone: Any) -> None:
         assert self.got == [alone]
 
-    def seat(self) -> None:
-        dice = self.dice
-        name = f"c{dice.randrange(3)}"
+    def add_consumer(self) -> None:
+        rng = self.rng
+        name = f"c{rng.randrange(3)}"
         if name in self.consumers:
-            self.unseat(name)
+            self.remove_consumer(name)
             return
         retention = self.leader.stream.config.retention
         work = retention == "workqueue"
@@ -180,12 +180,12 @@ class Play:
             starts = ["all", "new", "last"]
         pattern = {"c0": "s.a", "c1": "s.b", "c2": "s.c.>"}[name]
         wanted: dict[str, Any] = {
-            "ack_policy": "explicit" if work else dice.choice(["explicit", "explicit", "all", "none"]),
-            "ack_wait": dice.choice([SECOND, 30 * SECOND]),
-            "filter_subject": pattern if work else dice.choice(["", pattern]),
-            "deliver_policy": "all" if work else dice.choice(starts),
-            "max_deliver": dice.choice([-1, 2]),
-            "max_ack_pending": dice.choice([1000, 3]),
+            "ack_policy": "explicit" if work else rng.choice(["explicit", "explicit", "all", "none"]),
+            "ack_wait": rng.choice([SECOND, 30 * SECOND]),
+            "filter_subject": pattern if work else rng.choice(["", pattern]),
+            "deliver_policy": "all" if work else rng.choice(starts),
+            "max_deliver": rng.choice([-1, 2]),
+            "max_ack_pending": rng.choice([1000, 3]),
         }
         if wanted["deliver_policy"] == "last_per_subject" and not wanted["filter_subject"]:
             wanted["filter_subject"] = ">"
@@ -193,65 +193,65 @@ class Play:
         self._add(name, wanted)
 
     def _add(self, name: str, wanted: dict[str, Any]) -> None:
-        settled = consumer_config(self.leader.stream, name, wanted)
-        document = json.dumps(settled.to_json()).encode()
+        checked = consumer_config(self.leader.stream, name, wanted)
+        document = json.dumps(checked.to_json()).encode()
         now = self.leader.replica.now()
         assert order(self.leader, entry.AddConsumer(now, now, name, document)) == [True]
         if self.alone is not None:
             self.alone.consumer(name, wanted)
         self.tick(REST)
 
-    def unseat(self, name: str) -> None:
+    def remove_consumer(self, name: str) -> None:
         del self.consumers[name]
         assert order(self.leader, entry.RemoveConsumer(self.leader.replica.now(), name)) == [True]
         if self.alone is not None:
             self.alone.stream.consumers[name].delete()
 
     def consume(self) -> None:
-        """Pull from a consumer, and say something about what came."""
+        """Pull from a consumer, and acknowledge some of what came."""
         if not self.consumers:
             return
-        dice = self.dice
-        name = dice.choice(sorted(self.consumers))
-        count = dice.choice([1, 2, 5])
+        rng = self.rng
+        name = rng.choice(sorted(self.consumers))
+        count = rng.choice([1, 2, 5])
         says = [
-            dice.choice([b"+ACK", b"+ACK", b"+ACK", b"", b"-NAK", b"+TERM", b"+WPI", None]) for _ in range(5)
+            rng.choice([b"+ACK", b"+ACK", b"+ACK", b"", b"-NAK", b"+TERM", b"+WPI", None]) for _ in range(5)
         ]
-        confirm = dice.random() < 0.3
-        sites = [self.leader, self.alone] if self.alone is not None else [self.leader]
+        confirm = rng.random() < 0.3
+        hosts = [self.leader, self.alone] if self.alone is not None else [self.leader]
         came = []
-        for site in sites:
-            came.append(site.pull(name, count))
+        for host in hosts:
+            came.append(host.pull(name, count))
             for message, said in zip(came[-1], says, strict=False):
                 if said is not None:
-                    site.account.publish(message[1], said, reply="ack.c" if confirm else "", own=True)
+                    host.account.publish(message[1], said, reply="ack.c" if confirm else "", own=True)
         if self.alone is not None:
             assert came[0] == came[1], (came[0], came[1], name)
         self.tick(REST)
 
     def arrive(self) -> None:
         """Copies from a source: some for the second time, in several entries, or in one."""
-        dice = self.dice
+        rng = self.rng
         messages = []
-        for _ in range(dice.choice([1, 3])):
-            self.copied = max(0, self.copied + dice.choice([1, 1, 1, 0, -1]))
+        for _ in range(rng.choice([1, 3])):
+            self.copied = max(0, self.copied + rng.choice([1, 1, 1, 0, -1]))
             block = headers.encode({"Nats-Stream-Source": f"O {self.copied}"})
-            if dice.random() < 0.3:
-                block = headers.set(block, b"Nats-Msg-Id", b"id%d" % dice.randrange(12))
-            messages.append(("O > >", "first", self.copied, dice.choice(SUBJECTS), block, b"copy"))
+            if rng.random() < 0.3:
+                block = headers.set(block, b"Nats-Msg-Id", b"id%d" % rng.randrange(12))
+            messages.append(("O > >", "first", self.copied, rng.choice(SUBJECTS), block, b"copy"))
         order(self.leader, entry.SourcedMsgs(self.leader.replica.now(), messages))
 
     def step(self) -> None:
         """One operation."""
-        self.dice.choices(
+        self.rng.choices(
             [
                 self.publish,
                 self.delete,
                 self.purge,
                 self.configure,
-                self.seat,
+                self.add_consumer,
                 self.consume,
-                lambda: self.tick(self.dice.choice([1, SECOND // 10, SECOND, 3 * SECOND])),
+                lambda: self.tick(self.rng.choice([1, SECOND // 10, SECOND, 3 * SECOND])),
                 self.arrive,
             ],
             [12, 2, 1, 1, 2, 6, 4, 0 if self.alone is not None else 3],
@@ -261,24 +261,24 @@ class Play:
 
     def befall(self, *, transfer: bool = False) -> None:
         """Something happens to a follower, or to who leads."""
-        dice, end = self.dice, len(self.log.entries)
+        rng, end = self.rng, len(self.log.entries)
         followers = [member for member in self.members if member is not self.leader]
-        member = dice.choice(followers)
-        what = dice.choices(["late", "current", "crash", "refill", "transfer"], [4, 3, 3, 1, 1])[0]
+        member = rng.choice(followers)
+        what = rng.choices(["late", "current", "crash", "refill", "transfer"], [4, 3, 3, 1, 1])[0]
         if what == "late":
-            member.catch_up(end, dice.randrange(6), lambda: dice.random() < 0.3)
+            member.catch_up(end, rng.randrange(6), lambda: rng.random() < 0.3)
         elif what == "current":
             member.catch_up(end)
         elif what == "crash":
-            if dice.random() < 0.3:
-                member.disk.cut_after(dice.randrange(8))
-            member.crash_soon(lambda most: dice.randint(0, most))
+            if rng.random() < 0.3:
+                member.disk.cut_after(rng.randrange(8))
+            member.crash_soon(lambda most: rng.randint(0, most))
         elif what == "refill":
-            self.refill(member)
+            self.catch_up_from_leader(member)
         elif transfer:
             self.log.lead(member)
 
-    def refill(self, member: Member, most: int = 300) -> None:
+    def catch_up_from_leader(self, member: Member, most: int = 300) -> None:
         """Its log is gone: messages and state come from the leader, while that goes on."""
         end = len(self.log.entries)
         member.go_on()
@@ -288,7 +288,7 @@ class Play:
         while member.questions:
             question = member.questions.pop()
             member.replica.answered(self.leader.replica.answer(question[:-4] + most.to_bytes(4, "little")))
-            if self.dice.random() < 0.3:
+            if self.rng.random() < 0.3:
                 self.publish()
         member.at = member.stream.index
 
@@ -301,16 +301,16 @@ class Play:
 
     def check(self) -> None:
         """All replicas hold the same, and what the stream alone holds."""
-        wanted = self.leader.messages(), self.leader.standing()
+        wanted = self.leader.messages(), self.leader.encoded_state()
         for member in self.members:
             assert member.messages() == wanted[0]
-            assert member.standing() == wanted[1]
+            assert member.encoded_state() == wanted[1]
         if self.alone is not None:
             assert contents(self.alone.stream) == wanted[0]
             assert sorted(self.leader.answers) == sorted(self.alone.answers)
             for name in self.consumers:
-                ledger = self.alone.stream.consumers[name].ledger
-                state = self.leader.stream.standings[name].state
-                alone = ledger.state()
+                delivery_state = self.alone.stream.consumers[name].delivery_state
+                state = self.leader.stream.states[name].state
+                alone = delivery_state.state()
                 assert (state.delivered, state.ack_floor) == (alone.delivered, alone.ack_floor)
                 assert (state.pending, state.redelivered) == (alone.pending, alone.redelivered)

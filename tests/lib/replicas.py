@@ -1,4 +1,4 @@
-"""Replicas of one stream over a log in memory: a leader that applies at once, followers that do when told."""
+"""Replicas of one stream over a log in memory: a leader that applies at once, followers when asked to."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 from lib.fake_clock import FakeClock
 from lib.fake_disk import FakeDisk, PowerCut
-from lib.streams import Ear, HandRunner
+from lib.streams import HandRunner
 from pyjs.protocol.api.consumer import ConsumerConfig
 from pyjs.protocol.api.stream import StreamConfig
 from pyjs.server.accounts.account import Account
 from pyjs.server.accounts.flusher import Flusher
 from pyjs.server.config.options import AccountJetStream
-from pyjs.server.jetstream.account.account.account import JetStreamAccount
+from pyjs.server.jetstream.account.account import JetStreamAccount
 from pyjs.server.jetstream.consumers import lifecycle
 from pyjs.server.jetstream.consumers.config import check as check_consumer
 from pyjs.server.jetstream.consumers.core import Consumer
@@ -45,8 +45,8 @@ def made(config: dict[str, Any]) -> StreamConfig:
 def changed(old: StreamConfig, changes: dict[str, Any]) -> StreamConfig:
     """The configuration after an update."""
     wanted = StreamConfig.from_json({**old.to_json(), **changes})
-    world = ValidationContext(lookup=lambda _: None)
-    return check_update(old, check(wanted, world), world)
+    context = ValidationContext(lookup=lambda _: None)
+    return check_update(old, check(wanted, context), context)
 
 
 def consumer_config(stream: Stream, name: str, config: dict[str, Any]) -> ConsumerConfig:
@@ -57,7 +57,7 @@ def consumer_config(stream: Stream, name: str, config: dict[str, Any]) -> Consum
     )
 
 
-class Site:
+class ReplicaHost:
     """A server's account `A` with a disk and a clock of its own."""
 
     def __init__(self, clock: FakeClock | None = None) -> None:
@@ -72,7 +72,7 @@ class Site:
         self.account = Account("A", Flusher(self.clock))
         self.account.subscribe("ack.*", lambda message: self.answers.append((message.subject, message.body)))
         host = JetStreamHost(
-            clock=self.clock, runner=self.runner, server_name="x", random_bytes=lambda n: b"r" * n
+            clock=self.clock, executor=self.runner, server_name="x", random_bytes=lambda n: b"r" * n
         )
         directory: Any = None
         limits = {"": AccountJetStream()}
@@ -84,18 +84,18 @@ class Site:
     def pull(self, name: str, count: int) -> list[tuple[str, str, bytes, bytes]]:
         """(subject, ack subject, header, body) of each message that a pull request gets at once."""
         got: list[tuple[str, str, bytes, bytes]] = []
-        ear = self.account.subscribe(
+        spy = self.account.subscribe(
             "inbox",
             lambda message: got.append((message.subject, message.reply, message.header, message.body)),
         )
         request = b'{"batch":%d,"no_wait":true}' % count
         self.account.publish(f"$JS.API.CONSUMER.MSG.NEXT.S.{name}", request, reply="inbox", own=True)
         self.clock.advance(0)
-        self.account.unsubscribe(ear)
+        self.account.unsubscribe(spy)
         return [one for one in got if one[1]]
 
 
-class Alone(Site):
+class Alone(ReplicaHost):
     """The stream on a server by itself, as it is without any log."""
 
     def __init__(self, config: dict[str, Any]) -> None:
@@ -109,7 +109,7 @@ class Alone(Site):
         return lifecycle.create(self.stream, wanted)
 
 
-class Member(Site):
+class Member(ReplicaHost):
     """One replica. `log` is where it proposes."""
 
     def __init__(self, log: MemoryLog, config: dict[str, Any], clock: FakeClock | None = None) -> None:
@@ -186,7 +186,7 @@ class Member(Site):
         self.start()
         self.open()
 
-    def standing(self) -> bytes:
+    def encoded_state(self) -> bytes:
         """All that it knows besides the messages, as bytes that are equal when it is."""
         return state.encode(state.gather(self.stream))
 
@@ -258,4 +258,4 @@ def order(member: Member, wanted: entry.Entry) -> list[Any]:
     return got
 
 
-__all__ = ["Alone", "Ear", "Member", "MemoryLog", "Site", "contents", "order"]
+__all__ = ["Alone", "Member", "MemoryLog", "ReplicaHost", "contents", "order"]

@@ -16,7 +16,7 @@ from .process import ServerProcess
 
 
 @dataclass
-class Site:
+class SinkEnv:
     """A server and the name of a stream on it; `create` makes the stream, which stores `<name>.>`."""
 
     server: ServerProcess

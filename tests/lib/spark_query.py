@@ -66,7 +66,7 @@ class Query:
             self.settings,
             columns.schema(self.settings),
             now=lambda: self.time,
-            rest=Backoff(self.slept.append),
+            backoff=Backoff(self.slept.append),
         )
 
     def plan(self, limit: ReadLimit | None = None) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""A JetStream account without a server: a fake clock, and commits that run when they are told to."""
+"""A JetStream account without a server: a fake clock, and commits that run when the test wants."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pyjs.server.accounts.account import Account
 from pyjs.server.accounts.message import Message
 from pyjs.server.accounts.registry import AccountRegistry
 from pyjs.server.config.options import AccountJetStream, Options
-from pyjs.server.jetstream.account.account.account import JetStreamAccount
-from pyjs.server.jetstream.account.account.recovery import Recovery
+from pyjs.server.jetstream.account.account import JetStreamAccount
+from pyjs.server.jetstream.account.recovery import Recovery
 from pyjs.server.jetstream.api.table import AccountApi
 from pyjs.server.jetstream.host import JetStreamHost
 from pyjs.server.jetstream.quota import Quota
@@ -27,7 +27,7 @@ Done = Callable[[BaseException | None], None]
 
 
 class HeldJob:
-    """One commit, run when told to."""
+    """One commit, run when the test wants."""
 
     def __init__(self, job: Callable[[], object], done: Done) -> None:
         self._job = job
@@ -72,8 +72,8 @@ class HandRunner:
             self.jobs.pop(0).finish()
 
 
-class Ear:
-    """Hears a subject."""
+class Spy:
+    """Subscribes to a subject and keeps the messages."""
 
     def __init__(self, account: Account, subject: str) -> None:
         self.messages: list[Message] = []
@@ -138,14 +138,14 @@ class World:
     def publish(self, subject: str, body: bytes = b"x", **header: str) -> bytes:
         """Publish and give the answer's body (b"" if there was none). Header names with _ for -."""
         reply = f"_INBOX.{self.host.new_id()}"
-        ear = Ear(self.account, reply)
+        spy = Spy(self.account, reply)
         block = (
             headers.encode({name.replace("_", "-"): value for name, value in header.items()})
             if header
             else b""
         )
         self.account.publish(subject, body, reply=reply, header=block, own=True)
-        return ear.bodies[0] if ear.bodies else b""
+        return spy.bodies[0] if spy.bodies else b""
 
     def call(self, suffix: str, body: Any = None) -> dict[str, Any]:
         """One API call; gives the whole answer."""

@@ -68,7 +68,7 @@ class List:
 
 
 class Tally:
-    """The seats of one server."""
+    """The group members of one server."""
 
     def __init__(self, server: Server, path: str) -> None:
         self.server = server
@@ -77,19 +77,19 @@ class Tally:
         runner = LoopTaskExecutor(asyncio.get_running_loop(), self.executor)
         assert server.registry.system is not None and server.routes is not None
         node = name_hash(server.identity.name)
-        pacemaker = Ticker(server.clock)
-        self.mailbox = RaftTransport(node, server.registry.system, runner, pacemaker)
-        self.mailbox.start()
+        ticker = Ticker(server.clock)
+        self.transport = RaftTransport(node, server.registry.system, runner, ticker)
+        self.transport.start()
         self.list = List()
-        around = GroupEnvironment(
+        environment = GroupEnvironment(
             name=server.identity.name,
             server=server.identity.id,
             node=node,
             domain="",
             path=path,
-            mailbox=self.mailbox,
-            runner=runner,
-            pacemaker=pacemaker,
+            transport=self.transport,
+            executor=runner,
+            ticker=ticker,
             clock=server.clock,
             fs=self.disk,
             log=server.log,
@@ -99,15 +99,15 @@ class Tally:
         self.seats = []
         for number in range(int(os.environ.get("TALLY_GROUPS", "1"))):
             name = f"tally{number}" if number else "tally"
-            seat = RaftMember(
+            member = RaftMember(
                 name,
-                around,
+                environment,
                 List if number else self._make,
                 self,
                 expected=lambda: expected(routes.remotes, configured=bool(routes.cluster.routes)),
             )
-            seat.start()
-            self.seats.append(seat)
+            member.start()
+            self.seats.append(member)
         routes.observers.append(self)
         account = server.registry.get("ACC")
         assert account is not None
@@ -133,8 +133,8 @@ class Tally:
     def route_joined(self) -> None: ...
 
     def route_left(self, server_id: str) -> None:
-        for seat in self.seats:
-            seat.server_lost(server_id)
+        for member in self.seats:
+            member.server_lost(server_id)
 
     # --- requests
 
@@ -192,8 +192,8 @@ class Tally:
             "learners": sorted(group.members.learners) if group else [],
             "member": self.seats[0].member,
             "applied": group.applied if group else 0,
-            "health": [seat.health() for seat in self.seats if seat.health()],
-            "leads": sum(bool(seat.group and seat.group.ready) for seat in self.seats),
+            "health": [member.health() for member in self.seats if member.health()],
+            "leads": sum(bool(member.group and member.group.ready) for member in self.seats),
             "items": self.list.items,
             "counted": self.list.counted,
             "cpu": time.process_time(),
@@ -210,10 +210,10 @@ class Tally:
             if not left:
                 over.set()
 
-        for seat in self.seats:
-            seat.stop(gone)
+        for member in self.seats:
+            member.stop(gone)
         await over.wait()
-        self.mailbox.stop()
+        self.transport.stop()
         self.executor.shutdown()
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pyte
 
-from .preforked import nursery
+from .preforked import process_pool
 
 ROWS, COLUMNS = 400, 180
 SECONDS = 40.0
@@ -61,7 +61,7 @@ class Terminal:
         self.screen = Screen(self.master)
         self.stream = pyte.ByteStream(self.screen)
         self.stderr = tempfile.NamedTemporaryFile()  # noqa: SIM115 - closed by __exit__
-        self.process = nursery("pyjs").start(
+        self.process = process_pool("pyjs").start(
             words,
             Path(self.stderr.name),
             cwd,

@@ -73,7 +73,7 @@ class Shape:
         return f"leafnodes {{ remotes: [{remotes}] }}\n"
 
     def joined(self) -> None:
-        """Return when every server hears of all others, in every account."""
+        """Return when every server knows all others, in every account."""
         for name in self.servers:
             for user in ("admin", "acc", "other"):
                 meet([(self.login(each, user), each == name) for each in self.servers])
@@ -89,7 +89,7 @@ class Shape:
 
 
 def meet(wires: list[tuple[Wire, bool]]) -> None:
-    """Return when the one wire that is marked is heard by all the others; closes all."""
+    """Return when the one wire that is marked reaches all the others; closes all."""
     (speaker,) = [wire for wire, speaks in wires if speaks]
     deaf = [wire for wire, speaks in wires if not speaks]
     for wire in deaf:

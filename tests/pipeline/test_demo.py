@@ -79,7 +79,7 @@ def test_orders_that_the_program_missed_are_noticed(stage: Stage) -> None:
     scene = play.Play(stage, network.Network.choose())
     play.servers(scene)
     play.streams(scene)
-    shops.take(scene.net.url("north"), "north", 20, 0, scene.ledger)
+    shops.take(scene.net.url("north"), "north", 20, 0, scene.totals)
     play.verify(scene)
     assert [claim.held for claim in stage.claims] == [True, False, False]
 

@@ -1,4 +1,4 @@
-"""A session of one's own: what it needs is said, and it leaves nothing behind."""
+"""A session of one's own: what it needs is said, and it leaves nothing running."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pyjs.protocol.errors import PeerError
 from pyjs.protocol.wire import encode
 from pyjs.protocol.wire.client import ClientParser
-from pyjs.protocol.wire.ops import FAULT, HPUB, PING, PONG, PUB, SUB, UNSUB, Op
+from pyjs.protocol.wire.ops import HPUB, PING, PONG, PUB, SUB, UNSUB, VIOLATION, Op
 
 names = st.text(alphabet="abc.*>$_é", min_size=1, max_size=12).map(str.encode)
 bodies = st.binary(max_size=40) | st.sampled_from([b"PING\r\n", b"\r\n", b"\t", b"PUB a 1\r\nx\r\n"])
@@ -69,10 +69,10 @@ def test_byte_by_byte(sent: list[tuple[bytes, Op]]) -> None:
 
 
 def same(a: list[Op], b: list[Op]) -> bool:
-    """Equal, faults by their text only: what they were near differs with the pieces."""
+    """Equal, violations by their text only: what they were near differs with the chunks."""
 
     def plain(ops: list[Op]) -> list[Any]:
-        return [(op[1].text, op[1].close) if op[0] == FAULT else op for op in ops]
+        return [(op[1].text, op[1].close) if op[0] == VIOLATION else op for op in ops]
 
     return plain(a) == plain(b)
 
@@ -83,19 +83,19 @@ def same(a: list[Op], b: list[Op]) -> bool:
     st.binary(max_size=60) | st.text(alphabet="PUBHSNICOGEMT+-RK 019\r\n\tab", max_size=40).map(str.encode),
     st.lists(st.integers(0, 1 << 16), max_size=8),
 )
-def test_junk_gives_operations_or_one_fault_at_the_end_however_cut(
+def test_junk_gives_operations_or_one_error_at_the_end_however_cut(
     sent: list[tuple[bytes, Op]], junk: bytes, cuts: list[int]
 ) -> None:
     data = b"".join(frame for frame, _ in sent) + junk
     whole = ClientParser().feed(data)
     assert whole[: len(sent)] == [op for _, op in sent]
-    assert all(op[0] != FAULT for op in whole[:-1])
+    assert all(op[0] != VIOLATION for op in whole[:-1])
     assert same(feed_in_pieces(ClientParser(), data, cuts), whole)
 
 
 def fault(data: bytes, **options: Any) -> PeerError | None:
     ops = ClientParser(**options).feed(data)
-    return ops[-1][1] if ops and ops[-1][0] == FAULT else None
+    return ops[-1][1] if ops and ops[-1][0] == VIOLATION else None
 
 
 UNKNOWN = "Unknown Protocol Operation"
@@ -146,7 +146,7 @@ UNKNOWN = "Unknown Protocol Operation"
         (b"PING " + b"a" * 5000 + b"\r\n", "maximum control line exceeded"),
     ],
 )
-def test_faults_are_the_reference_ones_and_close(data: bytes, text: str) -> None:
+def test_errors_are_the_reference_ones_and_close(data: bytes, text: str) -> None:
     found = fault(data)
     assert found is not None
     assert (found.text, found.close) == (text, True)
@@ -159,10 +159,10 @@ def test_a_control_line_of_exactly_the_limit_is_taken() -> None:
     assert fault(b"PUB " + b"a" * 21 + b" 1\r\nx\r\n", max_control_line=22) is not None
 
 
-def test_operations_before_a_fault_are_given_and_nothing_after() -> None:
+def test_operations_before_a_error_are_given_and_nothing_after() -> None:
     parser = ClientParser()
     ops = parser.feed(b"PING\r\nPUB a 1\r\nx\r\nBAD\r\nPING\r\n")
-    assert [op[0] for op in ops] == [PING, PUB, FAULT]
+    assert [op[0] for op in ops] == [PING, PUB, VIOLATION]
     assert parser.feed(b"PING\r\n") == []
 
 
@@ -188,7 +188,7 @@ def test_a_large_payload_in_small_reads_costs_no_more_than_its_size() -> None:
     piece = b"x" * 1024
     for _ in range(size // 1024):
         assert parser.feed(piece) == []
-    held = parser.held
+    held = parser.buffer
     assert held.size <= size + 4096 + 16
     [op] = parser.feed(b"\r\n")
     assert op[4] == size

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyjs.protocol.wire import encode
 from pyjs.protocol.wire.leaf import LeafParser
-from pyjs.protocol.wire.ops import FAULT, LMSG, LSUB, LUNSUB, PING, Op
+from pyjs.protocol.wire.ops import LMSG, LSUB, LUNSUB, PING, VIOLATION, Op
 
 names = st.text(alphabet="abc.$_é", min_size=1, max_size=8).map(str.encode)
 maybe = st.just(b"") | names
@@ -53,7 +53,7 @@ def test_any_frames_in_any_pieces(sent: list[tuple[bytes, Op]], cuts: list[int])
 def test_junk_never_raises(junk: bytes) -> None:
     parser = LeafParser()
     ops = [op for i in range(len(junk)) for op in parser.feed(junk[i : i + 1])]
-    assert all(op[0] != FAULT for op in ops[:-1])
+    assert all(op[0] != VIOLATION for op in ops[:-1])
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def test_junk_never_raises(junk: bytes) -> None:
         (b"LS+ " + b"a" * 65538, "maximum control line exceeded"),
     ],
 )
-def test_faults(data: bytes, text: str) -> None:
+def test_errors(data: bytes, text: str) -> None:
     code, fault = LeafParser().feed(data)[-1]
-    assert code == FAULT
+    assert code == VIOLATION
     assert (fault.text, fault.close) == (text, True)
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyjs.protocol.wire import encode
-from pyjs.protocol.wire.ops import FAULT, LMSG, LSUB, LUNSUB, PING, Op
+from pyjs.protocol.wire.ops import LMSG, LSUB, LUNSUB, PING, VIOLATION, Op
 from pyjs.protocol.wire.route import RouteParser
 
 names = st.text(alphabet="abc.$_é", min_size=1, max_size=8).map(str.encode)
@@ -75,7 +75,7 @@ def test_any_frames_in_any_pieces(sent: list[tuple[bytes, Op]], cuts: list[int])
     assert got == [op for _, op in sent]
 
 
-def test_older_peers_end_what_a_leaf_hears_without_its_origin() -> None:
+def test_older_peers_end_what_a_leaf_receives_without_its_origin() -> None:
     assert RouteParser().feed(b"LS- A a.b q\r\n") == [(LUNSUB, b"a.b", b"q", b"", b"A")]
 
 
@@ -83,7 +83,7 @@ def test_older_peers_end_what_a_leaf_hears_without_its_origin() -> None:
 def test_junk_never_raises(junk: bytes) -> None:
     parser = RouteParser()
     ops = [op for i in range(len(junk)) for op in parser.feed(junk[i : i + 1])]
-    assert all(op[0] != FAULT for op in ops[:-1])
+    assert all(op[0] != VIOLATION for op in ops[:-1])
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_junk_never_raises(junk: bytes) -> None:
 )
 def test_what_is_wrong_ends_it(line: bytes) -> None:
     ops = RouteParser().feed(line)
-    assert [op[0] for op in ops] == [FAULT]
+    assert [op[0] for op in ops] == [VIOLATION]
 
 
 def test_words_of_gateways_are_passed_over() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyjs.protocol.wire.client import ClientParser
 from pyjs.protocol.wire.leaf import LeafParser
-from pyjs.protocol.wire.ops import FAULT, NAMES, Op
+from pyjs.protocol.wire.ops import NAMES, VIOLATION, Op
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "wire"
 _ESCAPE = re.compile(r"\\(x[0-9a-f]{2}|[rnt])")
@@ -30,7 +30,7 @@ def read(path: Path) -> tuple[bytes, list[str]]:
 
 def show(op: Op) -> str:
     """One operation as the transcripts write it."""
-    if op[0] == FAULT:
+    if op[0] == VIOLATION:
         return f"fault {op[1].text or op[1].reason}"
     words = [NAMES[op[0]]]
     for value in op[1:]:

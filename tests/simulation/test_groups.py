@@ -1,7 +1,8 @@
-"""Whole servers' groups under faults: crashes, cuts, refusing disks, lost disks; each seed its own story.
+"""Whole servers' groups under faults: crashes, cuts, refusing disks, lost disks; each seed its own run.
 
-`test_raft` plays the core; here what is around it is played, too: writer, mailbox, proposals, snapshots,
-foundings, lives and their replacement, and applications that take a while to take in what they are given.
+`test_raft` plays the core; here what is around it is played, too: writer, transport, proposals, snapshots,
+bootstraps, incarnations and their replacement, and applications that take a while to take in what they are
+given.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ NAMES = ("s0", "s1", "s2")
 STEPS = 50
 
 
-class Story:
+class Scenario:
     """One seed."""
 
     def __init__(self, seed: int) -> None:
@@ -49,7 +50,7 @@ class Story:
 
     def propose(self) -> None:
         for member in self.cluster.members.values():
-            if member.seat is None or member.seat.group is None or not member.group.ready:
+            if member.member is None or member.member.group is None or not member.group.ready:
                 continue
             self.values += 1
             value = f"v{self.values}"
@@ -66,13 +67,13 @@ class Story:
         """Applications that are durable by themselves become so, now and then."""
         if self.durable:
             for member in self.up():
-                group = member.seat.group if member.seat is not None else None
+                group = member.member.group if member.member is not None else None
                 whole = group is not None and group.node is not None and not member.tally.between
                 if whole and self.random.random() < 0.3:
                     member.durable = (member.tally.index, list(member.tally.items))
 
     def up(self) -> list[Member]:
-        return [member for member in self.cluster.members.values() if member.seat is not None]
+        return [member for member in self.cluster.members.values() if member.member is not None]
 
     def any(self) -> Member:
         return self.random.choice(self.up())
@@ -85,17 +86,17 @@ class Story:
                 member = self.any()
                 member.kill(power=self.random.random() < 0.5)
                 self.cluster.clock.call_later(
-                    int(self.random.random() * 3e9), lambda member=member: member.seat or member.start()
+                    int(self.random.random() * 3e9), lambda member=member: member.member or member.start()
                 )
         if not self.up():
             self.cluster.run(3)
 
     def cut(self) -> None:
         a, b = self.random.sample(NAMES, 2)
-        self.cluster.post.cuts.add(frozenset({a, b}))
+        self.cluster.bus.cuts.add(frozenset({a, b}))
 
     def heal(self) -> None:
-        self.cluster.post.cuts.clear()
+        self.cluster.bus.cuts.clear()
 
     def refuse(self) -> None:
         disk = self.any().disk
@@ -137,7 +138,7 @@ class Story:
         for member in self.cluster.members.values():
             member.disk.space = None
             member.disk._failures.clear()
-            if member.seat is None:
+            if member.member is None:
                 member.start()
             member.rests = lambda: False
             member.hands.unstick()
@@ -164,6 +165,6 @@ class Story:
 def test_what_was_acknowledged_is_there(first: int) -> None:
     for seed in range(first, first + 10):
         try:
-            Story(seed).run()
-        except Exception as fault:
-            raise AssertionError(f"seed {seed}: {type(fault).__name__}: {fault}") from fault
+            Scenario(seed).run()
+        except Exception as error:
+            raise AssertionError(f"seed {seed}: {type(error).__name__}: {error}") from error

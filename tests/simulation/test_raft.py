@@ -1,6 +1,6 @@
-"""Raft groups under faults: 120 seeds, each its own story; and canaries that the judges must catch.
+"""Raft groups under faults: 120 seeds, each its own run; and canaries that the judges must catch.
 
-A failure names its seed; `PYTHONPATH=tests python -m lib.raft --seed N` tells its story, `make soak` plays
+A failure names its seed; `PYTHONPATH=tests python -m lib.raft --seed N` prints its trace, `make soak` plays
 more.
 """
 
@@ -21,8 +21,8 @@ def test_no_promise_is_broken(first: int) -> None:
         world = World(seed)
         try:
             world.run()
-        except Exception as fault:
-            raise AssertionError(f"seed {seed}: {type(fault).__name__}: {fault}") from fault
+        except Exception as error:
+            raise AssertionError(f"seed {seed}: {type(error).__name__}: {error}") from error
         assert world.acknowledged > 0, f"seed {seed}: nothing was ever acknowledged"
 
 
@@ -44,7 +44,7 @@ def test_a_broken_rule_is_caught(canary: type[World]) -> None:
     raise AssertionError("nobody noticed")
 
 
-def test_a_seed_tells_the_same_story_twice() -> None:
+def test_a_seed_gives_the_same_trace_twice() -> None:
     first, second = World(7, trace=True), World(7, trace=True)
     first.run()
     second.run()

@@ -27,8 +27,8 @@ def test_any_name_is_a_safe_directory_and_found_again(tmp_path: Path) -> None:
     for name in NAMES:
         streams.write_stream(name, {"n": name})
         streams.write_consumer("S", name, {"c": name})
-    assert sorted(asset.name for asset in streams.streams()) == sorted(NAMES)
-    assert {asset.name: asset.document for asset in streams.consumers("S")} == {n: {"c": n} for n in NAMES}
+    assert sorted(stored.name for stored in streams.streams()) == sorted(NAMES)
+    assert {stored.name: stored.document for stored in streams.consumers("S")} == {n: {"c": n} for n in NAMES}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["jetstream"]
     storage.close()
 
@@ -86,9 +86,9 @@ def test_one_damaged_file_of_a_configuration_is_mended_and_told(data: st.DataObj
     disk.flip(path, data.draw(st.integers(0, size - 1)), data.draw(st.integers(1, 255)))
     read = account.read_stream("S")
     assert read == StoredConfig("S", {"subjects": ["a", "b"]})
-    [asset] = account.streams()
-    assert asset.document == {"subjects": ["a", "b"]}
-    assert path in asset.mended
+    [stored] = account.streams()
+    assert stored.document == {"subjects": ["a", "b"]}
+    assert path in stored.mended
     assert account.streams() == [StoredConfig("S", {"subjects": ["a", "b"]})]
     assert disk.seen[META].seen == disk.seen[COPY].seen
 
@@ -102,10 +102,10 @@ def test_a_damaged_configuration_is_reported_and_kept(data: st.DataObject) -> No
     for path in (META, COPY):
         size = len(disk.seen[path].seen)
         disk.flip(path, data.draw(st.integers(0, size - 1)), data.draw(st.integers(1, 255)))
-    [asset] = account.streams()
-    assert asset.name == "S"
-    assert asset.document is None
-    assert "meta.json" in asset.damage
+    [stored] = account.streams()
+    assert stored.name == "S"
+    assert stored.document is None
+    assert "meta.json" in stored.damage
     assert {META, COPY} <= set(disk.seen)
 
 
@@ -125,13 +125,13 @@ def test_what_holds_data_and_no_configuration_is_reported(kind: str) -> None:
         consumer.close()
     folder = "/d/jetstream/A/streams/S" if kind == "stream" else "/d/jetstream/A/streams/S/consumers/C"
     disk.remove(f"{folder}/meta.json")
-    [asset] = account.streams() if kind == "stream" else account.consumers("S")
-    assert (asset.document, f"{folder}/meta.json is missing" in asset.mended) == ({}, True)
+    [stored] = account.streams() if kind == "stream" else account.consumers("S")
+    assert (stored.document, f"{folder}/meta.json is missing" in stored.mended) == ({}, True)
     disk.remove(f"{folder}/meta.json")
     disk.remove(f"{folder}/meta.json.copy")
-    [asset] = account.streams() if kind == "stream" else account.consumers("S")
-    assert (asset.name, asset.document) == (folder[-1], None)
-    assert "missing" in asset.damage
+    [stored] = account.streams() if kind == "stream" else account.consumers("S")
+    assert (stored.name, stored.document) == (folder[-1], None)
+    assert "missing" in stored.damage
 
 
 def test_a_configuration_of_the_version_before_is_read_and_gets_its_copy() -> None:
@@ -162,9 +162,9 @@ def test_a_crash_leaves_the_old_or_the_new_configuration(data: st.DataObject) ->
     except OSError:
         allowed = [1, 2]
     disk.crash(lambda most: data.draw(st.integers(0, most)), lose_sectors=True)
-    [asset] = account.streams()
-    assert asset.document is not None
-    assert asset.document["n"] in allowed
+    [stored] = account.streams()
+    assert stored.document is not None
+    assert stored.document["n"] in allowed
     account.write_stream("S", {"n": 3})
     assert account.streams()[0].document == {"n": 3}
 
@@ -226,8 +226,11 @@ def test_what_is_no_folder_keeps_no_stream_from_being_found(tmp_path: Path) -> N
     streams = tmp_path / "jetstream" / "$G" / "streams"
     for folder in (streams, streams / "S" / "consumers"):
         (folder / "notes").write_text("what others put here")
-    assert [(asset.name, asset.document) for asset in account.streams()] == [("S", {"n": 1}), ("notes", None)]
-    assert [asset.name for asset in account.consumers("S") if asset.document] == ["C"]
+    assert [(stored.name, stored.document) for stored in account.streams()] == [
+        ("S", {"n": 1}),
+        ("notes", None),
+    ]
+    assert [stored.name for stored in account.consumers("S") if stored.document] == ["C"]
     storage.close()
 
 

@@ -77,7 +77,7 @@ def test_a_crash_leaves_a_state_not_older_than_the_last_commit(
             disk.crash(lambda most: data.draw(st.integers(0, most)))
             store = FileConsumer("/c", fs=disk)
             loaded = store.load()
-            assert store.fault == ""
+            assert store.damage == ""
             assert loaded in ([None] if committed < 0 else []) + states[max(committed, 0) : number + 1]
     store.save(states[-1])
     store.close()
@@ -129,11 +129,11 @@ def test_what_only_the_copy_knows_is_told_and_is_the_state() -> None:
     disk.flip("/c/state", size + 40)
     store = FileConsumer("/c", fs=disk)
     assert store.load() == ConsumerState((3, 3))
-    assert (store.fault, store.mended) == ("", "/c/state is damaged, written anew from its copy")
+    assert (store.damage, store.mended) == ("", "/c/state is damaged, written anew from its copy")
     store.save(ConsumerState((4, 4)))
     store.close()
     again = FileConsumer("/c", fs=disk)
-    assert (again.load(), again.fault, again.mended) == (ConsumerState((4, 4)), "", "")
+    assert (again.load(), again.damage, again.mended) == (ConsumerState((4, 4)), "", "")
     assert disk.seen["/c/state"].seen == disk.seen["/c/state.copy"].seen
 
 
@@ -144,12 +144,12 @@ def test_of_two_damaged_logs_the_older_state_is_taken_and_told_for_good() -> Non
         disk.flip(path, size + 40)
     damaged = FileConsumer("/c", fs=disk)
     assert damaged.load() == ConsumerState((1, 1))
-    assert "damaged" in damaged.fault
+    assert "damaged" in damaged.damage
     damaged.save(ConsumerState((4, 4)))
     damaged.close()
     again = FileConsumer("/c", fs=disk)
     assert again.load() == ConsumerState((4, 4))
-    assert "/c/state.damaged" in again.fault
+    assert "/c/state.damaged" in again.damage
     for path in ("/c/state", "/c/state.copy"):
         disk.flip(path, 40)
     with pytest.raises(Damaged):
@@ -165,7 +165,7 @@ def test_a_crash_between_the_two_files_is_no_damage_to_the_state() -> None:
         store.commit_sync()
     disk.crash(lambda most: 0)  # the copy was never synced
     store = FileConsumer("/c", fs=disk)
-    assert (store.load(), store.fault) == (ConsumerState((3, 3)), "")
+    assert (store.load(), store.damage) == (ConsumerState((3, 3)), "")
     disk.remove("/c/state")
     store = FileConsumer("/c", fs=disk)
     assert (store.load(), store.mended) == (
@@ -203,7 +203,7 @@ def test_a_state_of_the_version_before_is_read_and_gets_its_copy() -> None:
     disk.write(file, OLD, 0)
     store = FileConsumer("/c", fs=disk)
     assert store.load() == ConsumerState((3, 3), (2, 2), {3: (3, 9)}, {3: 1})
-    assert (store.fault, store.mended) == ("", "")
+    assert (store.damage, store.mended) == ("", "")
     assert bytes(disk.seen["/c/state.copy"].seen) == OLD
     store.save(ConsumerState((4, 4), (2, 2), {3: (3, 9), 4: (4, 11)}, {3: 1}))
     store.close()

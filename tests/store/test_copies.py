@@ -24,10 +24,10 @@ def test_a_directory_in_its_place_is_told_and_set_aside(tmp_path: Path, end: str
         wrong.mkdir()
         (wrong / name).write_bytes(b"somebody's")
         found = read_copies(Disk(), str(path), decode)
-        assert (found.value, found.fault) == (b"content\n", f"{wrong}: Is a directory")
+        assert (found.value, found.damage) == (b"content\n", f"{wrong}: Is a directory")
         mend(Disk(), str(path), found, durable=durable)
         assert wrong.read_bytes() == b"content\n"
-        assert read_copies(Disk(), str(path), decode).fault == ""
+        assert read_copies(Disk(), str(path), decode).damage == ""
     kept = sorted(str(one.relative_to(tmp_path)) for one in tmp_path.glob("*strange*/*"))
     assert kept == [f"life{end}.strange.1/another", f"life{end}.strange/inside"]
 

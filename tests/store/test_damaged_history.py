@@ -23,9 +23,9 @@ class History:
     """One stream. held: sequence -> body of what must be there or named as lost, lost: what is named."""
 
     def __init__(self, seed: int) -> None:
-        self.dice = Random(seed)
+        self.rng = Random(seed)
         self.disk = FakeDisk()
-        self.block_size = self.dice.choice([400, 900, 3000])
+        self.block_size = self.rng.choice([400, 900, 3000])
         self.held: dict[int, bytes] = {}
         self.lost: set[int] = set()
         self.last = 0
@@ -39,19 +39,19 @@ class History:
         doings = [self.append] * 16 + [self.remove] * 5 + [self.store.commit_sync] * 3
         doings += [self.remove_first, self.purge, self.skip, self.compact]
         for _ in range(steps):
-            self.dice.choice(doings)()
+            self.rng.choice(doings)()
         self.store.commit_sync()
 
     def append(self) -> None:
-        body = b"%d-" % self.dice.randrange(10**6) * self.dice.randrange(1, 8)
-        seq = self.store.append(self.dice.choice("abcd"), b"", body, 1000 + self.last)
+        body = b"%d-" % self.rng.randrange(10**6) * self.rng.randrange(1, 8)
+        seq = self.store.append(self.rng.choice("abcd"), b"", body, 1000 + self.last)
         assert seq > self.last
         self.held[seq], self.last = body, seq
 
     def remove(self) -> None:
         if self.held:
-            seq = self.dice.choice(sorted(self.held))
-            self.store.remove(seq, erase=self.dice.random() < 0.2)
+            seq = self.rng.choice(sorted(self.held))
+            self.store.remove(seq, erase=self.rng.random() < 0.2)
             del self.held[seq]
 
     def remove_first(self) -> None:
@@ -61,7 +61,7 @@ class History:
             return
 
     def purge(self) -> None:
-        up_to = self.dice.randrange(2, self.last + 5)
+        up_to = self.rng.randrange(2, self.last + 5)
         self.store.purge(up_to=up_to)
         self._gone(up_to)
         self.last = max(self.last, up_to - 1)
@@ -71,7 +71,7 @@ class History:
         self.lost = {seq for seq in self.lost if seq >= below}
 
     def skip(self) -> None:
-        self.last += self.dice.randrange(1, 4)
+        self.last += self.rng.randrange(1, 4)
         self.store.skip_to(self.last)
 
     def compact(self) -> None:
@@ -83,15 +83,15 @@ class History:
 
     def end(self) -> None:
         """The process ends, in good order or not."""
-        if self.dice.random() < 0.5:
+        if self.rng.random() < 0.5:
             self.disk.kill()
         else:
             self.store.close()
 
     def harm(self) -> str:
         """Damage one file; says which and how."""
-        path = self.dice.choice(sorted(self.disk.seen))
-        name = self.dice.choice(sorted(HARMS))
+        path = self.rng.choice(sorted(self.disk.seen))
+        name = self.rng.choice(sorted(HARMS))
         data = bytes(self.disk.seen[path].seen)
         harmed = HARMS[name](data) if data else data
         for names in (self.disk.seen, self.disk.safe):
@@ -122,14 +122,14 @@ def test_one_damaged_file_in_a_random_history(part: int) -> None:
     losses = 0
     for seed in range(part * HISTORIES // 4, (part + 1) * HISTORIES // 4):
         history = History(seed)
-        history.live_on(history.dice.randrange(5, 150))
+        history.live_on(history.rng.randrange(5, 150))
         history.end()
         what = (seed, history.harm())
         for turn in range(3):
             history.open()
             history.compare((*what, turn))
             losses += bool(history.lost)
-            history.live_on(history.dice.randrange(40))
+            history.live_on(history.rng.randrange(40))
             history.end()
     assert losses > 10
 

@@ -181,9 +181,9 @@ def test_an_older_document_put_back_is_told_and_not_believed() -> None:
     old = bytes(disk.seen[f"{STREAMS}/S/meta.json"].seen)
     directory.write_stream("S", {"n": 2})
     put(disk, f"{STREAMS}/S/meta.json", old)
-    [asset] = account(disk).streams()
-    assert asset.document == {"n": 2}
-    assert asset.mended == f"{STREAMS}/S/meta.json is older than its copy"
+    [stored] = account(disk).streams()
+    assert stored.document == {"n": 2}
+    assert stored.mended == f"{STREAMS}/S/meta.json is older than its copy"
     assert [one.mended for one in account(disk).streams()] == [""]
 
 
@@ -197,9 +197,9 @@ def test_two_documents_of_different_streams_are_told_and_neither_is_mended_from_
     own = bytes(disk.seen[path].seen)
     for wrong, right in ((path, f"{path}.copy"), (f"{path}.copy", path)):
         put(disk, wrong, old)
-        [asset, _] = account(disk).streams()
-        assert asset.document is None
-        assert "belong to different ones" in asset.damage
+        [stored, _] = account(disk).streams()
+        assert stored.document is None
+        assert "belong to different ones" in stored.damage
         assert (bytes(disk.seen[wrong].seen), bytes(disk.seen[right].seen)) == (old, own)
         disk.remove(wrong)
         assert [one.name for one in account(disk).streams() if one.document] == ["S", "T"]
@@ -249,9 +249,9 @@ def test_a_consumer_of_another_stream_is_not_found() -> None:
     consumers(disk)
     exchange(disk, f"{STREAMS}/S/consumers/C/", f"{STREAMS}/T/consumers/C/")
     for stream in ("S", "T"):
-        [asset] = account(disk).consumers(stream)
-        assert asset.document is None
-        assert "belongs to a consumer of another stream" in asset.damage
+        [stored] = account(disk).consumers(stream)
+        assert stored.document is None
+        assert "belongs to a consumer of another stream" in stored.damage
 
 
 def test_a_consumer_made_again_under_its_name_does_not_take_the_state_of_the_old_one() -> None:
@@ -339,10 +339,10 @@ def test_the_state_of_a_consumer_of_the_version_before_gets_its_identity_with_th
     disk = old_disk()
     directory = account(disk, "$G")
     directory.open_stream("S")
-    [asset] = directory.consumers("S")
+    [stored] = directory.consumers("S")
     state = directory.open_consumer("S", "C").load()
-    assert state is not None and asset.document is not None
-    directory.write_consumer("S", "C", asset.document)
+    assert state is not None and stored.document is not None
+    directory.write_consumer("S", "C", stored.document)
     store = directory.open_consumer("S", "C")
     assert store.load() == state
     store.save(state)

@@ -176,9 +176,9 @@ def test_a_power_cut_at_every_operation(seed: int) -> None:
         store = made(disk)
         disk.cut_after(cut)
         possible = [Model()]
-        dice = Random(seed * 1000 + cut)
+        rng = Random(seed * 1000 + cut)
         for call, outcomes in steps:
-            if _cut(disk, partial(call, store), dice, lose_sectors=cut % 3 == 0):
+            if _cut(disk, partial(call, store), rng, lose_sectors=cut % 3 == 0):
                 possible = outcomes
                 break
             possible = outcomes[-1:]
@@ -253,12 +253,12 @@ def _done(store: RaftStore, steps: Iterable[Step]) -> Model:
     return model
 
 
-def _cut(disk: FakeDisk, action: Callable[[], object], dice: Random, *, lose_sectors: bool = False) -> bool:
+def _cut(disk: FakeDisk, action: Callable[[], object], rng: Random, *, lose_sectors: bool = False) -> bool:
     """Whether the power went in the middle of it."""
     try:
         action()
     except PowerCut:
-        disk.crash(lambda most: dice.randint(0, most), lose_sectors=lose_sectors)
+        disk.crash(lambda most: rng.randint(0, most), lose_sectors=lose_sectors)
         return True
     return False
 

@@ -16,7 +16,7 @@ from lib.cli import Cli
 from pyjs.plugins.demo.stage import Stage
 from pyjs.plugins.demo.video import ground
 from pyjs.plugins.demo.video.player import Player
-from pyjs.plugins.demo.video.site import HUB, SHIFTS, VideoSite
+from pyjs.plugins.demo.video.topology import HUB, SHIFTS, VideoTopology
 from rich.console import Console
 
 SCRIPT = Path(__file__).with_name("video.txt")
@@ -64,21 +64,21 @@ class Nine:
 
     def __init__(self, folder: Path) -> None:
         self.stage = Stage(Console(quiet=True), directory=folder)
-        site = VideoSite.choose(random.sample(SHIFTS, len(SHIFTS)))
-        self.player = Player(self.stage, site)
+        topology = VideoTopology.choose(random.sample(SHIFTS, len(SHIFTS)))
+        self.player = Player(self.stage, topology)
         self.cli = Home(folder)
         self.acts: dict[str, Callable[[], None]] = {
             "kill the hub": lambda: self.stage.kill(*HUB.servers),
             "start the hub": self.start_the_hub,
             "pkill nats-server": self.restart,
-            f"./main localhost:{4222 + site.shift} keys/creds/OP/IMPORTER/iuser.creds": self.fetch,
+            f"./main localhost:{4222 + topology.shift} keys/creds/OP/IMPORTER/iuser.creds": self.fetch,
         }
 
     def steps(self) -> list[transcript.Step]:
         """The script with the ports that are used here."""
         text = re.sub(
             r"\b(127\.0\.0\.1|localhost):(\d+)",
-            lambda found: f"{found[1]}:{int(found[2]) + self.player.site.shift}",
+            lambda found: f"{found[1]}:{int(found[2]) + self.player.topology.shift}",
             SCRIPT.read_text("utf-8"),
         )
         return transcript.parse(text)
@@ -100,9 +100,9 @@ class Nine:
 
     def restart(self) -> None:
         """All nine, with the exchange account among the remotes."""
-        site = self.player.site
-        site.remotes.append((ground.account_key(self.player, "EXCACC"), REMOTE))
-        self.stage.write("leafnode-remotes.cfg", site.leafnode_remotes())
+        topology = self.player.topology
+        topology.remotes.append((ground.account_key(self.player, "EXCACC"), REMOTE))
+        self.stage.write("leafnode-remotes.cfg", topology.leafnode_remotes())
         self.stage.stop(*self.stage.processes())
         ground.start(self.player)
         assert ground.together(self.player)
@@ -110,7 +110,7 @@ class Nine:
     def fetch(self) -> None:
         """The video's program: what is left of 70 messages, through another account."""
         credentials = str(self.cli.home / "keys/creds/OP/IMPORTER/iuser.creds")
-        urls = self.player.site.urls(HUB.members).split(",")
+        urls = self.player.topology.urls(HUB.members).split(",")
         assert asyncio.run(fetched(urls, credentials, 69)) == [(n, n, 70 - n) for n in range(2, 71)]
 
 

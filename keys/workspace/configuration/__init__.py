@@ -63,27 +63,27 @@ class ConfigFolder:
     path: Path
 
 
-def memory(site: ConfigInput, operator: str = "") -> str:
+def memory(config_input: ConfigInput, operator: str = "") -> str:
     """Configure a server that has all accounts in its configuration.
 
     `operator`: what stands for the operator, by default its token.
     """
-    system = f"system_account: {site.system}\n\n" if site.system else ""
+    system = f"system_account: {config_input.system}\n\n" if config_input.system else ""
     accounts = "".join(
         f"  // Account {quote(one_line(claims.name))}\n  {claims.sub}: {token}\n\n"
-        for claims, token in site.accounts
+        for claims, token in config_input.accounts
     )
     return (
-        f"// Operator {quote(one_line(site.operator.name))}\n"
-        f"operator: {operator or site.operator_token}\n\n{system}"
+        f"// Operator {quote(one_line(config_input.operator.name))}\n"
+        f"operator: {operator or config_input.operator_token}\n\n{system}"
         f"resolver: MEMORY\n\nresolver_preload: {{\n{accounts}}}\n"
     )
 
 
-def full(site: ConfigInput) -> str:
+def full(config_input: ConfigInput) -> str:
     """Configure a server that keeps all accounts in a folder and takes pushes. Raises WorkspaceError."""
     return _nats(
-        site,
+        config_input,
         """resolver {
     type: full
     # the accounts' tokens are kept here
@@ -99,10 +99,10 @@ def full(site: ConfigInput) -> str:
     )
 
 
-def cache(site: ConfigInput) -> str:
+def cache(config_input: ConfigInput) -> str:
     """Configure a server that asks others for accounts and keeps them for a while. Raises WorkspaceError."""
     return _nats(
-        site,
+        config_input,
         """resolver {
     type: cache
     # the accounts' tokens are kept here
@@ -116,7 +116,7 @@ def cache(site: ConfigInput) -> str:
     )
 
 
-def write_folder(site: ConfigInput, folder: Path, *, force: bool) -> ConfigFolder:
+def write_folder(config_input: ConfigInput, folder: Path, *, force: bool) -> ConfigFolder:
     """Write the memory configuration as a folder: the operator's and accounts' tokens, and `resolver.conf`.
 
     Raises FolderError: the folder exists already, and not `force`.
@@ -124,15 +124,15 @@ def write_folder(site: ConfigInput, folder: Path, *, force: bool) -> ConfigFolde
     folder = folder.expanduser()
     if folder.exists() and not (force and folder.is_dir()):
         raise FolderError(f"{folder} already exists" + ("" if folder.is_dir() else " and is not a directory"))
-    operator = _stem(site.operator.name, site.operator.sub, set())
+    operator = _stem(config_input.operator.name, config_input.operator.sub, set())
     taken = {operator.lower()}
-    files.write(folder / f"{operator}.jwt", site.operator_token, _READABLE)
-    for claims, token in site.accounts:
+    files.write(folder / f"{operator}.jwt", config_input.operator_token, _READABLE)
+    for claims, token in config_input.accounts:
         stem = _stem(claims.name, claims.sub, taken)
         taken.add(stem.lower())
         files.write(folder / f"{stem}.jwt", token, _READABLE)
     path = folder / DIRECTORY_FILE
-    files.write(path, memory(site, operator=quote(f"{operator}.jwt")), _READABLE)
+    files.write(path, memory(config_input, operator=quote(f"{operator}.jwt")), _READABLE)
     report = OperationReport()
     report.ok(f"wrote server configuration to {place(path)}")
     return ConfigFolder(report, path)
@@ -152,8 +152,11 @@ def _stem(name: str, key: str, taken: set[str]) -> str:
     return key if name.lower() in taken else name
 
 
-def _nats(site: ConfigInput, resolver: str) -> str:
-    system = next(((claims, token) for claims, token in site.accounts if claims.sub == site.system), None)
+def _nats(config_input: ConfigInput, resolver: str) -> str:
+    system = next(
+        ((claims, token) for claims, token in config_input.accounts if claims.sub == config_input.system),
+        None,
+    )
     if system is None:
         raise WorkspaceError(
             "system account is not set: name one of this operator's accounts with --sys-account, or set it "
@@ -161,8 +164,8 @@ def _nats(site: ConfigInput, resolver: str) -> str:
         )
     claims, token = system
     return (
-        f"# Operator named {one_line(site.operator.name)}\n"
-        f"operator: {site.operator_token}\n"
+        f"# Operator named {one_line(config_input.operator.name)}\n"
+        f"operator: {config_input.operator_token}\n"
         f"# System Account named {one_line(claims.name)}\n"
         f"system_account: {claims.sub}\n\n"
         f"# the accounts come from the servers themselves\n{resolver}\n"

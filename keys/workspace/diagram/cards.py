@@ -18,18 +18,18 @@ _LONGEST = 46  # letters of a line
 
 @dataclass(eq=False, slots=True)
 class Port:
-    """One export or import. `y`: of its middle, from the top of the card; `faults`: what is wrong with it."""
+    """One export or import. `y`: of its middle, from the top of the card; `errors`: what is wrong with it."""
 
     kind: str
     lines: list[str]
     private: bool = False
-    faults: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
     y: float = 0
 
     @property
     def all_lines(self) -> list[str]:
-        """Its lines, the faults last."""
-        return self.lines + self.faults
+        """Its lines, the errors last."""
+        return self.lines + self.errors
 
 
 @dataclass(eq=False, slots=True)
@@ -86,7 +86,7 @@ class Tie:
     @property
     def sound(self) -> bool:
         """Whether nothing is wrong with it."""
-        return not self.taken.faults
+        return not self.taken.errors
 
 
 def cards(relations: Relations, system: str) -> tuple[list[Card], list[Tie]]:
@@ -119,7 +119,7 @@ def _tie(relation: Relation, made: dict[str, Card], offers: dict[tuple[str, str,
     where = (exporter, item.type, subject)
     if where not in offers:
         missing = ["no such export"] if made[exporter].known else []
-        offers[where] = Port(item.type or "unknown", wrapped(item.remote, _LONGEST), faults=missing)
+        offers[where] = Port(item.type or "unknown", wrapped(item.remote, _LONGEST), errors=missing)
         made[exporter].exports.append(offers[where])
     texts = [item.name] if item.name and item.name not in {item.subject, item.remote} else []
     texts += [item.local_subject or item.local]
@@ -152,7 +152,7 @@ def _words(texts: Iterable[str]) -> list[str]:
 
 
 def wrapped(text: str, longest: int) -> list[str]:
-    """Give a name or subject in lines, broken behind dots and blanks where that is possible."""
+    """Give a name or subject in lines, broken after dots and blanks where that is possible."""
     lines: list[str] = []
     text = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
     while len(text) > longest:

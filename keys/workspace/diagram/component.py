@@ -120,5 +120,5 @@ def _id(account: str, export: Export) -> str:
 
 
 def _escaped(subject: str) -> str:
-    """A leading star means something to PlantUML; behind a space it does not."""
+    """A leading star means something to PlantUML; after a space it does not."""
     return f" {subject}" if subject.startswith("*") else subject

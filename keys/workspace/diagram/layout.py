@@ -77,7 +77,7 @@ class _Columns:
                 item.y, y = y, y + item.height + GAP
         for _ in range(_SWEEPS):
             self._pull()
-        self._settle()
+        self._space_items()
         bottom = max(item.y + item.height for column in self._columns for item in column)
         lanes = _Lanes(len(self._columns) + 1)
         runs = [self._run(tie, lanes, bottom) for tie in self._ties]
@@ -149,7 +149,7 @@ class _Columns:
                 most = column[at + 1].y - GAP - item.height if at + 1 < len(column) else wanted
                 item.y = max(least, min(wanted, most))
 
-    def _settle(self) -> None:
+    def _space_items(self) -> None:
         """Move items down a little where lines of two exports would lie too near each other in a gutter."""
         taken = {id(tie.taken): id(tie.export) for tie in self._ties}
         leaving: list[tuple[float, int]] = []

@@ -87,7 +87,7 @@ def _row(scene: Scene, card: Card, port: Port, *, right: bool) -> None:
     middle, high = card.y + port.y, len(lines) * LINE + ROW
     wide = max(width(line, TEXT_SIZE, mono=True) for line in lines) + 2 * PAD
     x = card.x + (card.width - wide - 4 if right else 4)
-    fill = "#fef2f2" if port.faults else "#ffffff"
+    fill = "#fef2f2" if port.errors else "#ffffff"
     scene.shapes.append(
         Box(x, middle - high / 2 + 1, wide, high - 2, fill, colour if port.private else "#e2e8f0", 4)
     )

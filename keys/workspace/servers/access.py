@@ -16,7 +16,7 @@ _CURVES = {"p256": "prime256v1", "p384": "secp384r1", "p521": "secp521r1", "x255
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """TLS files and wishes; "" where none is given. `first`: shake hands before the server says anything."""
+    """TLS files and settings; "" where none is given. `first`: TLS before the server's INFO."""
 
     first: bool = False
     ca: str = ""

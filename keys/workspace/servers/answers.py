@@ -59,7 +59,7 @@ def read(raw: bytes) -> ServerResponse:
 class ServerResponses:
     """All that was answered to one request, in the order in which it came.
 
-    `fault`: why nothing (more) can come, "" if nothing is known to be wrong; `silent`: names of servers that
+    `error`: why nothing (more) can come, "" if nothing is known to be wrong; `silent`: names of servers that
     are there and did not answer in time; `unheard`: how many more there are, by what others say. The answers
     to a `plain` request name no server: they are counted, `expected` of them.
     """
@@ -68,7 +68,7 @@ class ServerResponses:
     plain: bool = False
     expected: int = 0
     answers: list[ServerResponse] = field(default_factory=list)
-    fault: str = ""
+    error: str = ""
     silent: list[str] = field(default_factory=list)
     unheard: int = 0
 

@@ -20,14 +20,14 @@ _AGAIN, _EVERY = 300, 2  # once connected: attempts to reconnect, and seconds be
 
 @dataclass
 class ServersConnection:
-    """An open connection: `nc` is nats-py's client, `faults` what it complained of, newest last."""
+    """An open connection: `nc` is nats-py's client, `errors` what it reported, newest last."""
 
     nc: Any
-    faults: list[Exception] = field(default_factory=list)
+    errors: list[Exception] = field(default_factory=list)
 
-    def fault(self, subject: str = "") -> str:
+    def last_error(self, subject: str = "") -> str:
         """Give the newest complaint (about `subject`, if one is given), "" if there is none."""
-        said = [plain(error) for error in self.faults]
+        said = [plain(error) for error in self.errors]
         return next((text for text in reversed(said) if subject in text), "")
 
     @property
@@ -48,19 +48,19 @@ async def connect(
     logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of how nats-py closes TLS
     servers = split(url)
     options = _options(servers, speaker, name, tls)
-    link = ServersConnection(
+    connection = ServersConnection(
         _client(encrypted="tls" in options or any(s.startswith("tls://") for s in servers))
     )
 
     refused = asyncio.Event()
 
     async def complain(error: Exception) -> None:
-        link.faults.append(error)
-        if sum(_is_refusal(plain(fault)) for fault in link.faults) >= len(servers):
+        connection.errors.append(error)
+        if sum(_is_refusal(plain(one)) for one in connection.errors) >= len(servers):
             refused.set()
 
     opening = asyncio.ensure_future(
-        link.nc.connect(error_cb=complain, max_reconnect_attempts=1, reconnect_time_wait=0, **options)
+        connection.nc.connect(error_cb=complain, max_reconnect_attempts=1, reconnect_time_wait=0, **options)
     )
     # nats-py tries again when it is refused: that is waited for no longer
     waiting = asyncio.ensure_future(refused.wait())
@@ -73,18 +73,21 @@ async def connect(
     except (Exception, asyncio.CancelledError) as error:
         opening.cancel()
         await asyncio.wait({opening})
-        await _close(link.nc)
+        await _close(connection.nc)
         if isinstance(error, asyncio.CancelledError | WorkspaceError):
             raise
-        raise WorkspaceError(_reason(servers, speaker, [*link.faults, error])) from None
+        raise WorkspaceError(_reason(servers, speaker, [*connection.errors, error])) from None
     finally:
         waiting.cancel()
-    link.faults.clear()
-    link.nc.options["max_reconnect_attempts"], link.nc.options["reconnect_time_wait"] = _AGAIN, _EVERY
+    connection.errors.clear()
+    connection.nc.options["max_reconnect_attempts"], connection.nc.options["reconnect_time_wait"] = (
+        _AGAIN,
+        _EVERY,
+    )
     try:
-        yield link
+        yield connection
     finally:
-        await _close(link.nc)
+        await _close(connection.nc)
 
 
 def plain(error: BaseException) -> str:

@@ -1,6 +1,6 @@
 """Who speaks to the servers: a user of the system account, made for the occasion or stored.
 
-A temporary user lives two minutes, in memory, and may do only what it is made for.
+A temporary user is valid for two minutes, in memory, and may do only what it is made for.
 """
 
 from __future__ import annotations

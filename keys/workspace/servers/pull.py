@@ -70,38 +70,40 @@ async def pull(
 async def _from_resolver(
     workspace: Workspace, of: ServersAccess, result: PullResult, *, overwrite: bool
 ) -> None:
-    told = OperationReport("pull from cluster using system account")
+    outcome = OperationReport("pull from cluster using system account")
     patient = replace(of, timeout=max(of.timeout, PATIENCE))
     async with session(workspace, patient, result.url, (PACK,), "nsc_pull") as (asking, _):
-        result.report.add(told)
+        result.report.add(outcome)
         try:
             async for message in asking.many(PACK):
                 for line in message.decode("utf-8", "replace").splitlines():
-                    _take_line(workspace, line, told, result, overwrite=overwrite)
+                    _take_line(workspace, line, outcome, result, overwrite=overwrite)
         except WorkspaceError as error:
-            told.error(str(error))
-    if not told.children:
-        told.ok("the servers hold no accounts")
-    elif not told.failed:
-        told.text = f"pulled {quote(result.stored[-1])} from the account server"  # the last one, as nsc does
+            outcome.error(str(error))
+    if not outcome.children:
+        outcome.ok("the servers hold no accounts")
+    elif not outcome.failed:
+        outcome.text = (
+            f"pulled {quote(result.stored[-1])} from the account server"  # the last one, as nsc does
+        )
 
 
 def _take_line(
-    workspace: Workspace, line: str, told: OperationReport, result: PullResult, *, overwrite: bool
+    workspace: Workspace, line: str, outcome: OperationReport, result: PullResult, *, overwrite: bool
 ) -> None:
     key, bar, token = line.partition("|")
     if not bar or "|" in token:
-        told.error("pull response bad")
+        outcome.error("pull response bad")
         return
     try:
         claims = decode(token, AccountClaims)
     except TokenError as error:
-        told.error(f"error decoding remote token of {key[:56]}: {error}")
+        outcome.error(f"error decoding remote token of {key[:56]}: {error}")
         return
     if claims.sub != key:
-        told.error(f"the server has the token of {claims.sub} under the name of {key[:56]}")
+        outcome.error(f"the server has the token of {claims.sub} under the name of {key[:56]}")
         return
-    _store(workspace, token, told, result, overwrite=overwrite)
+    _store(workspace, token, outcome, result, overwrite=overwrite)
 
 
 async def _from_account_server(
@@ -114,13 +116,13 @@ async def _from_account_server(
         jobs.insert(0, (store.operator().name, _operator_urls(result.url)))
     fetched = await asyncio.gather(*(asyncio.to_thread(_fetch, urls) for _, urls in jobs))
     for (name, _), (got, token) in zip(jobs, fetched, strict=True):
-        told = OperationReport(f"pull {quote(name)} from the account server", show=Show.WHEN_BAD)
-        told.children = got.children or [got]
-        result.report.add(told)
+        outcome = OperationReport(f"pull {quote(name)} from the account server", show=Show.WHEN_BAD)
+        outcome.children = got.children or [got]
+        result.report.add(outcome)
         if token:
-            _store(workspace, token, told, result, overwrite=overwrite)
-            if not told.failed:
-                told.text = f"pulled {quote(name)} from the account server"
+            _store(workspace, token, outcome, result, overwrite=overwrite)
+            if not outcome.failed:
+                outcome.text = f"pulled {quote(name)} from the account server"
 
 
 def _fetch(urls: list[str]) -> tuple[OperationReport, str]:
@@ -139,17 +141,17 @@ def _operator_urls(url: str) -> list[str]:
 
 
 def _store(
-    workspace: Workspace, text: str, told: OperationReport, result: PullResult, *, overwrite: bool
+    workspace: Workspace, text: str, outcome: OperationReport, result: PullResult, *, overwrite: bool
 ) -> None:
     """Store a token, unless the store's is newer; tell how it went."""
     try:
         token = undecorate_jwt(text)
         claims = decode(token)
         if not isinstance(claims, AccountClaims | OperatorClaims):
-            told.error(f"unsupported token type: {quote(claims.KIND)}")
+            outcome.error(f"unsupported token type: {quote(claims.KIND)}")
             return
         if not overwrite and _issued(workspace, claims) > claims.iat:
-            told.error(
+            outcome.error(
                 f"local jwt for {quote(claims.name)} is newer than remote version - "
                 "specify --overwrite-newer to overwrite"
             )
@@ -159,9 +161,9 @@ def _store(
         else:
             workspace.store().write_account(token)
     except IdentityError as error:
-        told.error(f"error storing the remote jwt: {error}")
+        outcome.error(f"error storing the remote jwt: {error}")
         return
-    told.ok(f"stored {claims.KIND} {quote(claims.name)}")
+    outcome.ok(f"stored {claims.KIND} {quote(claims.name)}")
     result.stored.append(claims.name)
 
 

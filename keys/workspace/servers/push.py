@@ -80,16 +80,16 @@ async def push(
                 asking, tokens, report.ok(f'push to nats-server "{url}" using system account "{system}"')
             )
         if prune or diff:
-            told = report.ok(f"{'prune' if prune else 'diff'} nats-server with nats account resolver")
-            listed, extra = await _list(asking, known, told)
+            outcome = report.ok(f"{'prune' if prune else 'diff'} nats-server with nats account resolver")
+            listed, extra = await _list(asking, known, outcome)
             if signer is not None and listed:
                 removed = extra
-                done = await _delete(workspace, asking, signer, extra, told)
-                _compare(listed, done, told)
+                done = await _delete(workspace, asking, signer, extra, outcome)
+                _compare(listed, done, outcome)
         elif signer is not None:
             removed = [key]
-            told = report.ok("prune nats-server with nats account resolver")
-            await _delete(workspace, asking, signer, removed, told)
+            outcome = report.ok("prune nats-server with nats account resolver")
+            await _delete(workspace, asking, signer, removed, outcome)
         return PushResult(report, url, list(tokens), sorted(asking.answered.values()), removed)
 
 
@@ -124,33 +124,33 @@ async def _post(workspace: Workspace, url: str, name: str, token: str) -> Operat
     """Send an account to an HTTP account server."""
     where = accountserver.account_url(url, workspace.store().account(name).sub)
     sent = await asyncio.to_thread(accountserver.push, where, token)
-    told = OperationReport(f"push {name} to account server", show=Show.WHEN_BAD)
-    told.children = sent.children or [sent]
+    outcome = OperationReport(f"push {name} to account server", show=Show.WHEN_BAD)
+    outcome.children = sent.children or [sent]
     if sent.grade.name == "OK":
-        told.text = f"pushed {quote(name)} to account server"
-    return told
+        outcome.text = f"pushed {quote(name)} to account server"
+    return outcome
 
 
-async def _send(asking: ServersSession, tokens: Mapping[str, str], told: OperationReport) -> None:
+async def _send(asking: ServersSession, tokens: Mapping[str, str], outcome: OperationReport) -> None:
     requests = [(UPDATE, token.encode()) for token in tokens.values()]
-    for name, heard in zip(tokens, await asking.ask_all(requests), strict=True):
-        under = told.ok(f"push {name} to nats-server with nats account resolver")
+    for name, responses in zip(tokens, await asking.ask_all(requests), strict=True):
+        under = outcome.ok(f"push {name} to nats-server with nats account resolver")
         count = 0
-        for answer in _good(heard, under):
+        for answer in _good(responses, under):
             under.ok(f"pushed {quote(name)} to nats-server {answer.server}: {answer.message}")
             count += 1
-        _end(heard, "push account", under)
+        _end(responses, "push account", under)
         under.ok(f"pushed to a total of {count} nats-server")
 
 
 async def _list(
-    asking: ServersSession, known: Mapping[str, str], told: OperationReport
+    asking: ServersSession, known: Mapping[str, str], outcome: OperationReport
 ) -> tuple[int, list[str]]:
     """(how many servers told what they have, the keys that are not known here)."""
-    heard, count, extra = await asking.ask(LIST), 0, list[str]()
-    for answer in _good(heard, told):
+    responses, count, extra = await asking.ask(LIST), 0, list[str]()
+    for answer in _good(responses, outcome):
         keys = [str(key) for key in answer.data] if isinstance(answer.data, list) else []
-        under = told.ok(f"list {len(keys)} accounts from nats-server {answer.server}")
+        under = outcome.ok(f"list {len(keys)} accounts from nats-server {answer.server}")
         for key in keys:
             if key in known:
                 under.ok(f"account {key} named {known[key]} exists")
@@ -159,64 +159,70 @@ async def _list(
             if key not in extra:
                 extra.append(key)
         count += 1
-    _end(heard, "list accounts", told)
-    told.ok(f"listed accounts from a total of {count} nats-server")
+    _end(responses, "list accounts", outcome)
+    outcome.ok(f"listed accounts from a total of {count} nats-server")
     return count, extra
 
 
 async def _delete(
-    workspace: Workspace, asking: ServersSession, signer: KeyPair, keys: Sequence[str], told: OperationReport
+    workspace: Workspace,
+    asking: ServersSession,
+    signer: KeyPair,
+    keys: Sequence[str],
+    outcome: OperationReport,
 ) -> int | None:
     """Ask for deletion; how many servers did it, None if there was nothing to do."""
     if not keys:
-        told.ok("nothing to prune")
+        outcome.ok("nothing to prune")
         return None
     claims = GenericClaims(sub=signer.public_key, nats={"accounts": list(keys)})
-    heard = await asking.ask(DELETE, encode(claims, signer, now=workspace.now()).encode())
+    responses = await asking.ask(DELETE, encode(claims, signer, now=workspace.now()).encode())
     count = 0
-    for answer in _good(heard, told):
-        told.ok(f"pruned nats-server {answer.server}: {answer.message}")
+    for answer in _good(responses, outcome):
+        outcome.ok(f"pruned nats-server {answer.server}: {answer.message}")
         count += 1
-    _end(heard, "prune", told)
+    _end(responses, "prune", outcome)
     return count
 
 
-def _compare(listed: int, pruned: int | None, told: OperationReport) -> None:
+def _compare(listed: int, pruned: int | None, outcome: OperationReport) -> None:
     if pruned is None or pruned == listed:
         return
     if pruned < listed:
-        told.error(
+        outcome.error(
             f"Fewer server responded to 'prune' ({pruned}) than to 'list' ({listed}). "
             "Accounts may not be completely pruned."
         )
     else:
-        told.error(
+        outcome.error(
             f"More servers responded to 'prune' ({pruned}) than to 'list' ({listed}). "
             "Not every Account may have been included for pruning."
         )
 
 
-def _good(heard: ServerResponses, told: OperationReport) -> list[ServerResponse]:
+def _good(responses: ServerResponses, outcome: OperationReport) -> list[ServerResponse]:
     """The good answers, in their order; the others are told at once."""
-    for answer in heard.answers:
+    for answer in responses.answers:
         if answer.error:
-            told.error(answer.error)
-    return heard.good
+            outcome.error(answer.error)
+    return responses.good
 
 
-def _end(heard: ServerResponses, doing: str, told: OperationReport) -> None:
+def _end(responses: ServerResponses, doing: str, outcome: OperationReport) -> None:
     """Tell who did not answer."""
-    if heard.fault:
-        told.error(f"failed to get response to {doing}: {heard.fault}")
-    for name in heard.silent:
-        told.warn(f"no answer from nats-server {name}: it is slow (--timeout), or has no NATS based resolver")
-    if heard.unheard:
+    if responses.error:
+        outcome.error(f"failed to get response to {doing}: {responses.error}")
+    for name in responses.silent:
+        outcome.warn(
+            f"no answer from nats-server {name}: it is slow (--timeout), or has no NATS based resolver"
+        )
+    if responses.unheard:
         word = (
             "server, of which others know, does"
-            if heard.unheard == 1
+            if responses.unheard == 1
             else "servers, of which others know, do"
         )
-        told.warn(f"{heard.unheard} more {word} not answer")
+        outcome.warn(f"{responses.unheard} more {word} not answer")
 
 
 def _names(workspace: Workspace) -> dict[str, str]:

@@ -36,29 +36,29 @@ class ServersSession:
     """Asks all servers. `servers`: those that are known, by key their names."""
 
     def __init__(
-        self, link: ServersConnection, timeout: float, clock: Callable[[], float] = time.monotonic
+        self, connection: ServersConnection, timeout: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         """`timeout`: seconds for each round; `clock`: seconds that only grow."""
         self.servers: dict[str, str] = {}
-        self._link, self._timeout, self._clock = link, timeout, clock
+        self._connection, self._timeout, self._clock = connection, timeout, clock
         self._inbox: Any = None
         self._prefix = ""
         self._asked: list[ServerResponses] = []
         self._counts: dict[str, int] = {}  # server's key: how many servers it knows of
-        self._nobody = False  # not even the ping was heard: this is no system account
+        self._nobody = False  # not even the ping was answered: this is no system account
         self._waited = False  # a whole timeout: whoever is there has spoken
-        self._began = self._heard = self._slowest = 0.0
+        self._began = self._last = self._slowest = 0.0
 
     @property
     def answered(self) -> dict[str, str]:
         """The servers that answered more than the ping, by key their names."""
-        keys = {key for heard in self._asked for key in heard.servers}
+        keys = {key for responses in self._asked for key in responses.servers}
         return {key: name for key, name in self.servers.items() if key in keys}
 
     async def start(self) -> None:
         """Subscribe to the answers."""
-        self._prefix = self._link.nc.new_inbox()
-        self._inbox = await self._link.nc.subscribe(f"{self._prefix}.*")
+        self._prefix = self._connection.nc.new_inbox()
+        self._inbox = await self._connection.nc.subscribe(f"{self._prefix}.*")
 
     async def ask(self, subject: str, body: bytes = b"") -> ServerResponses:
         """Ask all servers one thing."""
@@ -76,8 +76,8 @@ class ServersSession:
             some = requests[start : start + WINDOW]
             result += await self._round(some, plain=plain, expected=expected)
         await self._listen(result)
-        for heard in result:
-            self._judge(heard)
+        for responses in result:
+            self._note_missing(responses)
         return result
 
     async def many(self, subject: str) -> AsyncIterator[bytes]:
@@ -91,7 +91,7 @@ class ServersSession:
         while True:
             message = await self._next(self._clock() + self._timeout)
             if message is None:
-                reason = self._link.fault(subject) or "nats: timeout"
+                reason = self._connection.last_error(subject) or "nats: timeout"
                 raise WorkspaceError(f"failed to get response to pull: {reason}")
             if _no_responders(message):
                 raise WorkspaceError(f"failed to get response to pull: {_NOBODY}")
@@ -103,7 +103,7 @@ class ServersSession:
         self, requests: Sequence[tuple[str, bytes]], *, plain: bool, expected: int
     ) -> list[ServerResponses]:
         first = not self._asked
-        self._began = self._heard = self._clock()
+        self._began = self._last = self._clock()
         if first:
             await self._publish(PING, b"", -1)
         begin = len(self._asked)
@@ -118,10 +118,10 @@ class ServersSession:
         return now
 
     async def _listen(self, asked: list[ServerResponses]) -> None:
-        """After all rounds: hear who else may speak, for a moment."""
+        """After all rounds: wait a moment for further answers."""
         end = self._began + self._timeout
         while not self._over(asked):
-            until = self._heard + max(QUIET, _SLOWER * self._slowest) if self._complete(asked) else end
+            until = self._last + max(QUIET, _SLOWER * self._slowest) if self._complete(asked) else end
             message = await self._next(min(until, end))
             if message is None:
                 return
@@ -129,26 +129,26 @@ class ServersSession:
 
     def _over(self, now: list[ServerResponses]) -> bool:
         """Whether nothing more can come: nobody listens to what is asked, and the ping is answered."""
-        return all(heard.fault for heard in now) and (self._nobody or bool(self.servers))
+        return all(responses.error for responses in now) and (self._nobody or bool(self.servers))
 
     def _complete(self, asked: list[ServerResponses]) -> bool:
         """Whether all servers are known and have answered everything."""
-        return self._all_known() and all(self._answered(heard) for heard in asked)
+        return self._all_known() and all(self._answered(responses) for responses in asked)
 
     def _all_known(self) -> bool:
         known = len(self.servers)
         return known > 0 and (self._waited or set(self._counts.values()) == {known} == {len(self._counts)})
 
-    def _answered(self, heard: ServerResponses) -> bool:
-        if heard.fault:
+    def _answered(self, responses: ServerResponses) -> bool:
+        if responses.error:
             return True
-        if heard.plain:
-            return len(heard.answers) >= (heard.expected or len(self.servers))
-        return heard.servers >= set(self.servers)
+        if responses.plain:
+            return len(responses.answers) >= (responses.expected or len(self.servers))
+        return responses.servers >= set(self.servers)
 
     async def _publish(self, subject: str, body: bytes, number: int) -> None:
         word = "ping" if number < 0 else str(number)
-        await self._link.nc.publish(subject, body, reply=f"{self._prefix}.{word}")
+        await self._connection.nc.publish(subject, body, reply=f"{self._prefix}.{word}")
 
     async def _next(self, until: float) -> Any:
         """The next message; None when `until` came first."""
@@ -165,19 +165,19 @@ class ServersSession:
             raise WorkspaceError(f"the connection was lost: {plain(error)}") from None
 
     def _take(self, message: Any) -> None:
-        self._heard = self._clock()
+        self._last = self._clock()
         word = message.subject.rpartition(".")[2]
         if word == "ping":
             self._nobody = _no_responders(message)
             self._count(message)
             return
-        heard = self._asked[int(word)]
+        responses = self._asked[int(word)]
         if _no_responders(message):
-            heard.fault = _NOBODY
+            responses.error = _NOBODY
             return
-        answer = heard.take(message.data)
+        answer = responses.take(message.data)
         if answer is not None:
-            self._slowest = max(self._slowest, self._heard - self._began)
+            self._slowest = max(self._slowest, self._last - self._began)
             if answer.id and not answer.error:
                 self.servers.setdefault(answer.id, answer.server)
 
@@ -193,14 +193,14 @@ class ServersSession:
                 active = known.get("active_servers") if isinstance(known, dict) else None
                 self._counts[key] = active if isinstance(active, int) else 0
 
-    def _judge(self, heard: ServerResponses) -> None:
+    def _note_missing(self, responses: ServerResponses) -> None:
         """Note who is missing, and why nobody answered if nobody did."""
-        if heard.plain:
+        if responses.plain:
             return
-        heard.silent = sorted(self.servers[key] for key in set(self.servers) - heard.servers)
-        heard.unheard = max(0, max(self._counts.values(), default=0) - len(self.servers))
-        if not heard.answers and not heard.fault:
-            heard.fault = self._link.fault(heard.subject) or "nats: timeout"
+        responses.silent = sorted(self.servers[key] for key in set(self.servers) - responses.servers)
+        responses.unheard = max(0, max(self._counts.values(), default=0) - len(self.servers))
+        if not responses.answers and not responses.error:
+            responses.error = self._connection.last_error(responses.subject) or "nats: timeout"
 
 
 _NOBODY = (
@@ -222,7 +222,7 @@ async def session(
     Gives the session and the account's name here; `name` is the connection's. Raises WorkspaceError.
     """
     speaker = system_speaker(workspace, [*subjects, PING], account=to.account, user=to.user)
-    async with connect(url, speaker, name, to.tls) as link:
-        made = ServersSession(link, to.timeout)
+    async with connect(url, speaker, name, to.tls) as connection:
+        made = ServersSession(connection, to.timeout)
         await made.start()
         yield made, speaker.account

@@ -44,11 +44,11 @@ class StatusKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class HeldAccount:
+class AccountStatus:
     """One account on one server. Times are seconds since the epoch, 0 for never or unknown.
 
     `id`: the JWT's own (jti); `used`: how the token in use relates to the store, None if none is in use, or
-    it is the one that is held; `expiring`: it ends soon, or has ended; `note`: what is to be said besides.
+    it is the one that is stored; `expiring`: it ends soon, or has ended; `note`: what is to be said besides.
     """
 
     server: str
@@ -71,24 +71,26 @@ class HeldAccount:
 
 @dataclass(frozen=True, slots=True)
 class StatusResult:
-    """What was found. `servers`: names; `held`: by server, then by account; `report`: who did not answer."""
+    """What was found. `servers`: names; `accounts`: by server, then by account; `report`: who did not
+    answer.
+    """
 
     report: OperationReport
     url: str
     servers: list[str] = field(default_factory=list)
-    held: list[HeldAccount] = field(default_factory=list)
+    accounts: list[AccountStatus] = field(default_factory=list)
 
     @property
     def differs(self) -> bool:
         """Whether some server has not, for every account, a valid token that is the store's."""
-        return any(row.state is not StatusKind.CURRENT or row.used or row.expired for row in self.held)
+        return any(row.state is not StatusKind.CURRENT or row.used or row.expired for row in self.accounts)
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
     """What servers said.
 
-    By server's key the accounts, by (server's key, account) the token in use, by account the tokens held.
+    By server's key the accounts, by (server's key, account) the token in use, by account the tokens stored.
     """
 
     listed: Mapping[str, set[str]]
@@ -115,11 +117,11 @@ async def status(
         found = await _ask(asking, chosen, chosen or set(mine), report)
         servers = sorted(asking.servers.items(), key=lambda item: item[1])
     now = workspace.now() // SECOND
-    judge = _Judge(mine, now, soon or now + SOON)
+    status_rows = _StatusRows(mine, now, soon or now + SOON)
     held = [
         row
         for key, name in servers
-        for row in judge.rows(key, name, found, chosen, [s for s, keys in found.listed.items() if keys])
+        for row in status_rows.rows(key, name, found, chosen, [s for s, keys in found.listed.items() if keys])
     ]
     return StatusResult(report, url, [name for _, name in servers], held)
 
@@ -132,7 +134,7 @@ async def _ask(
     for answer in answers.answers:
         if answer.error:
             report.error(answer.error)
-    for name in [] if answers.fault else answers.silent:
+    for name in [] if answers.error else answers.silent:
         report.warn(f"nats-server {name} does not list its accounts: it may have no NATS based resolver")
     if not listed:
         report.warn("no server lists its accounts: only what is in use can be told")
@@ -140,16 +142,16 @@ async def _ask(
     uses = await asking.ask_all([(ACCOUNTZ, gojson.encode({"account": key})) for key in keys])
     used = {
         (answer.id, key): token
-        for key, heard in zip(keys, uses, strict=True)
-        for answer in heard.good
+        for key, responses in zip(keys, uses, strict=True)
+        for answer in responses.good
         if (token := _token_in_use(answer.data))
     }
     tokens: dict[str, list[str]] = {}
     if listed:
         asked = [(LOOKUP.format(key), b"") for key in keys]
         looked = await asking.ask_all(asked, plain=True, expected=len(listed))
-        for key, heard in zip(keys, looked, strict=True):
-            tokens[key] = [a.raw.decode("utf-8", "replace") for a in heard.answers if a.raw]
+        for key, responses in zip(keys, looked, strict=True):
+            tokens[key] = [a.raw.decode("utf-8", "replace") for a in responses.answers if a.raw]
     return _Found(listed, used, tokens)
 
 
@@ -159,7 +161,7 @@ def _token_in_use(data: Any) -> str:
     return token if isinstance(token, str) else ""
 
 
-class _Judge:
+class _StatusRows:
     """Compares with the store: `mine` has by key the name and token of its accounts."""
 
     def __init__(self, mine: Mapping[str, tuple[str, str]], now: int, soon: int) -> None:
@@ -168,34 +170,34 @@ class _Judge:
 
     def rows(
         self, server: str, name: str, found: _Found, chosen: set[str], holders: Sequence[str]
-    ) -> list[HeldAccount]:
+    ) -> list[AccountStatus]:
         """The accounts of one server, in the order of their names."""
         listed = found.listed.get(server)
         keys = chosen or set(self._mine) | (listed or set())
         rows = [self._row(server, name, key, found, holders) for key in keys]
         return sorted(rows, key=lambda row: (row.name.casefold(), row.account))
 
-    def _row(self, server: str, name: str, key: str, found: _Found, holders: Sequence[str]) -> HeldAccount:
+    def _row(self, server: str, name: str, key: str, found: _Found, holders: Sequence[str]) -> AccountStatus:
         listed, used = found.listed.get(server), found.used.get((server, key), "")
         if listed is None:
             if not used:
-                return self._held(name, key, "", StatusKind.UNKNOWN, note="not in use there")
-            return self._held(name, key, used, self._state(key, used))
+                return self._status(name, key, "", StatusKind.UNKNOWN, note="not in use there")
+            return self._status(name, key, used, self._state(key, used))
         if key not in listed:
             state = StatusKind.MISSING if key in self._mine else StatusKind.UNKNOWN
-            return self._held(name, key, used, state, note="still in use there" if used else "")
+            return self._status(name, key, used, state, note="still in use there" if used else "")
         having = [s for s in holders if key in found.listed[s]]
         may_be = _attributed(having, {s: found.used.get((s, key), "") for s in having}, found.tokens[key])
         tokens = may_be.get(server) or []
         if len(tokens) != 1:
             note = f"one of {len(tokens)} that servers hold" if tokens else "stored, but not shown"
-            return self._held(name, key, "", StatusKind.UNKNOWN, note=note)
+            return self._status(name, key, "", StatusKind.UNKNOWN, note=note)
         state = self._state(key, tokens[0])
         differs = self._state(key, used) if used and used != tokens[0] else None
         note = f"in use is another one, {differs}" if differs else ""
         if len(set(found.tokens[key])) > 1:
             note = note or "told apart by what is in use"
-        return self._held(name, key, tokens[0], state, used=differs, note=note)
+        return self._status(name, key, tokens[0], state, used=differs, note=note)
 
     def _state(self, key: str, token: str) -> StatusKind:
         if key not in self._mine:
@@ -208,7 +210,7 @@ class _Judge:
             return StatusKind.DIFFERENT
         return StatusKind.OLDER if theirs.iat < mine.iat else StatusKind.NEWER
 
-    def _held(
+    def _status(
         self,
         server: str,
         key: str,
@@ -217,16 +219,16 @@ class _Judge:
         *,
         used: StatusKind | None = None,
         note: str = "",
-    ) -> HeldAccount:
+    ) -> AccountStatus:
         claims = self._read(token) if token else None
         if token and claims is None:
             note = note or "its token cannot be verified"
         name = self._mine[key][0] if key in self._mine else claims.name if claims is not None else ""
         if claims is None:
-            return HeldAccount(server, key, name, state, used=used, note=note)
+            return AccountStatus(server, key, name, state, used=used, note=note)
         expired = claims.exp != 0 and claims.exp < self._now
         expiring = claims.exp != 0 and claims.exp <= self._soon
-        return HeldAccount(
+        return AccountStatus(
             server, key, name, state, claims.jti, claims.iat, claims.exp, used, expired, expiring, note
         )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..leaf_nodes import ask, messages
-from ..stage import Stage, settle
+from ..stage import Stage, wait_until
 from . import network, program, results, shops
 from .network import LEAFS, Network
 
@@ -23,7 +23,7 @@ class Play:
 
     stage: Stage
     net: Network
-    ledger: shops.OrderTotals = field(default_factory=shops.OrderTotals)
+    totals: shops.OrderTotals = field(default_factory=shops.OrderTotals)
     read: int = 0  # orders that earlier runs of the program have read
 
 
@@ -37,7 +37,7 @@ def play(stage: Stage) -> bool:
     counting(scene)
     hub_away(scene)
     again(scene)
-    held = stage.verdict()
+    held = stage.show_results()
     stage.console.print(f"Played in {time.monotonic() - began:.0f} s.", highlight=False)
     if stage.keep:
         farewell(scene)
@@ -69,7 +69,7 @@ def streams(scene: Play) -> None:
         """`orders` at each shop, under the same name; `aggregate` in the hub, sourced from both; `stats` in
         the hub for the results. Everything is made from the hub, which reaches each domain by its name.""",
     )
-    reached = settle(
+    reached = wait_until(
         lambda: all("error" not in (ask(hub, f"$JS.{n}.API.INFO") or {"error": 1}) for n in LEAFS)
     )
     for name in LEAFS:
@@ -139,13 +139,13 @@ def hub_away(scene: Play) -> None:
     taken = {name: messages(scene.net.url(name), name, "orders") for name in LEAFS}
     stage.claim(
         "Without the hub each shop goes on taking orders",
-        taken == {name: scene.ledger.of(name) for name in LEAFS},
+        taken == {name: scene.totals.of(name) for name in LEAFS},
         ", ".join(f"{name} {count}" for name, count in taken.items()),
     )
     stage.start("hub", stage.directory / "hub.conf")
-    held = gathered(scene)
+    complete = gathered(scene)
     stage.run(f"pyjs --server {scene.net.url('hub')} stream report")
-    stage.claim("Back again, the hub has every order of both shops, each once", held, _counts(scene))
+    stage.claim("Back again, the hub has every order of both shops, each once", complete, _counts(scene))
 
 
 def again(scene: Play) -> None:
@@ -160,17 +160,17 @@ def again(scene: Play) -> None:
 
 def _take(scene: Play, round_: int) -> None:
     for name in LEAFS:
-        shops.take(scene.net.url(name), name, ORDERS, round_, scene.ledger)
+        shops.take(scene.net.url(name), name, ORDERS, round_, scene.totals)
         scene.stage.console.print(f"{name}: {ORDERS} orders published and acknowledged", highlight=False)
     scene.stage.console.print()
 
 
 def gathered(scene: Play) -> bool:
     """Whether the hub's stream has come to hold what the shops' streams hold, and these what was ordered."""
-    hub, total = scene.net.url("hub"), sum(scene.ledger.orders.values())
-    if not settle(lambda: messages(hub, "hub", "aggregate") == total):
+    hub, total = scene.net.url("hub"), sum(scene.totals.orders.values())
+    if not wait_until(lambda: messages(hub, "hub", "aggregate") == total):
         return False
-    return all(messages(scene.net.url(name), name, "orders") == scene.ledger.of(name) for name in LEAFS)
+    return all(messages(scene.net.url(name), name, "orders") == scene.totals.of(name) for name in LEAFS)
 
 
 def _counts(scene: Play) -> str:
@@ -180,7 +180,7 @@ def _counts(scene: Play) -> str:
 
 def _count(scene: Play) -> None:
     """Run the Spark program, and claim that it has read just what is new."""
-    stage, total = scene.stage, sum(scene.ledger.orders.values())
+    stage, total = scene.stage, sum(scene.totals.orders.values())
     said = program.run(stage, PROGRAM, scene.net.address("hub"))
     found = re.search(r"messages read: (\d+)", said)
     read = int(found.group(1)) if found else -1
@@ -190,7 +190,7 @@ def _count(scene: Play) -> None:
 
 def verify(scene: Play) -> None:
     """Compare what was ordered with what is in the stream and in Parquet."""
-    expected = scene.ledger.rows
+    expected = scene.totals.rows
     in_stream, count = results.from_stream(scene.net.url("hub"))
     in_parquet = results.from_parquet(scene.stage.directory / "stats.parquet")
     for place, rows in ((f"the stream `stats` ({count} messages)", in_stream), ("Parquet", in_parquet)):

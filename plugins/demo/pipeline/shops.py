@@ -59,28 +59,28 @@ class OrderTotals:
         return sum(count for key, count in self.orders.items() if key.domain == domain)
 
 
-def orders(domain: str, count: int, start: datetime, dice: random.Random) -> Iterator[Order]:
+def orders(domain: str, count: int, start: datetime, rng: random.Random) -> Iterator[Order]:
     """`count` orders, spread over MINUTES from `start` on."""
     for number in range(count):
         placed = start + timedelta(minutes=MINUTES) * number / count
-        cents = dice.randrange(199, 9999)
+        cents = rng.randrange(199, 9999)
         order = {
             "number": f"{domain}-{placed:%H%M}-{number}",
             "cents": cents,
             "placed": f"{placed:%Y-%m-%dT%H:%M:%S}Z",
         }
-        yield Order(dice.choice(SUBJECTS), f"{placed:%Y-%m-%dT%H:%M}Z", cents, json.dumps(order).encode())
+        yield Order(rng.choice(SUBJECTS), f"{placed:%Y-%m-%dT%H:%M}Z", cents, json.dumps(order).encode())
 
 
-def take(url: str, domain: str, count: int, round_: int, ledger: OrderTotals) -> None:
+def take(url: str, domain: str, count: int, round_: int, totals: OrderTotals) -> None:
     """Publish a round of orders at a leaf, and enter those that its stream has acknowledged."""
     start = datetime(2026, 3, 14, 9, 0, tzinfo=UTC) + round_ * timedelta(minutes=STEP)
     asyncio.run(
-        _publish(url, domain, list(orders(domain, count, start, random.Random(f"{domain}{round_}"))), ledger)
+        _publish(url, domain, list(orders(domain, count, start, random.Random(f"{domain}{round_}"))), totals)
     )
 
 
-async def _publish(url: str, domain: str, taken: list[Order], ledger: OrderTotals) -> None:
+async def _publish(url: str, domain: str, taken: list[Order], totals: OrderTotals) -> None:
     client = await nats.connect(url, allow_reconnect=False, connect_timeout=5)
     try:
         stream = client.jetstream(timeout=10)
@@ -88,6 +88,6 @@ async def _publish(url: str, domain: str, taken: list[Order], ledger: OrderTotal
             share = taken[first : first + IN_FLIGHT]
             await asyncio.gather(*(stream.publish(order.subject, order.body) for order in share))
             for order in share:
-                ledger.enter(domain, order)
+                totals.enter(domain, order)
     finally:
         await client.close()

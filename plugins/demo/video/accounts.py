@@ -7,13 +7,13 @@ import re
 
 import nats
 
-from ..stage import settle
+from ..stage import wait_until
 from . import answers
 from .copies import AGGREGATE
 from .ground import UNLIMITED
 from .player import Player
 from .report import Copy
-from .site import HUB, MEMBERS
+from .topology import HUB, MEMBERS
 
 IMPORTER = "pyjs --context=hub --creds keys/creds/OP/IMPORTER/iuser.creds"
 PUSHES = 3  # nsc waits a second for answers, which nine servers on a busy machine may not keep
@@ -93,7 +93,7 @@ def _consume(player: Player) -> None:
     )
     stage.say("The same from a program: nats-py with the prefix from.test.API, bound to the consumer.")
     creds = str(stage.directory / IMPORTER.rpartition(" ")[2])
-    lines = asyncio.run(_fetched(player.site.urls(HUB.members).split(","), creds, 69))
+    lines = asyncio.run(_fetched(player.topology.urls(HUB.members).split(","), creds, 69))
     stage.output("\n".join([*lines[:2], "...", *lines[-2:]]))
     stage.claim(
         "The program receives the other 69, in order, from the durable consumer of another account",
@@ -101,7 +101,7 @@ def _consume(player: Player) -> None:
         f"{len(lines)} messages",
     )
     info = "pyjs --context=hub c info aggregate DUR"
-    settle(lambda: _field(stage.look(info).text, "Outstanding Acks").startswith("0 "))
+    wait_until(lambda: _field(stage.look(info).text, "Outstanding Acks").startswith("0 "))
     text = stage.run(info)
     stage.claim(
         "All 70 are acknowledged through the import",

@@ -6,7 +6,7 @@ from . import answers
 from .ground import start
 from .player import Player
 from .report import Copy, Count
-from .site import HUB, SPOKE_1, SPOKE_2
+from .topology import HUB, SPOKE_1, SPOKE_2
 
 SPOKES = (SPOKE_1, SPOKE_2)
 CNC = Count(10, "440 B")

@@ -7,7 +7,7 @@ from .accounts import diagram, push
 from .ground import account_key, start, together
 from .player import Player
 from .report import Copy, Count
-from .site import HUB, SPOKE_1, SPOKE_2
+from .topology import HUB, SPOKE_1, SPOKE_2
 
 HUBACC = "--creds keys/creds/OP/HUBACC/imp.creds"
 LEAFACC = "--creds keys/creds/OP/LEAFACC/exp.creds"
@@ -29,8 +29,8 @@ def through(player: Player) -> None:
     player.copies.clear()
     player.watch("Nothing is defined yet in the new accounts", {}, {}, {})
     stage.say("Only EXCACC is put into the remotes. That takes a restart, the last one.")
-    player.site.remotes.append((account_key(player, "EXCACC"), "keys/creds/OP/EXCACC/exp.creds"))
-    stage.write("leafnode-remotes.cfg", player.site.leafnode_remotes())
+    player.topology.remotes.append((account_key(player, "EXCACC"), "keys/creds/OP/EXCACC/exp.creds"))
+    stage.write("leafnode-remotes.cfg", player.topology.leafnode_remotes())
     stage.command(f"kill {' '.join(str(pid) for pid in stage.processes().values())}")
     stage.stop(*stage.processes())
     start(player)

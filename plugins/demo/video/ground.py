@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from ..stage import DemoError, settle
+from ..stage import DemoError, wait_until
 from .player import Player
-from .site import CLUSTERS, EVERYWHERE, HUB, MEMBERS, SPOKE_1, resolver
+from .topology import CLUSTERS, EVERYWHERE, HUB, MEMBERS, SPOKE_1, resolver
 
 LIST = "pyjs --context=sys server list 9"
 LOOK = "pyjs --context=sys --timeout=1s server list 9"
@@ -15,12 +15,12 @@ UNLIMITED = "--js-disk-storage -1 --js-streams -1 --js-consumer -1"
 
 def setup(player: Player) -> None:
     """Chapter 1: an operator, two accounts, nine configurations, nine servers, four contexts."""
-    stage, site = player.stage, player.site
+    stage, topology = player.stage, player.topology
     folders = {"NKEYS_PATH": "keys", "XDG_CONFIG_HOME": ".config"}
     stage.variables = {name: str(stage.directory / folder) for name, folder in folders.items()}
     shown = " ".join(f"{name}=$PWD/{folder}" for name, folder in folders.items())
     stage.command(f"cd {stage.directory}; export {shown}", "keys, store and contexts are the demo's own")
-    servers = site.urls(HUB.members, "localhost")
+    servers = topology.urls(HUB.members, "localhost")
     for line in (
         'env -s "./store"',
         "add operator --name OP",
@@ -35,8 +35,8 @@ def setup(player: Player) -> None:
     _configure(player)
     start(player)
     for name, creds, urls in (
-        ("sys", "SYS/sys", site.urls(EVERYWHERE)),
-        *((cluster.domain, "TEST/leaf", site.urls(cluster.members)) for cluster in CLUSTERS),
+        ("sys", "SYS/sys", topology.urls(EVERYWHERE)),
+        *((cluster.domain, "TEST/leaf", topology.urls(cluster.members)) for cluster in CLUSTERS),
     ):
         stage.run(f'pyjs context save {name} --creds ./keys/creds/OP/{creds}.creds --server "{urls}"')
     whole = together(player)
@@ -48,17 +48,17 @@ def setup(player: Player) -> None:
 
 
 def _configure(player: Player) -> None:
-    stage, site = player.stage, player.site
+    stage, topology = player.stage, player.topology
     system, test = account_key(player, "SYS"), account_key(player, "TEST")
     stage.write("nats-account-resolver.cfg", resolver(system, account_token(player, "SYS")))
-    site.remotes = [(system, "keys/creds/OP/SYS/sys.creds"), (test, "keys/creds/OP/TEST/leaf.creds")]
-    stage.write("leafnode-remotes.cfg", site.leafnode_remotes(), show=False)
+    topology.remotes = [(system, "keys/creds/OP/SYS/sys.creds"), (test, "keys/creds/OP/TEST/leaf.creds")]
+    stage.write("leafnode-remotes.cfg", topology.leafnode_remotes(), show=False)
     for cluster in CLUSTERS:
         for member in cluster.members:
             shown = member in (HUB.members[0], SPOKE_1.members[0])
-            stage.write(member.config, site.config(cluster, member), show=shown)
+            stage.write(member.config, topology.config(cluster, member), show=shown)
             # As if TEST had been pushed before: the leaf connections want it from the start.
-            cache = stage.directory / site.cache(member)
+            cache = stage.directory / topology.cache(member)
             cache.mkdir()
             (cache / f"{test}.jwt").write_text(account_token(player, "TEST"))
 
@@ -84,7 +84,7 @@ def start(player: Player, *names: str) -> None:
     """Start the servers of these names, or all nine; return when they are ready."""
     started = [member for member in MEMBERS if not names or member.name in names]
     for member in started:
-        cache = f'"{player.site.cache(member)}"'
+        cache = f'"{player.topology.cache(member)}"'
         player.stage.launch(member.name, player.stage.directory / member.config, CACHE=cache)
     for member in started:
         player.stage.ready(member.name)
@@ -92,16 +92,16 @@ def start(player: Player, *names: str) -> None:
 
 
 def together(player: Player) -> bool:
-    """Wait until all nine hear each other and every JetStream answers, also at the hub; whether they do."""
+    """Wait until all nine are connected and every JetStream answers, also at the hub; whether they do."""
     local = [f"pyjs --context={cluster.domain} s ls" for cluster in CLUSTERS]
     across = [f"pyjs --context=hub s ls --js-domain {cluster.domain}" for cluster in CLUSTERS]
-    return settle(lambda: _listed(player.stage.look(LOOK).text) == 9) and player.until(*local, *across)
+    return wait_until(lambda: _listed(player.stage.look(LOOK).text) == 9) and player.until(*local, *across)
 
 
 def system_account(player: Player) -> None:
     """Chapter 2: one list of all servers, the leaf nodes among them."""
     stage = player.stage
-    settle(lambda: _listed(stage.look(LOOK).text) == 9)
+    wait_until(lambda: _listed(stage.look(LOOK).text) == 9)
     text = stage.run(LIST)
     stage.notice("Every server of the network is there, the leaf nodes as well.")
     whole = [cluster.name for cluster in CLUSTERS if f"│ {cluster.name:<15} │ 3 " in text]

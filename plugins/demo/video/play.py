@@ -13,7 +13,7 @@ from .copies import mirrors, sources, topology
 from .exchange import through
 from .ground import domains, setup, system_account
 from .player import Player
-from .site import VideoSite
+from .topology import VideoTopology
 
 MEMORY_MIB = 600
 IDLE_CORE = 0.10  # of one core, all nine together
@@ -86,7 +86,7 @@ def play(stage: Stage, only: int = 0) -> bool:
     Raises DemoError when it cannot go on.
     """
     began = time.monotonic()
-    player = Player(stage, VideoSite.choose())
+    player = Player(stage, VideoTopology.choose())
     for number, chapter in enumerate(CHAPTERS[: only or None], 1):
         if only and number < only:
             _prepare(player, number, chapter)
@@ -95,7 +95,7 @@ def play(stage: Stage, only: int = 0) -> bool:
         chapter.play(player)
     if usage.countable():
         _frugal(stage)
-    held = stage.verdict()
+    held = stage.show_results()
     stage.console.print(f"Played in {time.monotonic() - began:.0f} s.", highlight=False)
     if stage.keep:
         _farewell(player)

@@ -1,4 +1,4 @@
-"""What the chapters are played with: the stage, the site, and the reports of the three domains."""
+"""What the chapters are played with: the stage, the topology, and the reports of the three domains."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..stage import Stage, settle
+from ..stage import Stage, wait_until
 from .report import Copy, Count, StreamReport, read
-from .site import CLUSTERS, VideoCluster, VideoSite
+from .topology import CLUSTERS, VideoCluster, VideoTopology
 
 WATCH = tuple(f"pyjs --context={cluster.domain} s report" for cluster in CLUSTERS)
 COPY_SECONDS = 60.0  # a copy may wait before it looks again for an origin that was away
@@ -19,10 +19,10 @@ Wanted = Mapping[str, Count] | None
 
 @dataclass
 class Player:
-    """Stage and site, and how far the play has come. `watched`: the commands whose reports are shown."""
+    """Stage and topology, and how far the play has come. `watched`: the commands whose reports are shown."""
 
     stage: Stage
-    site: VideoSite
+    topology: VideoTopology
     watched: Sequence[str] = WATCH
     copies: set[Copy] = field(default_factory=set)  # the mirrors and sources there are to be
 
@@ -35,12 +35,12 @@ class Player:
         def seen() -> bool:
             texts[:] = [self.stage.look(command).text for command in self.watched]
             reports[:] = [read(cluster.domain, text) for cluster, text in zip(CLUSTERS, texts, strict=True)]
-            return all(map(self._shows, reports, CLUSTERS, wanted)) and (away or not _behind(reports))
+            return all(map(self._shows, reports, CLUSTERS, wanted)) and (away or not _lagging(reports))
 
-        held = settle(seen, COPY_SECONDS)
+        met = wait_until(seen, COPY_SECONDS)
         self.stage.command(f'watch -n 1 "{" ; ".join(self.watched)}"', "until it shows what comes next")
         self.stage.output("".join(texts))
-        self.stage.claim(statement, held, "; ".join(map(_told, CLUSTERS, reports)))
+        self.stage.claim(statement, met, "; ".join(map(_told, CLUSTERS, reports)))
 
     def report(
         self, statement: str, command: str, cluster: VideoCluster, wanted: Wanted, *copies: Copy
@@ -49,9 +49,9 @@ class Player:
 
         def shows(text: str) -> bool:
             report = read(cluster.domain, text)
-            return _fits(report, cluster, wanted, set(copies)) and not report.behind
+            return _fits(report, cluster, wanted, set(copies)) and not report.lagging
 
-        settle(lambda: shows(self.stage.look(command).text), COPY_SECONDS)
+        wait_until(lambda: shows(self.stage.look(command).text), COPY_SECONDS)
         text = self.stage.run(command)
         self.stage.claim(statement, shows(text), _told(cluster, read(cluster.domain, text)))
 
@@ -86,7 +86,7 @@ class Player:
 
     def until(self, *commands: str) -> bool:
         """Whether all `commands` come to succeed."""
-        return all(settle(self._succeeds(command)) for command in commands)
+        return all(wait_until(self._succeeds(command)) for command in commands)
 
     def _succeeds(self, command: str) -> Callable[[], bool]:
         return lambda: self.stage.look(command).code == 0
@@ -103,8 +103,8 @@ def _fits(report: StreamReport, cluster: VideoCluster, wanted: Wanted, copies: s
     )
 
 
-def _behind(reports: Sequence[StreamReport]) -> bool:
-    return any(report.behind for report in reports)
+def _lagging(reports: Sequence[StreamReport]) -> bool:
+    return any(report.lagging for report in reports)
 
 
 def _told(cluster: VideoCluster, report: StreamReport) -> str:

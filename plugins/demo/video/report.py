@@ -27,7 +27,7 @@ class ReportedStream(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """A mirror or source: in which domain it is, of which stream behind which API prefix."""
+    """A mirror or source: in which domain it is, of which stream at which API prefix."""
 
     domain: str
     stream: str
@@ -43,7 +43,7 @@ class StreamReport:
     found: bool
     streams: dict[str, ReportedStream] = field(default_factory=dict)
     copies: set[Copy] = field(default_factory=set)
-    behind: bool = False  # whether a copy lags or has an error
+    lagging: bool = False  # whether a copy lags or has an error
 
     def counts(self) -> dict[str, Count]:
         """What is counted of each stream."""
@@ -63,7 +63,7 @@ def read(domain: str, text: str) -> StreamReport:
         elif cells and cells[0] != "Stream" and title == REPLICATION:
             stream, kind, prefix, origin, _, lag, error = cells
             report.copies.add(Copy(domain, stream, kind, prefix, origin))
-            report.behind = report.behind or lag != "0" or bool(error)
+            report.lagging = report.lagging or lag != "0" or bool(error)
     return report
 
 

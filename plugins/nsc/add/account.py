@@ -22,11 +22,11 @@ from ..permissions import date_options, permission_options
 @permission_options("default permissions")
 async def account(argument: str, name: str, key: str, dates: Dates, permissions: PermissionEdits) -> None:
     """Add an account, which then is the current one."""
-    here = open_workspace()
+    workspace = open_workspace()
     name = name or argument
     if run().interactive:
         name = await questions.name("account name", name)
         key = await questions.key("account", key)
         dates = await questions.dates(dates)
-        here = await questions.operator_signer(here, "select the key to sign the account")
-    finish(add_account(here, name, key=key, dates=dates, permissions=permissions))
+        workspace = await questions.operator_signer(workspace, "select the key to sign the account")
+    finish(add_account(workspace, name, key=key, dates=dates, permissions=permissions))

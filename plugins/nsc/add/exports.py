@@ -44,11 +44,11 @@ from ..command import NscCommand, finish, open_workspace, run, switch
 @prompts.ACCOUNT
 async def add(account: str, **given: Any) -> None:
     """Add an export: a stream, or with --service a service, that other accounts may import."""
-    place = open_workspace()
+    workspace = open_workspace()
     if run().interactive:
-        account = await prompts.account(place, account)
+        account = await prompts.account(workspace, account)
         given = await _asked(given)
-        place = await questions.account_signer(place, place.account(account))
+        workspace = await questions.account_signer(workspace, workspace.account(account))
     if given["sampling"] and not given["latency"]:
         raise WorkspaceError("sampling needs a subject for the metrics: --latency")
     if given["response_threshold"] and not given["service"]:
@@ -65,7 +65,7 @@ async def add(account: str, **given: Any) -> None:
         advertise=given["advertise"],
         allow_trace=given["allow_trace"],
     )
-    finish(add_export(place, export, account=account))
+    finish(add_export(workspace, export, account=account))
 
 
 def _latency(subject: str, sampling: str) -> ServiceLatency | None:

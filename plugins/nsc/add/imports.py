@@ -60,12 +60,12 @@ class ImportRequest:
 @prompts.ACCOUNT
 async def add(account: str, **given: str | bool) -> None:
     """Add an import: from --src-account its --remote-subject, or with --token what an activation allows."""
-    place = open_workspace()
+    workspace = open_workspace()
     wanted = ImportRequest(**given)  # type: ignore[arg-type]
     if run().interactive:
-        account = await prompts.account(place, account)
-        wanted = await _asked(place, account, wanted)
-        place = await questions.account_signer(place, place.account(account))
+        account = await prompts.account(workspace, account)
+        wanted = await _asked(workspace, account, wanted)
+        workspace = await questions.account_signer(workspace, workspace.account(account))
     else:
         _check(wanted)
     if wanted.source:
@@ -73,7 +73,7 @@ async def add(account: str, **given: str | bool) -> None:
     if wanted.token:
         finish(
             add_activated_import(
-                place,
+                workspace,
                 wanted.token,
                 name=wanted.name,
                 local_subject=wanted.local,
@@ -92,7 +92,7 @@ async def add(account: str, **given: str | bool) -> None:
         share=wanted.share,
         allow_trace=wanted.allow_trace,
     )
-    finish(add_import(place, item, account=account))
+    finish(add_import(workspace, item, account=account))
 
 
 def _check(wanted: ImportRequest) -> None:
@@ -102,12 +102,12 @@ def _check(wanted: ImportRequest) -> None:
         raise WorkspaceError("public imports require src-account, remote-subject")
 
 
-async def _asked(place: Workspace, account: str, wanted: ImportRequest) -> ImportRequest:
+async def _asked(workspace: Workspace, account: str, wanted: ImportRequest) -> ImportRequest:
     """Let an export of this store be picked, or ask for one from elsewhere; then how it is called here."""
-    importer = place.account(account)
-    offers = _offers(place.store(), importer)
+    importer = workspace.account(account)
+    offers = _offers(workspace.store(), importer)
     if offers and await prompt.confirm("pick from locally available exports", default=True):
-        wanted = await _picked(place, importer, offers, wanted)
+        wanted = await _picked(workspace, importer, offers, wanted)
     else:
         wanted = await _described(wanted)
     if wanted.service:
@@ -139,7 +139,7 @@ def _offers(store: OperatorStore, importer: AccountClaims) -> list[tuple[Account
 
 
 async def _picked(
-    place: Workspace,
+    workspace: Workspace,
     importer: AccountClaims,
     offers: list[tuple[AccountClaims, Export]],
     wanted: ImportRequest,
@@ -156,7 +156,7 @@ async def _picked(
     token = ""
     if export.token_req:
         giver = await questions.user_signer(
-            replace(place, private_key=""),
+            replace(workspace, private_key=""),
             exporter.name,
             f"select the signing key for account {exporter.name}",
         )

@@ -25,11 +25,11 @@ _BYTE = 255
 @prompts.ACCOUNT
 async def add(account: str, source: str, target: str, weight: int, cluster: str) -> None:
     """Add (or modify) a mapping entry."""
-    place = open_workspace()
+    workspace = open_workspace()
     if run().interactive:
-        account = await prompts.account(place, account)
+        account = await prompts.account(workspace, account)
         source = await prompts.wanted_subject("map from subject", "--from", source)
         target = await prompts.wanted_subject("to subject", "--to", target)
-        place = await questions.account_signer(place, place.account(account))
+        workspace = await questions.account_signer(workspace, workspace.account(account))
     mapping = WeightedMapping(subject=target, weight=weight, cluster=cluster)
-    finish(add_mapping(place, source, mapping, account=account))
+    finish(add_mapping(workspace, source, mapping, account=account))

@@ -35,7 +35,7 @@ async def operator(
     argument: str, name: str, url: str, generate_signing_key: bool, system: bool, force: bool, dates: Dates
 ) -> None:
     """Add an operator, which then is the current one; or import another party's with --url."""
-    here = open_workspace()
+    workspace = open_workspace()
     name = name or argument
     if run().interactive:
         if await prompt.confirm("import operator from a JWT", default=True):
@@ -47,12 +47,12 @@ async def operator(
             system = await prompts.yes("Generate system account?", "--sys", True)
             generate_signing_key = await prompts.yes("Generate signing key?", "--generate-signing-key", True)
             if not run().private_key:
-                here = await questions.identity(here)
+                workspace = await questions.identity(workspace)
     if url:
         if system:
             raise WorkspaceError("importing an operator is not compatible with system account generation")
-        finish(import_operator(here, url, name=name, force=force, environment=os.environ))
+        finish(import_operator(workspace, url, name=name, force=force, environment=os.environ))
         return
     if force:
         raise WorkspaceError("force only works with -u")
-    finish(add_operator(here, name, system=system, signing_key=generate_signing_key, dates=dates))
+    finish(add_operator(workspace, name, system=system, signing_key=generate_signing_key, dates=dates))

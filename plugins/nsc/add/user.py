@@ -39,13 +39,13 @@ async def user(
 
     With -K naming the role of a scoped signing key, the user has that role's permissions.
     """
-    here = open_workspace()
+    workspace = open_workspace()
     name = name or argument
     if run().interactive:
-        account = await prompts.account(here, account)
+        account = await prompts.account(workspace, account)
         name = await questions.name("user name", name)
         key = await questions.key("user", key)
         dates = await questions.dates(dates)
-        here = await questions.user_signer(here, account, "select the key to sign the user")
+        workspace = await questions.user_signer(workspace, account, "select the key to sign the user")
     edits = UserEdits(permissions=permissions, src=source_network, bearer=bearer or None)
-    finish(add_user(here, name, account=account, key=key, edits=edits, dates=dates, tags=tag))
+    finish(add_user(workspace, name, account=account, key=key, edits=edits, dates=dates, tags=tag))

@@ -20,14 +20,14 @@ from ..command import NscCommand, finish, open_workspace, run, switch
 @switch("-F", "--force", text="managed accounts must supply --force")
 async def account(argument: str, name: str, revoke: bool, rm_nkey: bool, rm_creds: bool, force: bool) -> None:
     """Delete an account and its users."""
-    here = open_workspace()
+    workspace = open_workspace()
     name = name or argument
     if run().interactive:
-        name = await prompts.account(here, name)
+        name = await prompts.account(workspace, name)
         revoke = await prompts.yes("revoke all account users before deleting", "--revoke", True)
         rm_nkey = await prompts.yes("delete associated account and user nkeys", "--rm-nkey", False)
         rm_creds = await prompts.yes("delete associated user creds files", "--rm-creds", False)
-        if here.store().managed:
+        if workspace.store().managed:
             force = await prompt.confirm(
                 "managed accounts may require the account JWT or nkeys to cancel a service - continue",
                 flag="--force",
@@ -36,4 +36,4 @@ async def account(argument: str, name: str, revoke: bool, rm_nkey: bool, rm_cred
             "deleting accounts, users, nkeys or creds files cannot be undone - continue"
         ):
             raise WorkspaceError("delete cancelled")
-    finish(delete_account(here, name, revoke=revoke, keys=rm_nkey, credentials=rm_creds, force=force))
+    finish(delete_account(workspace, name, revoke=revoke, keys=rm_nkey, credentials=rm_creds, force=force))

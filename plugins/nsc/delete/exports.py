@@ -19,13 +19,13 @@ from ..command import NscCommand, finish, open_workspace, run, switch
 @prompts.ACCOUNT
 async def delete(account: str, subject: str, service: bool | None) -> None:
     """Delete an export."""
-    place = open_workspace()
+    workspace = open_workspace()
     kind = prompts.named_kind(service)
     if run().interactive:
-        account = await prompts.account(place, account)
-        claims = place.account(account)
+        account = await prompts.account(workspace, account)
+        claims = workspace.account(account)
         exports = [e for e in claims.nats.exports if subject in ("", e.subject)]
         chosen = await prompts.export("select export to delete", exports, claims.name)
         subject, kind = chosen.subject, chosen.type
-        place = await questions.account_signer(place, place.account(account))
-    finish(delete_export(place, subject=subject, kind=kind, account=account))
+        workspace = await questions.account_signer(workspace, workspace.account(account))
+    finish(delete_export(workspace, subject=subject, kind=kind, account=account))

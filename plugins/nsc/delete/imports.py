@@ -31,31 +31,31 @@ from ..command import NscCommand, finish, open_workspace, run, switch
 @prompts.ACCOUNT
 async def delete(account: str, subject: str, src_account: str, service: bool | None) -> None:
     """Delete an import."""
-    place = open_workspace()
+    workspace = open_workspace()
     kind = prompts.named_kind(service)
     if run().interactive:
-        account = await prompts.account(place, account)
-        chosen = await _picked(place, account, subject)
+        account = await prompts.account(workspace, account)
+        chosen = await _picked(workspace, account, subject)
         subject, src_account, kind = chosen.subject, chosen.account, chosen.type
-        place = await questions.account_signer(place, place.account(account))
-    finish(delete_import(place, subject=subject, exporter=src_account, kind=kind, account=account))
+        workspace = await questions.account_signer(workspace, workspace.account(account))
+    finish(delete_import(workspace, subject=subject, exporter=src_account, kind=kind, account=account))
 
 
-async def _picked(place: Workspace, account: str, subject: str) -> Import:
-    claims = place.account(account)
+async def _picked(workspace: Workspace, account: str, subject: str) -> Import:
+    claims = workspace.account(account)
     imports = [item for item in claims.nats.imports if subject in ("", item.subject)]
     if not imports:
         raise CliError(f"account {quote(claims.name)} doesn't have imports")
-    choices = [(_label(place, item), f"{at}") for at, item in enumerate(imports)]
+    choices = [(_label(workspace, item), f"{at}") for at, item in enumerate(imports)]
     chosen = imports[int(await prompt.choose("select import to delete", choices, flag="", default="0"))]
     prompt.note("--subject", chosen.subject)
     prompt.note("--src-account", chosen.account)
     return chosen
 
 
-def _label(place: Workspace, item: Import) -> str:
+def _label(workspace: Workspace, item: Import) -> str:
     """An import in a list of choices: `-> [name] subject [!] (account)`."""
     arrow = "<-" if item.type == "service" else "->"
     name = "" if item.name in ("", item.subject) else f"[{item.name}] "
     mark = " [!]" if item.token else ""
-    return f"{arrow} {name}{item.subject}{mark} ({account_label(place, item.account) or item.account})"
+    return f"{arrow} {name}{item.subject}{mark} ({account_label(workspace, item.account) or item.account})"

@@ -22,9 +22,9 @@ from ..command import NscCommand, finish, open_workspace, run
 @prompts.ACCOUNT
 async def delete(account: str, source: str, target: str, cluster: str) -> None:
     """Delete a mapping: one target, or all of a subject."""
-    place = open_workspace()
+    workspace = open_workspace()
     if run().interactive:
-        account = await prompts.account(place, account)
+        account = await prompts.account(workspace, account)
         source = await prompts.wanted_subject("map from subject", "--from", source)
-        place = await questions.account_signer(place, place.account(account))
-    finish(delete_mapping(place, source, target=target, cluster=cluster, account=account))
+        workspace = await questions.account_signer(workspace, workspace.account(account))
+    finish(delete_mapping(workspace, source, target=target, cluster=cluster, account=account))

@@ -22,11 +22,11 @@ async def user(
     argument: str, name: tuple[str, ...], account: str, revoke: bool, rm_nkey: bool, rm_creds: bool
 ) -> None:
     """Delete users of an account."""
-    here = open_workspace()
+    workspace = open_workspace()
     names = (*name, *([argument] if argument else []))
     if run().interactive:
-        account = await current_entities.account(here, account)
-        names = await questions.users(here, account, names)
+        account = await current_entities.account(workspace, account)
+        names = await questions.users(workspace, account, names)
         several = "s" if len(names) > 1 else ""
         revoke = await prompts.yes(f"revoke user{several} before deleting", "--revoke", False)
         rm_nkey = await prompts.yes(f"delete associated nkey{several}", "--rm-nkey", False)
@@ -35,4 +35,4 @@ async def user(
         if not await prompt.confirm(f"deleting {what} or creds file{several} cannot be undone - continue"):
             raise WorkspaceError("delete cancelled")
     removal = UserRemoval(revoke=revoke, keys=rm_nkey, credentials=rm_creds)
-    finish(delete_users(here, names, removal, account=account))
+    finish(delete_users(workspace, names, removal, account=account))

@@ -17,7 +17,7 @@ from .token_output import TokenOutput, shown
 @shown
 async def account(given: str, name: str, how: TokenOutput) -> None:
     """Describe an account, by name or public key; without one, the current account."""
-    here = open_workspace()
-    found, store = await current_entities.account(here, name or given), here.store()
+    workspace = open_workspace()
+    found, store = await current_entities.account(workspace, name or given), workspace.store()
     claims = store.account(found)
-    how.show(store.account_token(found), lambda: pages.page(claims, how.names(here)))
+    how.show(store.account_token(found), lambda: pages.page(claims, how.names(workspace)))

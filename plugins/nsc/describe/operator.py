@@ -23,19 +23,19 @@ from .token_output import TokenOutput, shown
 @shown
 def operator(given: str, name: str, how: TokenOutput) -> None:
     """Describe an operator, by name or public key; without one, the current operator."""
-    here = named(open_workspace(), name or given)
-    store = here.store()
+    workspace = named(open_workspace(), name or given)
+    store = workspace.store()
     claims = store.operator()
-    how.show(store.operator_token(), lambda: pages.page(claims, how.names(here)))
+    how.show(store.operator_token(), lambda: pages.page(claims, how.names(workspace)))
 
 
-def named(here: Workspace, name: str) -> Workspace:
+def named(workspace: Workspace, name: str) -> Workspace:
     """Give the workspace of an operator named by name or key. Raises NotFoundError."""
     if not name:
-        return here
+        return workspace
     if is_public(name, KeyRole.OPERATOR):
-        found = [entry.name for entry in operators(here) if entry.public_key == name]
+        found = [entry.name for entry in operators(workspace) if entry.public_key == name]
         if not found:
             raise NotFoundError(f"no operator found with public key {name}")
         name = found[0]
-    return here.with_operator(name)
+    return workspace.with_operator(name)

@@ -19,10 +19,10 @@ from .token_output import TokenOutput, shown
 @shown
 async def user(given: str, name: str, account: str, how: TokenOutput) -> None:
     """Describe a user, by name or public key, with the scoped signing key that issued it."""
-    here = open_workspace()
-    owner = await current_entities.account(here, account)
-    store = here.store()
-    found = await current_entities.user(here, owner, name or given)
+    workspace = open_workspace()
+    owner = await current_entities.account(workspace, account)
+    store = workspace.store()
+    found = await current_entities.user(workspace, owner, name or given)
     claims = store.user(owner, found)
     scope = store.account(owner).scope(claims.iss)
     how.show(store.user_token(owner, found), lambda: pages.page(claims, scope))

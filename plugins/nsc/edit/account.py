@@ -151,12 +151,12 @@ def jetstream_options() -> Callable[..., Any]:
 )
 async def account(argument: str, name: str, sampling: str | None, **given: Any) -> None:
     """Edit an account: limits, JetStream, default permissions, signing keys and more."""
-    here = open_workspace()
+    workspace = open_workspace()
     edits = AccountEdits(
         own_cluster_traffic=given.pop("host_cluster_traffic"), trace_sampling=number(sampling), **given
     )
     name = name or argument
     if run().interactive:
-        name = await current_entities.account(here, name)
-        edits, here = await questions.account_edits(here, name, edits)
-    finish(edit_account(here, name, edits))
+        name = await current_entities.account(workspace, name)
+        edits, workspace = await questions.account_edits(workspace, name, edits)
+    finish(edit_account(workspace, name, edits))

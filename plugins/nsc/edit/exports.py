@@ -38,13 +38,13 @@ from ..command import NscCommand, finish, open_workspace, run, switch
 @prompts.ACCOUNT
 async def edit(account: str, subject: str, **given: Any) -> None:
     """Edit an export; what no flag names stays as it is."""
-    place = open_workspace()
+    workspace = open_workspace()
     new_subject: str | None = None
     if run().interactive:
-        account = await prompts.account(place, account)
-        chosen, new_subject, given = await _asked(place, account, subject, given)
+        account = await prompts.account(workspace, account)
+        chosen, new_subject, given = await _asked(workspace, account, subject, given)
         subject = chosen.subject
-        place = await questions.account_signer(place, place.account(account))
+        workspace = await questions.account_signer(workspace, workspace.account(account))
     changes = ExportChanges(
         name=given["name"],
         subject=new_subject,
@@ -59,14 +59,14 @@ async def edit(account: str, subject: str, **given: Any) -> None:
         description=given["description"],
         info_url=given["info_url"],
     )
-    finish(edit_export(place, changes, subject=subject, account=account))
+    finish(edit_export(workspace, changes, subject=subject, account=account))
 
 
 async def _asked(
-    place: Workspace, account: str, subject: str, given: dict[str, Any]
+    workspace: Workspace, account: str, subject: str, given: dict[str, Any]
 ) -> tuple[Export, str, dict[str, Any]]:
     """(the export to edit, its subject from now on, the answers)."""
-    claims = place.account(account)
+    claims = workspace.account(account)
     exports = [e for e in claims.nats.exports if subject in ("", e.subject)]
     old = await prompts.export("select export to edit", exports, claims.name)
     service = await prompts.kind("export type", old.type == "service")

@@ -44,7 +44,7 @@ async def operator(
     dates: Dates,
 ) -> None:
     """Edit the current operator."""
-    here = open_workspace()
+    workspace = open_workspace()
     edits = OperatorEdits(
         dates,
         tags,
@@ -56,5 +56,5 @@ async def operator(
         strict,
     )
     if run().interactive:
-        edits, here = await questions.operator_edits(here, edits)
-    finish(edit_operator(here, edits))
+        edits, workspace = await questions.operator_edits(workspace, edits)
+    finish(edit_operator(workspace, edits))

@@ -21,14 +21,14 @@ from ..permissions import date_options, tag_options, user_options
 @user_options()
 async def user(argument: str, name: str, account: str, dates: Dates, tags: Tags, edits: UserEdits) -> None:
     """Edit a user, and write its credentials anew."""
-    here = open_workspace()
+    workspace = open_workspace()
     name = name or argument
     if run().interactive:
-        account = await current_entities.account(here, account)
-        name = await current_entities.user(here, account, name)
-        here = await questions.user_signer(here, account, "select the key to sign the user")
-        held = here.store().user(account, name)
-        edits = await questions.user_edits(edits, held.nats)
-        dates = await questions.dates(dates, held)
-        tags = await questions.tags(tags, held.tags)
-    finish(edit_user(here, name, edits, account=account, dates=dates, tags=tags))
+        account = await current_entities.account(workspace, account)
+        name = await current_entities.user(workspace, account, name)
+        workspace = await questions.user_signer(workspace, account, "select the key to sign the user")
+        present = workspace.store().user(account, name)
+        edits = await questions.user_edits(edits, present.nats)
+        dates = await questions.dates(dates, present)
+        tags = await questions.tags(tags, present.tags)
+    finish(edit_user(workspace, name, edits, account=account, dates=dates, tags=tags))

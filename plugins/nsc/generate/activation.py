@@ -46,24 +46,24 @@ async def activation(
     account: str, subject: str, where: str, push: bool, target: str, start: str, expiry: str
 ) -> None:
     """Generate an export activation jwt token."""
-    here = open_workspace()
+    workspace = open_workspace()
     if run().interactive:
-        account = await prompts.account(here, account)
-        subject, target, start, expiry = await _asked(here, account, subject, target, start, expiry)
-        here = await questions.user_signer(here, account, "select the key to use for signing")
-        push = push or await _push_too(here)
+        account = await prompts.account(workspace, account)
+        subject, target, start, expiry = await _asked(workspace, account, subject, target, start, expiry)
+        workspace = await questions.user_signer(workspace, account, "select the key to use for signing")
+        push = push or await _push_too(workspace)
     if not target:
         raise WorkspaceError("target-account cannot be empty")
     if push and where != STDOUT:
         raise WorkspaceError("--push and --output-file exclude each other")
     if push:
-        activation_server(here)
+        activation_server(workspace)
     made = generate_activation(
-        here,
+        workspace,
         target,
         subject=subject,
-        start=_moment("start", start, here),
-        expiry=_moment("expiry", expiry, here),
+        start=_moment("start", start, workspace),
+        expiry=_moment("expiry", expiry, workspace),
         account=account,
     )
     text = decorate_jwt(made.token)
@@ -72,7 +72,7 @@ async def activation(
     elif not run().json:
         click.echo(text)
     if push:
-        push_activation(here, made)
+        push_activation(workspace, made)
     finish(made)
 
 
@@ -82,17 +82,17 @@ def _write(text: str, where: str, report: OperationReport) -> None:
     report.ok(f"wrote activation token to {shown(path)}")
 
 
-def _moment(flag: str, text: str, here: Workspace) -> int:
+def _moment(flag: str, text: str, workspace: Workspace) -> int:
     try:
-        return moment(text, here.now())
+        return moment(text, workspace.now())
     except WorkspaceError as error:
         raise WorkspaceError(f"{flag} {quote(text)} is invalid: {error}") from None
 
 
 async def _asked(
-    here: Workspace, account: str, subject: str, target: str, start: str, expiry: str
+    workspace: Workspace, account: str, subject: str, target: str, start: str, expiry: str
 ) -> tuple[str, str, str, str]:
-    claims = here.account(account)
+    claims = workspace.account(account)
     private = private_exports(claims)
     if not private:
         raise WorkspaceError(
@@ -107,7 +107,7 @@ async def _asked(
         return text
 
     def when(text: str) -> str:
-        moment(text, here.now())
+        moment(text, workspace.now())
         return text
 
     subject = await prompt.text("subject", flag="--subject", default=subject or export.subject, check=inside)
@@ -121,6 +121,6 @@ async def _asked(
     return subject, target, start, expiry
 
 
-async def _push_too(here: Workspace) -> bool:
-    url = here.operator().nats.account_server_url
+async def _push_too(workspace: Workspace) -> bool:
+    url = workspace.operator().nats.account_server_url
     return is_http(url) and await prompts.yes(f"push the activation to {quote(url)}", "--push", False)

@@ -47,13 +47,13 @@ def config(
         raise click.UsageError("--dir is only valid with --mem-resolver")
     if plain and system:
         raise click.UsageError("nkey configurations don't support system account")
-    here = open_workspace()
+    workspace = open_workspace()
     if folder:
-        written = configuration.write_folder(_site(here, system), Path(folder), force=force)
+        written = configuration.write_folder(_config_input(workspace, system), Path(folder), force=force)
         finish(written)
         _success(written.path)
         return
-    text = nkeys(here) if plain else _KINDS[kinds[0]](_site(here, system))
+    text = nkeys(workspace) if plain else _KINDS[kinds[0]](_config_input(workspace, system))
     path = Path(where).expanduser()
     if where != STDOUT and path.exists() and not force:
         raise FolderError(f"{place(path)} already exists")
@@ -62,8 +62,8 @@ def config(
         _success(path)
 
 
-def _site(here: Workspace, system: str) -> configuration.ConfigInput:
-    return configuration.ConfigInput.read(here, system)
+def _config_input(workspace: Workspace, system: str) -> configuration.ConfigInput:
+    return configuration.ConfigInput.read(workspace, system)
 
 
 def _success(path: Path) -> None:

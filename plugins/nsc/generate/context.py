@@ -37,18 +37,18 @@ async def context(user: str, account: str, name: str) -> None:
     if not name:
         raise WorkspaceError("context name is required: give it with --context")
     path = contexts.path_of(name.removesuffix(".json"))
-    here = open_workspace()
-    owner = await current_entities.account(here, account)
-    held = await current_entities.user(here, owner, user)
-    store = here.store()
-    creds = here.keystore.credentials_path(store.name, owner, held)
+    workspace = open_workspace()
+    owner = await current_entities.account(workspace, account)
+    user_name = await current_entities.user(workspace, owner, user)
+    store = workspace.store()
+    creds = workspace.keystore.credentials_path(store.name, owner, user_name)
     if not creds.is_file():
         raise NotFoundError(f"creds file {place(creds)} doesn't exist - `nsc generate creds -o` writes one")
     if path.exists():
         raise FolderError(f"{path} already exists")
     urls = store.operator().nats.operator_service_urls
     fields = {
-        "nsc": f"nsc://{store.name}/{owner}/{held}",
+        "nsc": f"nsc://{store.name}/{owner}/{user_name}",
         "url": urls[0] if urls else "",
         "creds": str(creds),
     }

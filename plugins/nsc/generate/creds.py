@@ -19,11 +19,11 @@ from ..output import STDOUT, output_file, write
 @output_file("-o", "--output-file")
 async def creds(name: str, account: str, where: str) -> None:
     """Generate the credentials of a user whose seed is stored."""
-    here = open_workspace()
-    owner = await current_entities.account(here, account)
-    user = await current_entities.user(here, owner, name)
-    store = here.store()
-    key = here.keystore.get(store.user(owner, user).sub)
+    workspace = open_workspace()
+    owner = await current_entities.account(workspace, account)
+    user = await current_entities.user(workspace, owner, name)
+    store = workspace.store()
+    key = workspace.keystore.get(store.user(owner, user).sub)
     write(format_credentials(store.user_token(owner, user), key.seed), where, "credentials")
     if where != STDOUT and not run().json:
         click.echo(f"Success!! - generated {place(where)}")

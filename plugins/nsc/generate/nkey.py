@@ -28,21 +28,21 @@ def nkey(operator: bool, account: bool, user: bool, curve: bool, stored: bool) -
     roles = [role for given, role in flags if given]
     if not roles:
         raise click.UsageError("set --operator, --account, --user, or --curve")
-    here = open_workspace() if stored else None
-    made = [_made(role, here) for role in roles]
+    workspace = open_workspace() if stored else None
+    made = [_made(role, workspace) for role in roles]
     if run().json:
         click.echo(json.dumps(made, indent=2))
         return
     for key in made:
-        if here is None:
+        if workspace is None:
             click.echo(f"{key['seed']}\n{key['public_key']}\n")
         else:
             click.echo(f"{key['public_key']}\n{key['kind']} key stored {place(key['path'])}\n")
 
 
-def _made(role: KeyRole, here: Workspace | None) -> dict[str, str]:
+def _made(role: KeyRole, workspace: Workspace | None) -> dict[str, str]:
     key = KeyPair.create(role)
     told = {"kind": role.word, "public_key": key.public_key}
-    if here is None:
+    if workspace is None:
         return {**told, "seed": key.seed}
-    return {**told, "path": str(here.keystore.add(key))}
+    return {**told, "path": str(workspace.keystore.add(key))}

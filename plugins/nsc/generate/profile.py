@@ -26,12 +26,12 @@ def profile(url: str, where: str) -> None:
     write(text if where == STDOUT else f"{text}\n", where, "tool configuration", is_json=True)
 
 
-def _located(here: Workspace, address: NscUrl) -> Workspace:
+def _located(workspace: Workspace, address: NscUrl) -> Workspace:
     """The workspace in the folders that the URL names."""
     stores, keys = located(address)
-    context: NscContext = here.context
+    context: NscContext = workspace.context
     if keys is not None:
-        context = replace(context, home=replace(context.home, keys=keys.absolute()))
+        context = replace(context, directories=replace(context.directories, keys=keys.absolute()))
     if stores is not None:
         context = replace(context, stores=Stores(stores.absolute()), operator="", account="")
-    return replace(here, context=context)
+    return replace(workspace, context=context)

@@ -27,13 +27,13 @@ OPERATOR = click.option(
 @JSON
 def operators(as_json: bool) -> None:
     """List the operators in the stores directory."""
-    here = open_workspace()
-    entries = listing.operators(here)
+    workspace = open_workspace()
+    entries = listing.operators(workspace)
     if not entries and not (as_json or run().json):
-        click.echo(f'no operators defined in store dir "{here.stores.root}"')
+        click.echo(f'no operators defined in store dir "{workspace.stores.root}"')
         click.echo("init an environment or change the store root with `env --store <dir>`")
         return
-    _show("Operators", entries, here.context.operator, as_json)
+    _show("Operators", entries, workspace.context.operator, as_json)
 
 
 @click.command(cls=NscCommand)
@@ -41,8 +41,8 @@ def operators(as_json: bool) -> None:
 @JSON
 def accounts(operator: str, as_json: bool) -> None:
     """List the accounts of an operator."""
-    here = _in_operator(operator)
-    _show("Accounts", listing.accounts(here), here.context.account, as_json)
+    workspace = _in_operator(operator)
+    _show("Accounts", listing.accounts(workspace), workspace.context.account, as_json)
 
 
 @click.command(cls=NscCommand)
@@ -57,15 +57,15 @@ def accounts(operator: str, as_json: bool) -> None:
 @JSON
 def users(operator: str, account: str, as_json: bool) -> None:
     """List the users of an account."""
-    here = _in_operator(operator)
+    workspace = _in_operator(operator)
     if account:
-        here = here.with_account(account).save()
-    _show("Users", listing.users(here), "", as_json)
+        workspace = workspace.with_account(account).save()
+    _show("Users", listing.users(workspace), "", as_json)
 
 
 def _in_operator(name: str) -> Workspace:
-    here = open_workspace()
-    return here.with_operator(name).save() if name else here
+    workspace = open_workspace()
+    return workspace.with_operator(name).save() if name else workspace
 
 
 def _show(title: str, entries: list[listing.ListedItem], current: str, as_json: bool) -> None:
@@ -79,7 +79,7 @@ def _show(title: str, entries: list[listing.ListedItem], current: str, as_json: 
         name = entry.name
         if entry.claimed and entry.claimed != name:
             name = f"{name} ({entry.claimed})"
-        key = entry.public_key if not entry.fault else f"error loading jwt - {entry.fault}"
+        key = entry.public_key if not entry.error else f"error loading jwt - {entry.error}"
         mark = bold if name == current and not os.environ.get("NO_COLOR") else str
         table.row(mark(name), mark(key))
     click.echo(table.render())

@@ -27,17 +27,17 @@ def keys(chosen: keyring.KeyFilter, curves: bool, seeds: bool, as_json: bool) ->
     """List the keys of the current operator and account, and whether their seeds are stored."""
     if chosen.unreferenced and seeds:
         raise WorkspaceError("specify one of --show-seeds or --not-referenced")
-    here = open_workspace()
+    workspace = open_workspace()
     if curves:
         chosen = keyring.with_role(chosen, KeyRole.CURVE)
-    found = keyring.collect(here, chosen)
+    found = keyring.collect(workspace, chosen)
     if as_json or run().json:
-        documents = [_document(here, key, seeds) for key in found]
+        documents = [_document(workspace, key, seeds) for key in found]
         click.echo(json.dumps(documents, indent=1, ensure_ascii=False))
     elif not found:
         click.echo("no keys matched query")
     else:
-        click.echo(_seeds(here, found) if seeds else _table(found))
+        click.echo(_seeds(workspace, found) if seeds else _table(found))
 
 
 def _table(found: list[keyring.StoredKey]) -> str:
@@ -54,24 +54,24 @@ def _table(found: list[keyring.StoredKey]) -> str:
     )
 
 
-def _seeds(here: Workspace, found: list[keyring.StoredKey]) -> str:
+def _seeds(workspace: Workspace, found: list[keyring.StoredKey]) -> str:
     table = Table("Seeds Keys", ("Entity", "Private Key", "Signing Key"))
     for key in found:
         if key.damaged or key.path is None:
             shown = f"{key.public_key} [!]"
         else:
             try:
-                shown = keyring.seed(here, key)
+                shown = keyring.seed(workspace, key)
             except IdentityError:
                 shown = f"{key.public_key} [ERR]"
         table.row(_entity(key), shown, _signing(key))
     return f"{table.render()}[ ! ] seed is not stored\n[ERR] error reading seed\n{_CALLOUT}\n"
 
 
-def _document(here: Workspace, key: keyring.StoredKey, seeds: bool) -> dict[str, Any]:
+def _document(workspace: Workspace, key: keyring.StoredKey, seeds: bool) -> dict[str, Any]:
     """One key as nsc's JSON has it; the token is base 64 once more."""
     token = {"jwt": base64.b64encode(key.token.encode()).decode()} if key.token else {}
-    secret = {"seed": keyring.seed(here, key)} if seeds and key.path and not key.damaged else {}
+    secret = {"seed": keyring.seed(workspace, key)} if seeds and key.path and not key.damaged else {}
     return {
         "name": key.name,
         "pub": key.public_key,

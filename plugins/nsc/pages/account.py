@@ -18,22 +18,24 @@ def page(claims: AccountClaims, names: Names = str) -> str:
         pages.append(sharing.imports(body.imports, names))
     if body.mappings:
         pages.append(mappings(body.mappings))
-    pages += [scope(held) for _, held in sorted(body.signing_keys.items()) if held is not None]
+    pages += [
+        scope(user_scope) for _, user_scope in sorted(body.signing_keys.items()) if user_scope is not None
+    ]
     return "\n".join(pages)
 
 
-def scope(held: UserScope) -> str:
+def scope(user_scope: UserScope) -> str:
     """Draw a scoped signing key."""
     table = Table("Scoped Signing Key - Details")
-    table.row("Key", held.key)
-    table.row("Role", held.role)
-    table.row("Description", held.description)
-    parts.permissions(table, held.template)
-    parts.limits(table, held.template)
-    table.row("Bearer Token", parts.yes(held.template.bearer_token))
-    if held.template.allowed_connection_types:
+    table.row("Key", user_scope.key)
+    table.row("Role", user_scope.role)
+    table.row("Description", user_scope.description)
+    parts.permissions(table, user_scope.template)
+    parts.limits(table, user_scope.template)
+    table.row("Bearer Token", parts.yes(user_scope.template.bearer_token))
+    if user_scope.template.allowed_connection_types:
         table.separator()
-        table.rows("Allowed Connection Types", held.template.allowed_connection_types)
+        table.rows("Allowed Connection Types", user_scope.template.allowed_connection_types)
     return table.render()
 
 

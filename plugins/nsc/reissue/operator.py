@@ -23,5 +23,5 @@ def operator(name: str, convert: bool) -> None:
 
     Every server that trusts the operator needs its new token. Back up servers and folders first.
     """
-    here = open_workspace()
-    finish(reissue_operator(here.with_operator(name) if name else here, convert=convert))
+    workspace = open_workspace()
+    finish(reissue_operator(workspace.with_operator(name) if name else workspace, convert=convert))

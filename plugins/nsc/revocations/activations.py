@@ -40,25 +40,25 @@ _TARGET = click.option(
 @prompts.ACCOUNT
 async def add(account: str, subject: str, service: bool, target: str, at: str) -> None:
     """Revoke an account's access to an export, or with '*' that of all accounts."""
-    place = open_workspace()
+    workspace = open_workspace()
     if run().interactive:
-        account, subject, service = await _picked(place, account, subject, service)
+        account, subject, service = await _picked(workspace, account, subject, service)
         target = await prompt.text(
             "target-account public key or '*' to match any target-account",
             flag="--target-account",
             default=target or None,
             required=True,
         )
-        at = await listing.asked(place, at)
-        place = await questions.account_signer(place, place.account(account))
+        at = await listing.asked(workspace, at)
+        workspace = await questions.account_signer(workspace, workspace.account(account))
     _need(target)
     finish(
         revoke_activation(
-            place,
+            workspace,
             target,
             subject=subject,
             kind=prompts.KINDS[service],
-            at=listing.moment(place, at),
+            at=listing.moment(workspace, at),
             account=account,
         )
     )
@@ -71,13 +71,15 @@ async def add(account: str, subject: str, service: bool, target: str, at: str) -
 @prompts.ACCOUNT
 async def delete(account: str, subject: str, service: bool, target: str) -> None:
     """Remove an account revocation from an export."""
-    place = open_workspace()
+    workspace = open_workspace()
     if run().interactive:
-        account, subject, service = await _picked(place, account, subject, service)
-        target = target or await _picked_revoked(place, account, subject, service)
-        place = await questions.account_signer(place, place.account(account))
+        account, subject, service = await _picked(workspace, account, subject, service)
+        target = target or await _picked_revoked(workspace, account, subject, service)
+        workspace = await questions.account_signer(workspace, workspace.account(account))
     _need(target)
-    finish(unrevoke_activation(place, target, subject=subject, kind=prompts.KINDS[service], account=account))
+    finish(
+        unrevoke_activation(workspace, target, subject=subject, kind=prompts.KINDS[service], account=account)
+    )
 
 
 @click.command("list_activations", cls=NscCommand)
@@ -86,11 +88,11 @@ async def delete(account: str, subject: str, service: bool, target: str) -> None
 @prompts.ACCOUNT
 async def show(account: str, subject: str, service: bool) -> None:
     """List account revocations for an export."""
-    place = open_workspace()
+    workspace = open_workspace()
     if run().interactive:
-        account, subject, service = await _picked(place, account, subject, service)
+        account, subject, service = await _picked(workspace, account, subject, service)
     kind = prompts.KINDS[service]
-    export, found = revoked_activations(place, subject=subject, kind=kind, account=account)
+    export, found = revoked_activations(workspace, subject=subject, kind=kind, account=account)
     if not found and not run().json:
         raise WorkspaceError(f"{kind} {export.name} has no revocations")
     listing.show(f"Revoked Accounts for {kind} {export.name or export.subject}", "All Accounts", found)
@@ -101,30 +103,30 @@ def _need(target: str) -> None:
         raise WorkspaceError("target-account cannot be empty")
 
 
-async def _picked(place: Workspace, account: str, subject: str, service: bool) -> tuple[str, str, bool]:
+async def _picked(workspace: Workspace, account: str, subject: str, service: bool) -> tuple[str, str, bool]:
     """(account, subject, whether it is a service) with what was not given asked for."""
-    account = await prompts.account(place, account)
+    account = await prompts.account(workspace, account)
     service = await prompts.yes("is service", "--service", service)
     if not subject:
-        draft = AccountUpdate.open(place, account)
+        update = AccountUpdate.open(workspace, account)
         kind = prompts.KINDS[service]
-        chosen = await prompts.export(f"select {kind} export", exports_of(draft, kind), draft.name)
+        chosen = await prompts.export(f"select {kind} export", exports_of(update, kind), update.name)
         subject = chosen.subject
     return account, subject, service
 
 
-async def _picked_revoked(place: Workspace, account: str, subject: str, service: bool) -> str:
+async def _picked_revoked(workspace: Workspace, account: str, subject: str, service: bool) -> str:
     kind = prompts.KINDS[service]
-    export, found = revoked_activations(place, subject=subject, kind=kind, account=account)
+    export, found = revoked_activations(workspace, subject=subject, kind=kind, account=account)
     if not found:
         raise WorkspaceError(f"{kind} export {export.name} doesn't have revocations")
-    choices = [(f"{entry.key}: {_whose(place, entry.key)}", entry.key) for entry in found]
+    choices = [(f"{entry.key}: {_whose(workspace, entry.key)}", entry.key) for entry in found]
     return await prompt.choose(
         "select account revocation to delete", choices, flag="--target-account", default=found[0].key
     )
 
 
-def _whose(place: Workspace, key: str) -> str:
+def _whose(workspace: Workspace, key: str) -> str:
     if key == _ANYONE:
         return "All Accounts"
-    return account_label(place, key) or "[Unknown Account]"
+    return account_label(workspace, key) or "[Unknown Account]"

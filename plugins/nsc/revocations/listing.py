@@ -33,18 +33,18 @@ def show(title: str, everyone: str, revocations: Sequence[Revocation]) -> None:
     click.echo(table.render())
 
 
-def moment(place: Workspace, at: str) -> int:
+def moment(workspace: Workspace, at: str) -> int:
     """Seconds since the epoch that `--at` means. Raises WorkspaceError."""
-    return date_time(at, place.now())
+    return date_time(at, workspace.now())
 
 
-async def asked(place: Workspace, at: str) -> str:
+async def asked(workspace: Workspace, at: str) -> str:
     """The time, asked for unless one was given."""
     if at != "0":
         return at
 
     def check(text: str) -> str:
-        date_time(text, place.now())
+        date_time(text, workspace.now())
         return text
 
     return await prompt.text(

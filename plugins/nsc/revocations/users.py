@@ -25,13 +25,13 @@ _KEY = click.option(
 @prompts.ACCOUNT
 async def add(account: str, name: str, key: str, at: str) -> None:
     """Revoke a user, or with '*' all users."""
-    place, user = open_workspace(), _one(name, key)
+    workspace, user = open_workspace(), _one(name, key)
     if run().interactive:
-        account = await prompts.account(place, account)
-        user = user or await _picked(place, account)
-        at = await listing.asked(place, at)
-        place = await questions.account_signer(place, place.account(account))
-    finish(revoke_user(place, user, at=listing.moment(place, at), account=account))
+        account = await prompts.account(workspace, account)
+        user = user or await _picked(workspace, account)
+        at = await listing.asked(workspace, at)
+        workspace = await questions.account_signer(workspace, workspace.account(account))
+    finish(revoke_user(workspace, user, at=listing.moment(workspace, at), account=account))
 
 
 @click.command("delete-user", cls=NscCommand)
@@ -40,22 +40,22 @@ async def add(account: str, name: str, key: str, at: str) -> None:
 @prompts.ACCOUNT
 async def delete(account: str, name: str, key: str) -> None:
     """Remove a user revocation."""
-    place, user = open_workspace(), _one(name, key)
+    workspace, user = open_workspace(), _one(name, key)
     if run().interactive and not user:
-        account = await prompts.account(place, account)
-        user = await _picked_revoked(place, account)
-        place = await questions.account_signer(place, place.account(account))
-    finish(unrevoke_user(place, user, account=account))
+        account = await prompts.account(workspace, account)
+        user = await _picked_revoked(workspace, account)
+        workspace = await questions.account_signer(workspace, workspace.account(account))
+    finish(unrevoke_user(workspace, user, account=account))
 
 
 @click.command("list-users", cls=NscCommand)
 @prompts.ACCOUNT
 async def show(account: str) -> None:
     """List users revoked in an account."""
-    place = open_workspace()
+    workspace = open_workspace()
     if run().interactive:
-        account = await prompts.account(place, account)
-    name, found = revoked_users(place, account=account)
+        account = await prompts.account(workspace, account)
+    name, found = revoked_users(workspace, account=account)
     if not found and not run().json:
         raise WorkspaceError(f"account {name} does not have revoked users")
     listing.show(f"Revoked Users for {name}", "All Users", found)
@@ -67,9 +67,9 @@ def _one(name: str, key: str) -> str:
     return name or key
 
 
-async def _picked(place: Workspace, account: str) -> str:
-    here = place.account_name(account)
-    names = place.store().users(here)
+async def _picked(workspace: Workspace, account: str) -> str:
+    here = workspace.account_name(account)
+    names = workspace.store().users(here)
     if names and await prompt.confirm("Revoke a user by name", default=True):
         choices = [(name, name) for name in names]
         return await prompt.choose("Select user to revoke", choices, flag="--name", default=names[0])
@@ -78,11 +78,11 @@ async def _picked(place: Workspace, account: str) -> str:
     )
 
 
-async def _picked_revoked(place: Workspace, account: str) -> str:
-    here, found = revoked_users(place, account=account)
+async def _picked_revoked(workspace: Workspace, account: str) -> str:
+    here, found = revoked_users(workspace, account=account)
     if not found:
         raise WorkspaceError(f"no user revocations set in account {here}")
-    store = place.store()
+    store = workspace.store()
     names = {store.user(here, user).sub: user for user in store.users(here)} | {_ANYONE: "All Users"}
     choices = [(f"{entry.key}: {names.get(entry.key, '[Unknown User]')}", entry.key) for entry in found]
     return await prompt.choose(

@@ -26,7 +26,7 @@ def listening_flags(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 async def messages(
-    link: ServersConnection, subject: str, queue: str, most: int, word: str
+    connection: ServersConnection, subject: str, queue: str, most: int, word: str
 ) -> AsyncIterator[Any]:
     """Say (with `word`) that it listens, and give the messages: `most` of them, or all until Ctrl-C.
 
@@ -34,9 +34,9 @@ async def messages(
     """
     if most == 0:
         raise WorkspaceError("max-messages must be greater than zero")
-    arriving = await link.nc.subscribe(subject, queue, pending_msgs_limit=-1, pending_bytes_limit=-1)
+    arriving = await connection.nc.subscribe(subject, queue, pending_msgs_limit=-1, pending_bytes_limit=-1)
     click.echo(f"{word} on [{subject}]" + (f" for {most} messages" if most > 0 else ""))
-    await flushed(link)
+    await flushed(connection)
     count = 0
     while most < 0 or count < most:
         try:

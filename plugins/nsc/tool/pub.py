@@ -17,7 +17,7 @@ from .user import connected, flushed, user_flags
 @user_flags
 async def pub(subject: str, payload: str, **given: Any) -> None:
     """Publish to a subject as a user of an account."""
-    async with connected(given, "nsc_pub") as link:
-        await link.nc.publish(subject, payload.encode())
-        await flushed(link)
+    async with connected(given, "nsc_pub") as connection:
+        await connection.nc.publish(subject, payload.encode())
+        await flushed(connection)
         click.echo(f"Published [{subject}] : {quote(payload)}")

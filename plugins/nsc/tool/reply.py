@@ -18,13 +18,13 @@ from .user import connected, flushed, shown, user_flags
 @user_flags
 async def reply(subject: str, answer: str | None, queue: str, most: int, **given: Any) -> None:
     """Answer requests on a subject as a user of an account: with a text, or with what they say."""
-    async with connected(given, "nsc_reply") as link:
+    async with connected(given, "nsc_reply") as connection:
         number = 0
-        async for message in messages(link, subject, queue, most, "listening"):
+        async for message in messages(connection, subject, queue, most, "listening"):
             number += 1
             if not message.reply:
                 click.echo(f"[#{number}] ignoring request on [{message.subject}]: no reply subject")
                 continue
             click.echo(f"[#{number}] received on [{message.subject}]: '{shown(message.data)}'")
-            await link.nc.publish(message.reply, message.data if answer is None else answer.encode())
-            await flushed(link)
+            await connection.nc.publish(message.reply, message.data if answer is None else answer.encode())
+            await flushed(connection)

@@ -22,12 +22,12 @@ async def req(subject: str, payload: str, **given: Any) -> None:
     """Send a request to a subject as a user of an account, and show the reply."""
     from nats import errors
 
-    async with connected(given, "nsc_req") as link:
+    async with connected(given, "nsc_req") as connection:
         click.echo(f"published request: [{subject}] : '{payload}'")
         try:
-            answer = await link.nc.request(subject, payload.encode(), timeout=PATIENCE)
+            answer = await connection.nc.request(subject, payload.encode(), timeout=PATIENCE)
         except (errors.TimeoutError, TimeoutError):
-            raise WorkspaceError(link.fault() or "request timed out") from None
+            raise WorkspaceError(connection.last_error() or "request timed out") from None
         except errors.Error as error:
             raise WorkspaceError(plain(error)) from None
         click.echo(f"received reply: [{answer.subject}] : '{shown(answer.data)}'")

@@ -17,8 +17,8 @@ from .user import connected, flushed, user_flags
 @user_flags
 async def rtt(ignored: tuple[str, ...], **given: Any) -> None:
     """Measure the round trip time to the server, as a user of an account."""
-    async with connected(given, "nsc_rtt") as link:
-        await flushed(link)
+    async with connected(given, "nsc_rtt") as connection:
+        await flushed(connection)
         began = time.perf_counter_ns()
-        await link.nc.flush()
-        click.echo(f"round trip time to [{link.url}] = {format_go(time.perf_counter_ns() - began)}")
+        await connection.nc.flush()
+        click.echo(f"round trip time to [{connection.url}] = {format_go(time.perf_counter_ns() - began)}")

@@ -17,8 +17,8 @@ from .user import connected, shown, user_flags
 @user_flags
 async def sub(subject: str, queue: str, most: int, **given: Any) -> None:
     """Subscribe to a subject as a user of an account, until Ctrl-C or --max-messages."""
-    async with connected(given, "nsc_sub") as link:
+    async with connected(given, "nsc_sub") as connection:
         number = 0
-        async for message in messages(link, subject, queue, most, "Listening"):
+        async for message in messages(connection, subject, queue, most, "Listening"):
             number += 1
             click.echo(f"[#{number}] received on [{message.subject}]: '{shown(message.data)}'")

@@ -37,21 +37,21 @@ def user_flags(function: Callable[..., Any]) -> Callable[..., Any]:
 @contextlib.asynccontextmanager
 async def connected(given: dict[str, Any], name: str) -> AsyncIterator[ServersConnection]:
     """Connect as the user that the flags name, or the only one. Raises WorkspaceError."""
-    here = open_workspace()
-    account = await current_entities.account(here, given.pop("account"))
-    user = await current_entities.user(here, account, given.pop("user"))
-    speaker = stored_speaker(here, account, user)
-    url = given.pop("url") or ",".join(here.operator().nats.operator_service_urls)
+    workspace = open_workspace()
+    account = await current_entities.account(workspace, given.pop("account"))
+    user = await current_entities.user(workspace, account, given.pop("user"))
+    speaker = stored_speaker(workspace, account, user)
+    url = given.pop("url") or ",".join(workspace.operator().nats.operator_service_urls)
     if not url:
         raise WorkspaceError(
-            f'operator "{here.operator().name}" doesn\'t have operator_service_urls set: set one with '
+            f'operator "{workspace.operator().name}" doesn\'t have operator_service_urls set: set one with '
             "`nsc edit operator --service-url <url>`, or name a server with --nats"
         )
-    async with connect(url, speaker, name, tls(given)) as link:
-        yield link
+    async with connect(url, speaker, name, tls(given)) as connection:
+        yield connection
 
 
-async def flushed(link: ServersConnection) -> None:
+async def flushed(connection: ServersConnection) -> None:
     """Wait until the server has read everything. Raises WorkspaceError with what it complained of.
 
     Twice there and back: the first PING of nats-py overtakes what waits to be written.
@@ -59,12 +59,12 @@ async def flushed(link: ServersConnection) -> None:
     from nats import errors
 
     try:
-        await link.nc.flush(_PATIENCE)
-        await link.nc.flush(_PATIENCE)
+        await connection.nc.flush(_PATIENCE)
+        await connection.nc.flush(_PATIENCE)
     except (errors.Error, TimeoutError) as error:
-        raise WorkspaceError(link.fault() or plain(error)) from None
-    if link.fault():
-        raise WorkspaceError(link.fault())
+        raise WorkspaceError(connection.last_error() or plain(error)) from None
+    if connection.last_error():
+        raise WorkspaceError(connection.last_error())
 
 
 def shown(data: bytes) -> str:

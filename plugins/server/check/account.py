@@ -46,9 +46,9 @@ async def jetstream(
     lag: int,
 ) -> None:
     """Check an account's use of its limits, and the replicas of its Streams."""
-    async with connect(quiet=True) as link:
-        info = await link.js.request("INFO")
-        streams, missing = await collected(link) if replicas else ([], [])
+    async with connect(quiet=True) as connection:
+        info = await connection.js.request("INFO")
+        streams, missing = await collected(connection) if replicas else ([], [])
     limits = info.get("limits") or {}
     for item, key, limit, unit, thresholds in (
         ("memory", "memory", "max_memory", "B", (mem_warn, mem_critical)),
@@ -64,7 +64,7 @@ async def jetstream(
 def _use(
     result: CheckResult, item: str, value: int, limit: int, unit: str, thresholds: tuple[int, int]
 ) -> None:
-    """Judge how much of a limit is used."""
+    """Check how much of a limit is used."""
     warning, critical = thresholds
     part = 100 * value // limit if limit > 0 else 0
     text = f"JetStream {item} resource usage"

@@ -15,7 +15,7 @@ from ....cli.jetstream import STREAM_NOT_FOUND
 from ....cli.param import DURATION, PATTERN
 from ....protocol import subject as subjects
 from .result import SECOND, CheckResult, checking
-from .stream import settled
+from .stream import effective_limits
 
 Info = dict[str, Any]
 NO_MESSAGE = 10037
@@ -34,9 +34,9 @@ NO_MESSAGE = 10037
 async def consumer(result: CheckResult, stream: str, name: str, pinned: bool, **given: Any) -> None:
     """Check a Consumer's acks, pulls and progress."""
     result.name = f"{stream}_{name}"
-    async with connect(quiet=True) as link:
-        info = await link.js.consumer_info(stream, name)
-    limits = settled(
+    async with connect(quiet=True) as connection:
+        info = await connection.js.consumer_info(stream, name)
+    limits = effective_limits(
         given, info["config"].get("metadata") or {}, {"last_delivery_critical", "last_ack_critical"}
     )
     for metric, key, flag, title, text in (
@@ -62,7 +62,7 @@ async def consumer(result: CheckResult, stream: str, name: str, pinned: bool, **
 def _since(
     result: CheckResult, info: Info, key: str, metric: str, title: str, never: str, limits: Info
 ) -> None:
-    """Judge how long ago something happened last."""
+    """Check how long ago something happened last."""
     longest = limits[f"{metric}_critical"]
     ago = render.since((info.get(key) or {}).get("last_active", ""), info.get("ts", ""))
     if ago >= 0:
@@ -109,9 +109,9 @@ async def message(
     """Check age and content of the last message of a subject."""
     if not subjects.is_literal(subject):
         raise CliError(f'invalid subject "{subject}"')
-    async with connect(quiet=True) as link:
+    async with connect(quiet=True) as connection:
         try:
-            answer = await link.js.request(f"STREAM.MSG.GET.{stream}", {"last_by_subj": subject})
+            answer = await connection.js.request(f"STREAM.MSG.GET.{stream}", {"last_by_subj": subject})
         except RemoteError as error:
             raise CliError("no message found" if error.err_code == NO_MESSAGE else error.message) from None
     found = answer["message"]
@@ -151,19 +151,19 @@ async def kv(result: CheckResult, bucket: str, critical: int, warning: int, key:
     """Check a key-value bucket: its values, and perhaps that a key has one."""
     result.name = bucket
     stream = f"KV_{bucket}"
-    async with connect(quiet=True) as link:
+    async with connect(quiet=True) as connection:
         try:
-            info = await link.js.request(f"STREAM.INFO.{stream}")
+            info = await connection.js.request(f"STREAM.INFO.{stream}")
         except RemoteError as error:
             unknown = error.err_code == STREAM_NOT_FOUND
             raise CliError(f"bucket {bucket} not found" if unknown else error.message) from None
         result.ok(f"bucket {bucket}")
-        held = info["state"]["messages"]
+        values = info["state"]["messages"]
         help_text = "How many values are stored in the bucket"
-        result.metric("values", held, help_text, warning=warning, critical=critical)
+        result.metric("values", values, help_text, warning=warning, critical=critical)
         if key:
             try:
-                answer = await link.js.request(
+                answer = await connection.js.request(
                     f"STREAM.MSG.GET.{stream}", {"last_by_subj": f"$KV.{bucket}.{key}"}
                 )
                 _value(result, key, answer["message"])
@@ -171,7 +171,7 @@ async def kv(result: CheckResult, bucket: str, critical: int, warning: int, key:
                 absent = error.err_code == NO_MESSAGE
                 result.critical(f"key {key} not found" if absent else error.message)
     if critical >= 0 or warning >= 0:
-        _values(result, held, warning, critical)
+        _values(result, values, warning, critical)
     result.metric("bytes", info["state"]["bytes"], "Bytes stored in the bucket", unit="B")
     result.metric("replicas", info["config"].get("num_replicas", 1), "Replicas of the bucket")
 
@@ -186,16 +186,16 @@ def _value(result: CheckResult, key: str, found: Info) -> None:
         result.ok(f"key {key} found")
 
 
-def _values(result: CheckResult, held: int, warning: int, critical: int) -> None:
-    """Judge a number of values that is too large, or, critical below warning, too small."""
+def _values(result: CheckResult, values: int, warning: int, critical: int) -> None:
+    """Check a number of values that is too large, or, critical below warning, too small."""
     few = critical < warning
 
     def beyond(limit: int) -> bool:
-        return limit >= 0 and (held <= limit if few else held >= limit)
+        return limit >= 0 and (values <= limit if few else values >= limit)
 
     if beyond(critical):
-        result.critical(f"{held} values")
+        result.critical(f"{values} values")
     elif beyond(warning):
-        result.warning(f"{held} values")
+        result.warning(f"{values} values")
     else:
-        result.ok(f"{held} values")
+        result.ok(f"{values} values")

@@ -42,23 +42,23 @@ async def connection(
     """Check that a connection is made, and how long messages take."""
     importlib.import_module("nats.aio.client")  # loading the client is no part of connecting
     begin = time.perf_counter_ns()
-    async with connect(quiet=True) as link:
+    async with connect(quiet=True) as connection:
         took = time.perf_counter_ns() - begin
-        text = f"connected to {link.url} in {render.go_span(took)}"
+        text = f"connected to {connection.url} in {render.go_span(took)}"
         help_text = "Time taken to connect to NATS"
         _time(result, "connect_time", took, (connect_warn, connect_critical), text, help_text)
         begin = time.perf_counter_ns()
-        await link.nc.flush(link.timeout)
+        await connection.nc.flush(connection.timeout)
         took = time.perf_counter_ns() - begin
         help_text = "The round-trip-time of the connection"
         _time(result, "rtt", took, (rtt_warn, rtt_critical), f"rtt time {render.go_span(took)}", help_text)
-        inbox = link.nc.new_inbox()
-        arrived = await link.nc.subscribe(inbox, max_msgs=1)
+        inbox = connection.nc.new_inbox()
+        arrived = await connection.nc.subscribe(inbox, max_msgs=1)
         body = secrets.token_bytes(PAYLOAD)
         begin = time.perf_counter_ns()
-        await link.nc.publish(inbox, body)
+        await connection.nc.publish(inbox, body)
         try:
-            message = await arrived.next_msg(link.timeout)
+            message = await arrived.next_msg(connection.timeout)
         except asyncio.TimeoutError:  # noqa: UP041 - nats-py's own subclass
             raise CliError(f"did not receive from {inbox}: timeout") from None
         took = time.perf_counter_ns() - begin
@@ -99,11 +99,11 @@ async def request(
     from nats import errors as nats_errors
 
     result.name = subject
-    async with connect(quiet=True) as link:
+    async with connect(quiet=True) as connection:
         begin = time.perf_counter_ns()
         try:
-            answer = await link.nc.request(
-                subject, payload.encode(), timeout=link.timeout, headers=dict(headers) or None
+            answer = await connection.nc.request(
+                subject, payload.encode(), timeout=connection.timeout, headers=dict(headers) or None
             )
         except (nats_errors.Error, TimeoutError) as error:
             raise CliError(f"could not send request: {error}") from None

@@ -82,7 +82,7 @@ class CheckResult:
         self.metrics.append(Metric(name, value, text, max(0, warning), max(0, critical), unit))
 
     def above(self, text: str, value: float, warning: float, critical: float) -> None:
-        """Judge a value that is too much beyond its thresholds; those of 0 and below are none."""
+        """Check a value that is too much beyond its thresholds; those of 0 and below are none."""
         if critical > 0 and value >= critical:
             self.critical(text)
         elif warning > 0 and value >= warning:

@@ -24,12 +24,12 @@ CERTIFICATES = ("", "cluster", "gateway", "leaf", "mqtt", "websocket")  # the pa
 @click.option("--seen-critical", "seen", type=DURATION, required=True, help="Longest silence of a server.")
 async def meta_group(result: CheckResult, expect: int, lag: int, seen: int) -> None:
     """Check the meta group of a cluster."""
-    async with connect(quiet=True) as link:
+    async with connect(quiet=True) as connection:
         try:
-            heard = await poll(link, "$SYS.REQ.SERVER.PING.JSZ", {"leader_only": True}, expect=1)
+            answers = await poll(connection, "$SYS.REQ.SERVER.PING.JSZ", {"leader_only": True}, expect=1)
         except CliError as error:
             raise CliError(f"no answer of a meta leader: {error.message}") from None
-    group = (heard[0].document.get("data") or {}).get("meta_cluster")
+    group = (answers[0].document.get("data") or {}).get("meta_cluster")
     if not group:
         result.critical("no cluster information")
         return
@@ -89,13 +89,13 @@ def _threshold(name: str, text: str) -> Decorator:
 async def server(result: CheckResult, name: str, **limits: Any) -> None:
     """Check the load, the uptime and the settings of a server."""
     result.name = name
-    async with connect(quiet=True) as link:
+    async with connect(quiet=True) as connection:
         asked = {"server_name": name, "exact_match": True}
         try:
-            heard = await poll(link, "$SYS.REQ.SERVER.PING.VARZ", asked, expect=1)
+            answers = await poll(connection, "$SYS.REQ.SERVER.PING.VARZ", asked, expect=1)
         except CliError as error:
             raise CliError(f"varz failed: {error.message}") from None
-    found: Info = heard[0].document.get("data") or {}
+    found: Info = answers[0].document.get("data") or {}
     if found.get("server_name") != name:
         result.critical(f'result from wrong server "{found.get("server_name", "")}"')
         return
@@ -150,7 +150,7 @@ def _uptime(result: CheckResult, up: int, warning: int, critical: int) -> None:
 def _load(
     result: CheckResult, title: str, value: float, warning: float, critical: float, *, inverts: bool
 ) -> None:
-    """Judge a number that is too large, or, with the critical threshold below the other, too small."""
+    """Check a number that is too large, or, with the critical threshold below the other, too small."""
     text = f"{title} {value:.2f}"
     if not warning and not critical:
         return
@@ -167,7 +167,7 @@ def _load(
 
 
 def _certificates(result: CheckResult, found: Info, warning: int, critical: int) -> None:
-    """Judge when the certificates of a server end."""
+    """Check when the certificates of a server end."""
     if not warning and not critical:
         return
     known = [(part, (found.get(part) or {}) if part else found) for part in CERTIFICATES]

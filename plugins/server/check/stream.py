@@ -20,7 +20,7 @@ Info = dict[str, Any]
 METADATA = "io.nats.monitor."
 
 
-def settled(given: Info, metadata: Info, spans: set[str]) -> Info:
+def effective_limits(given: Info, metadata: Info, spans: set[str]) -> Info:
     """The thresholds: from flags, else from metadata; `spans` of them are durations, the rest numbers."""
     found = dict(given)
     for name, value in given.items():
@@ -50,10 +50,10 @@ def settled(given: Info, metadata: Info, spans: set[str]) -> Info:
 async def stream(result: CheckResult, name: str, **given: Any) -> None:
     """Check a Stream's replicas, messages, subjects, sources and mirror."""
     result.name = name
-    async with connect(quiet=True) as link:
-        info = await link.js.stream_info(name)
+    async with connect(quiet=True) as connection:
+        info = await connection.js.stream_info(name)
     metadata = info["config"].get("metadata") or {}
-    limits = settled(given, metadata, {"seen_critical", "peer_seen_critical"})
+    limits = effective_limits(given, metadata, {"seen_critical", "peer_seen_critical"})
     _replicas(result, info, limits)
     _messages(result, info["state"]["messages"], limits["msgs_warn"], limits["msgs_critical"])
     subjects = info["state"].get("num_subjects", 0)
@@ -92,30 +92,30 @@ def _replicas(result: CheckResult, info: Info, limits: Info) -> None:
             result.ok(f"replicas are {right}")
 
 
-def _messages(result: CheckResult, held: int, warning: int, critical: int) -> None:
+def _messages(result: CheckResult, count: int, warning: int, critical: int) -> None:
     if not warning and not critical:
         return
-    text = f"{held} messages"
-    result.metric("messages", held, "Messages stored in the stream", warning=warning, critical=critical)
-    if critical and held <= critical:
+    text = f"{count} messages"
+    result.metric("messages", count, "Messages stored in the stream", warning=warning, critical=critical)
+    if critical and count <= critical:
         result.critical(text)
-    elif warning and held <= warning:
+    elif warning and count <= warning:
         result.warning(text)
     else:
         result.ok(text)
 
 
-def _subjects(result: CheckResult, held: int, warning: int, critical: int) -> None:
+def _subjects(result: CheckResult, count: int, warning: int, critical: int) -> None:
     if not warning and not critical:
         return
-    text = f"{held} subjects"
+    text = f"{count} subjects"
     help_text = "Number of subjects stored in the stream"
-    result.metric("subjects", held, help_text, warning=warning, critical=critical)
+    result.metric("subjects", count, help_text, warning=warning, critical=critical)
     if warning < critical:
-        result.above(text, held, warning, critical)
-    elif held <= critical:
+        result.above(text, count, warning, critical)
+    elif count <= critical:
         result.critical(text)
-    elif held <= warning:
+    elif count <= warning:
         result.warning(text)
     else:
         result.ok(text)
@@ -143,7 +143,7 @@ def _sources(result: CheckResult, sources: list[Info], limits: Info) -> None:
 
 
 def _silence(origin: Info) -> int:
-    """Nanoseconds since a mirror or source was heard of; one that never was is silent for ever."""
+    """Nanoseconds since a mirror or source was active; one that never was is silent for ever."""
     active = int(origin.get("active", -1))
     return active if active >= 0 else 2**63 - 1
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _INLINE = "eyJ"  # how every token begins
 
 
-class OptionFault(NamedTuple):
+class _OptionError(NamedTuple):
     """What is wrong with an option: its path, and the words for it."""
 
     path: str
@@ -33,9 +33,9 @@ class OperatorFileError(ValueError):
 
 
 def check(options: Options, context: ReadContext) -> None:
-    """Put every fault into the context."""
-    for fault in fill_in(options):
-        context.error(context.positions.get(fault.path), fault.text, fault.hint)
+    """Put every error into the context."""
+    for error in fill_in(options):
+        context.error(context.positions.get(error.path), error.text, error.hint)
 
 
 def in_operator_mode(options: Options) -> bool:
@@ -71,50 +71,50 @@ def _read(entry: str) -> OperatorClaims:
     return found
 
 
-def fill_in(options: Options) -> list[OptionFault]:
+def fill_in(options: Options) -> list[_OptionError]:
     """Fill in what follows from the operators' tokens; what is wrong, the worst first."""
     try:
         operators = read_operators(options)
     except OperatorFileError as error:
-        return [OptionFault("operator", str(error))]
+        return [_OptionError("operator", str(error))]
     if len(operators) == 1:
         only = operators[0].nats
         if options.resolver is None and only.account_server_url:
             options.resolver = ResolverOptions(kind="url", url=only.account_server_url + "/accounts")
         options.system_account = options.system_account or only.system_account
-    faults = _keys(options)
+    errors = _keys(options)
     if not operators and options.default_sentinel:
-        faults.append(OptionFault("default_sentinel", "default sentinel requires operators and accounts"))
+        errors.append(_OptionError("default_sentinel", "default sentinel requires operators and accounts"))
     if in_operator_mode(options):
-        faults += [
+        errors += [
             *_sentinel(options),
             *_resolver(options, operators),
             *_excluded(options),
             *_system_account(options, operators),
-            *(fault for each in operators if (fault := _version(each))),
+            *(old for each in operators if (old := _version(each))),
         ]
-    return faults
+    return errors
 
 
-def _keys(options: Options) -> list[OptionFault]:
-    faults = [
-        OptionFault("trusted_keys", f'trust key "{key}" required to be a valid public operator nkey')
+def _keys(options: Options) -> list[_OptionError]:
+    errors = [
+        _OptionError("trusted_keys", f'trust key "{key}" required to be a valid public operator nkey')
         for key in options.trusted_keys
         if not is_public_key(key, "O")
     ]
     if options.operator and options.trusted_keys:
-        faults.append(OptionFault("trusted_keys", "conflicting options for trusted keys and operator"))
-    faults += [
-        OptionFault(
+        errors.append(_OptionError("trusted_keys", "conflicting options for trusted keys and operator"))
+    errors += [
+        _OptionError(
             "resolver_pinned_accounts", f'pinned account key "{key}" is not a valid public account nkey'
         )
         for key in options.resolver_pinned_accounts
         if not is_public_key(key, "A")
     ]
-    return faults
+    return errors
 
 
-def _sentinel(options: Options) -> list[OptionFault]:
+def _sentinel(options: Options) -> list[_OptionError]:
     """A token that needs no signature: a bearer's, or that of a user whose scope may say so."""
     if not options.default_sentinel:
         return []
@@ -123,76 +123,76 @@ def _sentinel(options: Options) -> list[OptionFault]:
     try:
         user = decode(options.default_sentinel, UserClaims, v1=True)
     except IdentityError:
-        return [OptionFault("default_sentinel", "default sentinel JWT not valid")]
+        return [_OptionError("default_sentinel", "default sentinel JWT not valid")]
     if user.nats.bearer_token or (user.nats.issuer_account and user.nats.empty):
         return []
-    return [OptionFault("default_sentinel", "default sentinel must be a bearer token")]
+    return [_OptionError("default_sentinel", "default sentinel must be a bearer token")]
 
 
-def _resolver(options: Options, operators: list[OperatorClaims]) -> list[OptionFault]:
+def _resolver(options: Options, operators: list[OperatorClaims]) -> list[_OptionError]:
     resolver = options.resolver
     if resolver is None:
         path = "operator" if operators else "trusted_keys"
-        return [OptionFault(path, "operators require an account resolver to be configured")]
+        return [_OptionError(path, "operators require an account resolver to be configured")]
     if operators and resolver.kind in {"full", "cache"} and not options.system_account:
         text = (
             "using nats based account resolver - the system account needs to be specified in configuration "
             "or the operator jwt"
         )
-        return [OptionFault("resolver", text)]
+        return [_OptionError("resolver", text)]
     return []
 
 
-def _excluded(options: Options) -> list[OptionFault]:
+def _excluded(options: Options) -> list[_OptionError]:
     """What would let somebody in without a token."""
-    faults = [
-        OptionFault(name, f"operators do not allow {what} to be configured directly")
+    errors = [
+        _OptionError(name, f"operators do not allow {what} to be configured directly")
         for name, what in (("accounts", "accounts"), ("no_auth_user", "no_auth_user"))
         if getattr(options, name)
     ]
     authorization = options.authorization
     if authorization.users:
         text = "operators do not allow users to be configured directly"
-        faults.append(OptionFault("authorization.users", text))
+        errors.append(_OptionError("authorization.users", text))
     if authorization.auth_callout is not None:
         text = "operators do not allow authorization callouts to be configured directly"
-        faults.append(OptionFault("authorization.auth_callout", text))
+        errors.append(_OptionError("authorization.auth_callout", text))
     leafs = options.leafnodes.authorization
     if leafs is not None and leafs.users:
         text = "operator mode does not allow specifying users in leafnode config"
-        faults.append(OptionFault("leafnodes.authorization", text))
+        errors.append(_OptionError("leafnodes.authorization", text))
     elif leafs is not None and (leafs.user or leafs.nkey or leafs.account):
         text = "in operator mode leafs log in by JWT; a user, nkey or account of their own is not served yet"
-        faults.append(OptionFault("leafnodes.authorization", text))
+        errors.append(_OptionError("leafnodes.authorization", text))
     for index, remote in enumerate(options.leafnodes.remotes):
         if not is_public_key(remote.account, "A"):
             hint = "account must be the public key of an account"
             text = "operator mode requires account nkeys in remotes"
-            faults.append(OptionFault(f"leafnodes.remotes.{index}", text, hint))
-    return faults
+            errors.append(_OptionError(f"leafnodes.remotes.{index}", text, hint))
+    return errors
 
 
-def _system_account(options: Options, operators: list[OperatorClaims]) -> list[OptionFault]:
+def _system_account(options: Options, operators: list[OperatorClaims]) -> list[_OptionError]:
     named = {each.nats.system_account for each in operators} - {""}
     if options.system_account and named and options.system_account not in named:
-        return [OptionFault("system_account", "system_account in config and operator JWT must be identical")]
+        return [_OptionError("system_account", "system_account in config and operator JWT must be identical")]
     if options.system_account and not is_public_key(options.system_account, "A"):
         return [
-            OptionFault(
+            _OptionError(
                 "system_account", "in operator mode system_account must be the public key of an account"
             )
         ]
     return []
 
 
-def _version(operator: OperatorClaims) -> OptionFault | None:
+def _version(operator: OperatorClaims) -> _OptionError | None:
     """Whether the operator wants a newer server."""
     wanted = operator.nats.assert_server_version
     pairs = zip(("major", "minor", "update"), wanted.split("."), NATS_VERSION.split("."), strict=False)
     for word, least, own in pairs if wanted else ():
         if int(least) > int(own):
             text = f"operator {operator.sub} expected {word} version {least} > server {word} version {own}"
-            return OptionFault("operator", text)
+            return _OptionError("operator", text)
         if int(least) < int(own):
             return None
     return None

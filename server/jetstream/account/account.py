@@ -44,7 +44,7 @@ UNLIMITED = -1
 class JetStreamAccount:
     """JetStream for one account. `offline` names the streams that could not be opened, and why.
 
-    unopened: the configurations of the streams that are on the disk and not open yet; surveyed: whether all
+    recovering: the configurations of the streams that are on the disk and not open yet; surveyed: whether all
     of these are known. See `recovery`.
 
     grants: its limits by tier, `R1` for streams of one replica; or "" for one set of limits over all.
@@ -77,7 +77,7 @@ class JetStreamAccount:
         self.changes = InOrder(host.turns)
         self.left = False
         self.offline: dict[str, str] = {}
-        self.unopened: dict[str, StreamConfig] = {}
+        self.recovering: dict[str, StreamConfig] = {}
         self.surveyed = True
         self._origins_missing: list[Stream] = []
         self.marks: dict[str, ClusterMark] = {}
@@ -107,16 +107,16 @@ class JetStreamAccount:
     def set_limits(self, grants: dict[str, AccountJetStream]) -> None:
         """Take over limits; what is stored stays."""
         self.grants = grants
-        share = self.limits(1)
-        self.memory.grant(None if share is None else share.max_memory)
-        self.files.grant(None if share is None else share.max_store)
+        grant = self.limits(1)
+        self.memory.grant(None if grant is None else grant.max_memory)
+        self.files.grant(None if grant is None else grant.max_store)
         self._grant_tiers()
 
     def _grant_tiers(self) -> None:
         """A tier's limits are for each replica; what is used counts for all of them."""
         for (storage, replicas), quota in self._by_tier.items():
-            share = self.limits(replicas)
-            most = None if share is None else share.max_memory if storage == "memory" else share.max_store
+            grant = self.limits(replicas)
+            most = None if grant is None else grant.max_memory if storage == "memory" else grant.max_store
             quota.grant(most if most is None or most < 0 else most * replicas)
 
     def limits(self, replicas: int) -> AccountJetStream | None:
@@ -125,30 +125,30 @@ class JetStreamAccount:
 
     def must_limits(self, replicas: int) -> AccountJetStream:
         """As `limits`. Raises ApiError 10120 when there are none."""
-        share = self.limits(replicas)
-        if share is None:
+        grant = self.limits(replicas)
+        if grant is None:
             raise api_error("JSNoLimitsErr")
-        return share
+        return grant
 
-    def world(
-        self, replicas: int = 1, *, pedantic: bool = False, judged: SubjectCheck | None = None
+    def validation_context(
+        self, replicas: int = 1, *, pedantic: bool = False, subject_check: SubjectCheck | None = None
     ) -> ValidationContext:
-        """What configurations of streams with so many replicas are judged against."""
-        share = self.limits(replicas) or AccountJetStream()
+        """What configurations of streams with so many replicas are validated against."""
+        grant = self.limits(replicas) or AccountJetStream()
         return ValidationContext(
             lookup=self.config_of,
             duplicates_limit=self.host.duplicates_limit,
-            max_bytes_required=share.max_bytes_required,
-            memory_max_stream_bytes=share.memory_max_stream_bytes,
-            storage_max_stream_bytes=share.store_max_stream_bytes,
+            max_bytes_required=grant.max_bytes_required,
+            memory_max_stream_bytes=grant.memory_max_stream_bytes,
+            storage_max_stream_bytes=grant.store_max_stream_bytes,
             pedantic=pedantic,
-            judged=judged,
+            subject_check=subject_check,
         )
 
     def config_of(self, name: str) -> StreamConfig | None:
         """The configuration of a stream of the account, or None."""
         stream = self.streams.get(name)
-        return stream.config if stream is not None else self.unopened.get(name)
+        return stream.config if stream is not None else self.recovering.get(name)
 
     def check_limits(self, config: StreamConfig, extra_bytes: int) -> None:
         """Raise ApiError when the account may not have such a stream, or so many bytes more."""
@@ -176,14 +176,14 @@ class JetStreamAccount:
 
     def must_not_be_here(self, name: str) -> None:
         """Raise ApiError when the disk has a stream of that name that is not served (yet)."""
-        if name in self.unopened or not self.surveyed:
+        if name in self.recovering or not self.surveyed:
             raise api_error("JSClusterNotAvailErr")
         if name in self.offline:
             raise api_error("JSStreamOfflineReasonErrF", err=self.offline[name])
 
     def must_be_recovered(self) -> None:
         """Raise ApiError 10008 while there are streams that are not open yet: it asks about all."""
-        if self.unopened or not self.surveyed:
+        if self.recovering or not self.surveyed:
             raise api_error("JSClusterNotAvailErr")
 
     def names(self, subject: str = "") -> list[str]:
@@ -194,35 +194,35 @@ class JetStreamAccount:
         if not self.surveyed:
             raise api_error("JSClusterNotAvailErr")
         return sorted(
-            self.current_owners().colliding(subject) if subject else [*self.unopened, *self.streams]
+            self.current_owners().colliding(subject) if subject else [*self.recovering, *self.streams]
         )
 
     def create(self, config: StreamConfig, *, pedantic: bool = False) -> Stream:
         """Make a stream; one with an equal configuration is given as it is. Raises ApiError."""
         return at_once(changes.creating(self, config, pedantic=pedantic))
 
-    def judging(
-        self, config: StreamConfig, *, pedantic: bool = False, judged: SubjectCheck | None = None
+    def validating(
+        self, config: StreamConfig, *, pedantic: bool = False, subject_check: SubjectCheck | None = None
     ) -> Steps[StreamConfig]:
-        """What a new stream's configuration comes to, by itself and the account's limits. Raises ApiError.
+        """What a new stream's configuration becomes, by itself and the account's limits. Raises ApiError.
 
-        judged: what is known already about its subjects.
+        subject_check: what is known already about its subjects.
         """
         name = config.name
-        share = self.must_limits(config.num_replicas)
-        others = sum(1 for other in (*self.unopened, *self.streams) if other != name)
-        if 0 < share.max_streams <= others:
+        grant = self.must_limits(config.num_replicas)
+        others = sum(1 for other in (*self.recovering, *self.streams) if other != name)
+        if 0 < grant.max_streams <= others:
             raise api_error("JSMaximumStreamsLimitErr")
         if name not in self.streams:
             self.check_limits(config, config.max_bytes or UNLIMITED)
-        world = self.world(config.num_replicas, pedantic=pedantic, judged=judged)
-        config = yield from checking(stamped(config), world)
+        context = self.validation_context(config.num_replicas, pedantic=pedantic, subject_check=subject_check)
+        config = yield from checking(stamped(config), context)
         if config.num_replicas > 1:
             raise api_error("JSStreamReplicasNotSupportedErr")
         return config
 
     def must_be_new(self, config: StreamConfig) -> StreamConfig:
-        """Give what was judged, if a stream may be restored by it now. Raises ApiError."""
+        """Give what was validated, if a stream may be restored by it now. Raises ApiError."""
         if config.name in self.streams:
             raise api_error("JSStreamNameExistRestoreFailedErr")
         self.must_not_be_here(config.name)
@@ -230,7 +230,7 @@ class JetStreamAccount:
         return config
 
     def make(self, config: StreamConfig, created: int) -> Stream:
-        """Make a stream that was judged, here or by the cluster. Raises ApiError: its store refuses."""
+        """Make a stream that was validated, here or by the cluster. Raises ApiError: its store refuses."""
         return at_once(self.making(config, created))
 
     def making(
@@ -242,7 +242,7 @@ class JetStreamAccount:
                 yield from self.putting_down(config, created)
                 store: StreamStore = self.open_store(config.name)
             except (OSError, StoreError) as error:
-                self.alarm(f"Stream create failed for '{self.name} > {config.name}': {error}")
+                self.log_error(f"Stream create failed for '{self.name} > {config.name}': {error}")
                 raise api_error(
                     "JSStreamStoreFailedF", err=f"error creating store for stream: {error}"
                 ) from error
@@ -256,20 +256,20 @@ class JetStreamAccount:
         self.reserve(config, 1)
         yield from stream.beginning()
         if not stream.stopped:
-            stream.start_inflow()
+            stream.start_sourcing()
             self.appeared(config.name)
         return stream
 
     def open_store(
         self, name: str, *, exact: bool = False, damaged: Callable[[str], None] | None = None
     ) -> FileStream:
-        """Open a stream's messages; see `FileStream`. damaged: is told of what a read finds.
+        """Open a stream's messages; see `FileStream`. damaged: is given what a read finds.
 
         Raises OSError, StoreError.
         """
 
         def found(sequence: int, where: str) -> None:
-            self.alarm(f"Stream '{self.name} > {name}' lost message {sequence} to damage: {where}")
+            self.log_error(f"Stream '{self.name} > {name}' lost message {sequence} to damage: {where}")
             if damaged is not None:
                 damaged(where)
 
@@ -283,31 +283,33 @@ class JetStreamAccount:
     def appeared(self, name: str) -> None:
         """Let mirrors and sources know that a stream is there."""
         for other in self.streams.values():
-            if other.inflow is not None:
-                other.inflow.origin_appeared(name)
+            if other.sourcing is not None:
+                other.sourcing.origin_appeared(name)
 
-    def put_down(self, config: StreamConfig, created: int, positions: dict[str, Any] | None = None) -> None:
+    def put_down(
+        self, config: StreamConfig, created: int, source_offsets: dict[str, Any] | None = None
+    ) -> None:
         """Write a stream's document, durably. Raises OSError."""
-        at_once(self.putting_down(config, created, positions))
+        at_once(self.putting_down(config, created, source_offsets))
 
     def putting_down(
-        self, config: StreamConfig, created: int, positions: dict[str, Any] | None = None
+        self, config: StreamConfig, created: int, source_offsets: dict[str, Any] | None = None
     ) -> Steps[None]:
         """As `put_down`, bit by bit until it is written."""
         document = {"config": (yield from config.writing()), "created": format_rfc3339(created)}
-        if positions:
-            document["sources"] = positions
-        mark = self.marks.get(config.name)
-        if mark is not None:
-            document |= mark.to_json()
+        if source_offsets:
+            document["sources"] = source_offsets
+        cluster_mark = self.marks.get(config.name)
+        if cluster_mark is not None:
+            document |= cluster_mark.to_json()
         self.directory.write_stream(config.name, document)
 
-    def save(self, stream: Stream, positions: dict[str, Any]) -> None:
+    def save(self, stream: Stream, source_offsets: dict[str, Any]) -> None:
         """Put down how far the stream's sources were read."""
         try:
-            self.put_down(stream.config, stream.created, positions)
+            self.put_down(stream.config, stream.created, source_offsets)
         except OSError as error:
-            self.alarm(f"Positions of the sources of '{self.name} > {stream.name}' not saved: {error}")
+            self.log_error(f"Offsets of the sources of '{self.name} > {stream.name}' not saved: {error}")
 
     def current_owners(self) -> SubjectOwners:
         """The streams, open or not, by their subjects, as they are now."""
@@ -316,7 +318,7 @@ class JetStreamAccount:
 
     def subjects(self) -> dict[str, list[str]]:
         """The subjects of the streams, open or not, by name."""
-        taken = {name: config.subjects for name, config in self.unopened.items()}
+        taken = {name: config.subjects for name, config in self.recovering.items()}
         return taken | {name: stream.config.subjects for name, stream in self.streams.items()}
 
     def update(self, config: StreamConfig, *, pedantic: bool = False) -> Stream:
@@ -324,7 +326,7 @@ class JetStreamAccount:
         return at_once(changes.updating(self, config, pedantic=pedantic))
 
     def change(self, stream: Stream, config: StreamConfig) -> None:
-        """Let a stream take over a configuration that was judged. Raises ApiError."""
+        """Let a stream take over a configuration that was validated. Raises ApiError."""
         at_once(self.changing(stream, config))
 
     def changing(self, stream: Stream, config: StreamConfig) -> Steps[None]:
@@ -332,7 +334,7 @@ class JetStreamAccount:
         old = stream.config
         if config.storage == "file":
             try:
-                yield from self.putting_down(config, stream.created, stream.positions.to_json())
+                yield from self.putting_down(config, stream.created, stream.source_offsets.to_json())
             except OSError as error:
                 raise api_error("JSStreamUpdateErrF", err=str(error)) from error
         self.reserve(old, -1)
@@ -363,7 +365,7 @@ class JetStreamAccount:
                 self.host.log.warning(f"{folder} can not be removed, until the next start: {error}")
 
         if folder:
-            self.host.runner.work(lambda: self.directory.destroy(folder), removed)
+            self.host.executor.work(lambda: self.directory.destroy(folder), removed)
 
     def purge(self) -> None:
         """Remove all streams, those that could not be opened and those in the making too. Raises ApiError."""
@@ -377,44 +379,44 @@ class JetStreamAccount:
     # --- start and stop
 
     def expect(self, config: StreamConfig) -> None:
-        """A stream is on the disk and is going to be opened: its name, its subjects, its share are taken."""
-        self.unopened[config.name] = config
+        """A stream is on the disk and is going to be opened: its name, subjects and bytes are taken."""
+        self.recovering[config.name] = config
         self.reserve(config, 1)
 
     def opened(self, stream: Stream) -> None:
         """A stream that was expected is open."""
-        del self.unopened[stream.name]
+        del self.recovering[stream.name]
         self.streams[stream.name] = stream
-        self._begin_inflows(stream)
+        self._start_sourcing(stream)
         self.appeared(stream.name)
 
-    def _begin_inflows(self, *opened: Stream) -> None:
-        """Let mirrors and sources follow their origins, once these are open."""
+    def _start_sourcing(self, *opened: Stream) -> None:
+        """Start mirrors and sources, once these are open."""
         waiting, self._origins_missing = [*self._origins_missing, *opened], []
         for one in waiting:
             config = one.config
             origins = [*config.sources, *([] if config.mirror is None else [config.mirror])]
-            if any(origin.external is None and origin.name in self.unopened for origin in origins):
+            if any(origin.external is None and origin.name in self.recovering for origin in origins):
                 self._origins_missing.append(one)
             elif not one.stopped:
-                one.start_inflow()
+                one.start_sourcing()
 
     def put_offline(self, name: str, reason: str) -> None:
         """A stream on the disk cannot be opened."""
-        config = self.unopened.pop(name, None)
+        config = self.recovering.pop(name, None)
         if config is not None:
             self.reserve(config, -1)
-            self._begin_inflows()
+            self._start_sourcing()
         self.offline[name] = reason
         self.host.log.error(f"Stream '{self.name} > {name}' is offline: {reason}")
 
-    def forget_unopened(self, *names: str) -> None:
+    def forget_recovering(self, *names: str) -> None:
         """What is not open yet is not going to be, all or these: it stops."""
-        for name in names or list(self.unopened):
-            self.reserve(self.unopened.pop(name), -1)
+        for name in names or list(self.recovering):
+            self.reserve(self.recovering.pop(name), -1)
 
-    def alarm(self, text: str) -> None:
-        """Tell the log of something that is wrong."""
+    def log_error(self, text: str) -> None:
+        """Log something that is wrong."""
         self.host.log.error(text)
 
     def leave(self) -> list[Stream]:
@@ -434,15 +436,15 @@ class JetStreamAccount:
             try:
                 stream.stop()
             except (OSError, StoreError) as error:
-                stream.alarm(f"was not closed well: {error}")
+                stream.log_failure(f"was not closed well: {error}")
 
-    # --- what it says of itself
+    # --- its numbers
 
     def info(self) -> AccountInfo:
         """Give usage and limits, as INFO answers. Raises ApiError 10008 while usage is not known."""
         self.must_be_recovered()
         for stream in self.streams.values():
-            stream.settle()
+            stream.update_usage()
         flat = self.grants.get("")
         info = AccountInfo(
             memory=self.memory.used,
@@ -461,7 +463,7 @@ class JetStreamAccount:
 
     def _tiers(self, info: AccountInfo) -> dict[str, AccountTier]:
         """The tiers that have limits, and that of the streams there are."""
-        tiers = {name: AccountTier(limits=shown_limits(share)) for name, share in sorted(self.grants.items())}
+        tiers = {name: AccountTier(limits=shown_limits(grant)) for name, grant in sorted(self.grants.items())}
         if self.streams:
             own = tiers.setdefault("R1", AccountTier())
             for name in ("memory", "storage", "reserved_memory", "reserved_storage", "streams", "consumers"):
@@ -469,15 +471,15 @@ class JetStreamAccount:
         return tiers
 
 
-def shown_limits(share: AccountJetStream) -> AccountLimits:
+def shown_limits(grant: AccountJetStream) -> AccountLimits:
     """The limits as INFO has them."""
     return AccountLimits(
-        max_memory=share.max_memory,
-        max_storage=share.max_store,
-        max_streams=share.max_streams,
-        max_consumers=share.max_consumers,
-        max_ack_pending=share.max_ack_pending,
-        memory_max_stream_bytes=share.memory_max_stream_bytes,
-        storage_max_stream_bytes=share.store_max_stream_bytes,
-        max_bytes_required=share.max_bytes_required,
+        max_memory=grant.max_memory,
+        max_storage=grant.max_store,
+        max_streams=grant.max_streams,
+        max_consumers=grant.max_consumers,
+        max_ack_pending=grant.max_ack_pending,
+        memory_max_stream_bytes=grant.memory_max_stream_bytes,
+        storage_max_stream_bytes=grant.store_max_stream_bytes,
+        max_bytes_required=grant.max_bytes_required,
     )

@@ -1,9 +1,10 @@
 """Changes: how an account's streams are made, changed and deleted, bit by bit.
 
-A stream may have ten thousand subjects. Promises: what is judged and hears its subjects in steps comes to the
-same as what is done at once; a stream is answered as made when it hears all of its subjects; if it is deleted
-or the account goes before, the change is refused and nothing is left of it. These changes of an account must
-not mix with each other (`JetStreamAccount.changes`); what else happens meanwhile is looked at anew.
+A stream may have ten thousand subjects. Promises: what is validated and subscribed in steps comes to the same
+as what is done at once; a stream is answered as made when it has subscribed to all of its subjects; if it is
+deleted or the account goes before, the change is refused and nothing is left of it. These changes of an
+account must not mix with each other (`JetStreamAccount.changes`); what else happens meanwhile is looked at
+anew.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ...slices import Steps
 from .. import advisories
 from ..streams.stream_info import stamped
 from ..streams.validation.create import checking
-from ..streams.validation.subjects import judging
+from ..streams.validation.subjects import checking_subjects
 from ..streams.validation.update import checking_update
 
 if TYPE_CHECKING:
@@ -28,15 +29,15 @@ if TYPE_CHECKING:
 def creating(account: JetStreamAccount, config: StreamConfig, *, pedantic: bool = False) -> Steps[Stream]:
     """Make a stream; one with an equal configuration is given as it is. Raises ApiError."""
     name = config.name
-    judged = yield from judging(config)
-    config = yield from account.judging(config, pedantic=pedantic, judged=judged)
+    subject_check = yield from checking_subjects(config)
+    config = yield from account.validating(config, pedantic=pedantic, subject_check=subject_check)
     existing = account.streams.get(name)
     if existing is not None:
         if existing.config == config:
             return existing
         raise api_error("JSStreamNameExistErr")
     account.must_not_be_here(name)
-    tree = judged.tree if config.subjects is judged.subjects else None
+    tree = subject_check.tree if config.subjects is subject_check.subjects else None
     yield from overlapping(account, config, tree)
     if name in account.streams:  # restored meanwhile
         raise api_error("JSStreamNameExistErr")
@@ -48,21 +49,21 @@ def creating(account: JetStreamAccount, config: StreamConfig, *, pedantic: bool 
 
 def updating(account: JetStreamAccount, config: StreamConfig, *, pedantic: bool = False) -> Steps[Stream]:
     """Change a stream. Raises ApiError."""
-    judged = yield from judging(config)
-    world = account.world(config.num_replicas, pedantic=pedantic, judged=judged)
-    yield from checking(config, world)
+    subject_check = yield from checking_subjects(config)
+    context = account.validation_context(config.num_replicas, pedantic=pedantic, subject_check=subject_check)
+    yield from checking(config, context)
     stream = account.lookup(config.name)
     account.must_limits(config.num_replicas)
     old = stream.config
-    new = yield from checking_update(old, stamped(config), world)
+    new = yield from checking_update(old, stamped(config), context)
     _check_consumers(stream, new)
     yield from overlapping(account, new)
     _must_be_served(account, stream)
     grown = max(new.max_bytes, 0) - max(old.max_bytes, 0)
     if grown > 0:
         account.check_limits(new, grown)
-    if new.subjects is judged.subjects:
-        account.owners.know(new.name, new.subjects, judged.tree)
+    if new.subjects is subject_check.subjects:
+        account.owners.know(new.name, new.subjects, subject_check.tree)
     yield from account.changing(stream, new)
     _must_be_served(account, stream)
     advisories.stream_action(account.account, account.host, new.name, "modify")
@@ -73,8 +74,8 @@ def deleting(account: JetStreamAccount, name: str) -> Steps[None]:
     """Remove a stream, its messages and consumers. Raises ApiError."""
     stream = account.lookup(name)
     yield from stream.silencing()
-    if stream.inflow is not None:
-        yield from stream.inflow.stopping()
+    if stream.sourcing is not None:
+        yield from stream.sourcing.stopping()
     yield from _ending_consumers(stream)
     _must_be_served(account, stream)
     account.remove(name)
@@ -107,7 +108,7 @@ def overlapping(
         except TooEntangled as error:
             raise api_error("JSStreamInvalidConfigF", err=str(error)) from None
         if overlap:
-            raise api_error("JSClusterNotAvailErr" if account.unopened else "JSStreamSubjectOverlapErr")
+            raise api_error("JSClusterNotAvailErr" if account.recovering else "JSStreamSubjectOverlapErr")
         now = account.subjects()
         if account.left:
             raise api_error("JSClusterNotAvailErr")

@@ -1,4 +1,4 @@
-"""ClusterMark: what a stream's document on the disk says of the cluster that it belongs to."""
+"""ClusterMark: what a stream's document on the disk records of the cluster that it belongs to."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ClusterMark:
-    """What the disk says besides of a cluster's stream. group: its name.
+    """What the disk records besides of a cluster's stream. group: its name.
 
     replicated: its messages belong to a replica of that group, whose log may know more.
     """

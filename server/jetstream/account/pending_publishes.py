@@ -1,7 +1,7 @@
 """PendingPublishes: publishes to a stream that is not open yet are kept, and stored once it is.
 
 Nothing that a client sends vanishes because a server has just started: who asked for an acknowledgement gets
-it when the message is stored, as ever, or is told that JetStream is temporarily unavailable. Promises: the
+it when the message is stored, as ever, or an error that JetStream is temporarily unavailable. Promises: the
 order is kept; what waits has one bound for the whole server.
 """
 
@@ -38,29 +38,29 @@ class PendingLimit:
 class PendingPublishes:
     """The publishes to one stream."""
 
-    def __init__(self, account: JetStreamAccount, config: StreamConfig, room: PendingLimit) -> None:
+    def __init__(self, account: JetStreamAccount, config: StreamConfig, pending_limit: PendingLimit) -> None:
         self._account = account
         self._name = config.name
         self._subjects = [] if config.mirror is not None else config.subjects
         self._answers = not config.no_ack
-        self._room = room
+        self._pending_limit = pending_limit
         self._messages: deque[Message] = deque()
         self._dropped = 0
         self._subscriptions: list[Subscription] = []
 
     def starting(self) -> Steps[None]:
-        """Hear the stream's subjects, one after the other."""
+        """Subscribe to the stream's subjects, one after the other."""
         for subject in self._subjects:
             self._subscriptions.append(self._account.account.subscribe(subject, self._receive))
             yield
 
     def _receive(self, message: Message) -> None:
         size = _size(message)
-        if size > self._room.left:
+        if size > self._pending_limit.left:
             self._dropped += 1
             self._refuse(message, api_error("JSClusterNotAvailErr"))
             return
-        self._room.left -= size
+        self._pending_limit.left -= size
         self._messages.append(message)
 
     def _refuse(self, message: Message, error: ApiError) -> None:
@@ -76,19 +76,19 @@ class PendingPublishes:
 
     def _take(self) -> Message:
         message = self._messages.popleft()
-        self._room.left += _size(message)
+        self._pending_limit.left += _size(message)
         return message
 
     def stop(self) -> None:
-        """Hear nothing more."""
+        """Unsubscribe."""
         for subscription in self.hand_over():
             self._account.account.unsubscribe(subscription)
 
     def hand_over(self) -> list[Subscription]:
-        """Give what it hears with to the stream, which is open."""
+        """Hand its subscriptions over to the stream, which is open."""
         subscriptions, self._subscriptions = self._subscriptions, []
         if self._dropped:
-            self._account.alarm(
+            self._account.log_error(
                 f"{self._dropped} messages for stream '{self._account.name} > {self._name}' came before it "
                 "was open and could not wait: they are not stored"
             )

@@ -1,11 +1,11 @@
 """Recovery: the streams that lie on the disk are opened beside all that is served meanwhile.
 
 First the configurations of all streams are read; from then on it is known which names and subjects are taken,
-and publishes to these subjects wait (`waiting`). Then the streams are opened, several side by side. Promises:
-what reads the disk, or costs by what is stored, runs in worker threads; the loop takes over what they made in
-slices of a few milliseconds; a stream serves as soon as it is open, whatever becomes of the others; one that
-cannot be opened is told of and left alone on the disk. Where the disk does not even say which streams an
-account has, none of them is taken for absent: the account stays temporarily unavailable.
+and publishes to these subjects wait (`pending_publishes`). Then the streams are opened, several side by side.
+Promises: what reads the disk, or costs by what is stored, runs in worker threads; the loop takes over what
+they made in slices of a few milliseconds; a stream serves as soon as it is open, whatever becomes of the
+others; one that cannot be opened is reported and left alone on the disk. Where the disk does not even show
+which streams an account has, none of them is taken for absent: the account stays temporarily unavailable.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .account import JetStreamAccount
 
 SIDE_BY_SIDE = 4  # streams of an account that are being read at the same time
-_FAULTS = (ApiError, StoreError, OSError, ValueError, KeyError)
+_ERRORS = (ApiError, StoreError, OSError, ValueError, KeyError)
 
 
 class UnsupportedError(ValueError):
@@ -50,11 +50,11 @@ class LoadedStream:
     consumers: list[lifecycle.RecoveredConsumer]
 
 
-def read_config(asset: StoredConfig) -> StreamConfig:
+def read_config(stored: StoredConfig) -> StreamConfig:
     """A stream's configuration. Raises ApiError, ValueError, KeyError."""
-    if asset.document is None:
-        raise ValueError(asset.damage)
-    config = StreamConfig.from_json(asset.document["config"])
+    if stored.document is None:
+        raise ValueError(stored.damage)
+    config = StreamConfig.from_json(stored.document["config"])
     level = config.metadata.get("_nats.req.level", "0")
     if not level.isdigit() or int(level) > KNOWN_API_LEVEL:
         raise UnsupportedError(
@@ -63,21 +63,21 @@ def read_config(asset: StoredConfig) -> StreamConfig:
     return config
 
 
-def load(account: JetStreamAccount, asset: StoredConfig) -> LoadedStream:
+def load(account: JetStreamAccount, stored: StoredConfig) -> LoadedStream:
     """Read a stream with its consumers. Blocks; in any thread, as nobody has the stream yet.
 
     Raises ApiError, StoreError, OSError, ValueError, KeyError.
     """
-    config = read_config(asset)
-    assert asset.document is not None
-    created = parse_rfc3339(asset.document["created"])
-    if asset.mended:
+    config = read_config(stored)
+    assert stored.document is not None
+    created = parse_rfc3339(stored.document["created"])
+    if stored.mended:
         warn = account.host.log.warning
-        warn(f"Stream '{account.name} > {config.name}': {asset.mended}: written anew from the other file")
+        warn(f"Stream '{account.name} > {config.name}': {stored.mended}: written anew from the other file")
     store = account.open_store(config.name)
     try:
         stream = Stream(config, store, account, created)
-        stream.recover(asset.document.get("sources", {}))
+        stream.recover(stored.document.get("sources", {}))
         consumers = lifecycle.read(stream)
         for consumer in consumers:
             store.count(consumer.config.filters, 1)  # the index remembers what it had to look for
@@ -88,9 +88,9 @@ def load(account: JetStreamAccount, asset: StoredConfig) -> LoadedStream:
 
 
 def adopt(loaded: LoadedStream, ended: Callable[[Consumer], None] | None = None) -> Steps[None]:
-    """Let the consumers of a stream go on, bit by bit, and tell the log what was found.
+    """Let the consumers of a stream go on, bit by bit, and log what was found.
 
-    ended: is told of consumers that have come to their end, see `lifecycle.adopt`.
+    ended: is given consumers that have come to their end, see `lifecycle.adopt`.
     """
     stream, store = loaded.stream, loaded.store
     for one in loaded.consumers:
@@ -100,15 +100,15 @@ def adopt(loaded: LoadedStream, ended: Callable[[Consumer], None] | None = None)
     name = f"'{account.name} > {stream.name}'"
     account.host.log.info(f"  Restored {store.messages} messages for stream {name}")
     tell_mended(account.host.log, f"Stream {name}", store)
-    for fault in store.faults:
-        account.alarm(f"Stream {name}: {fault}")
+    for error in store.faults:
+        account.log_error(f"Stream {name}: {error}")
     lost = store.damaged()
     if lost:
-        account.alarm(f"Stream {name} lost {len(lost)} messages to damage: {lost[:20]}")
+        account.log_error(f"Stream {name} lost {len(lost)} messages to damage: {lost[:20]}")
 
 
 def tell_mended(log: Logger, name: str, store: FileStream) -> None:
-    """Tell the log what a store mended on opening: a warning where it was damage, and not only a kill."""
+    """Log what a store mended on opening: a warning where it was damage, and not only a kill."""
     for mended in store.mended:
         log.warning(f"{name}: {mended}")
     for missing in store.missing:
@@ -116,39 +116,39 @@ def tell_mended(log: Logger, name: str, store: FileStream) -> None:
 
 
 def bring_back(
-    account: JetStreamAccount, asset: StoredConfig, ended: Callable[[Consumer], None] | None = None
+    account: JetStreamAccount, stored: StoredConfig, ended: Callable[[Consumer], None] | None = None
 ) -> Stream | None:
     """Open a stream at once, not started yet; None: it is in `offline` now. ended: see `adopt`."""
     try:
-        loaded = load(account, asset)
+        loaded = load(account, stored)
         for _ in adopt(loaded, ended):
             pass
-    except _FAULTS as fault:
-        account.put_offline(asset.name, _text(fault))
+    except _ERRORS as error:
+        account.put_offline(stored.name, _text(error))
         return None
-    stream = account.streams[asset.name] = loaded.stream
+    stream = account.streams[stored.name] = loaded.stream
     account.reserve(stream.config, 1)
     return stream
 
 
-def _text(fault: BaseException) -> str:
-    return str(fault) or type(fault).__name__
+def _text(error: BaseException) -> str:
+    return str(error) or type(error).__name__
 
 
 class Recovery:
-    """The recovery of a server's accounts. runner: its workers may be busy for long."""
+    """The recovery of a server's accounts. executor: its workers may be busy for long."""
 
-    def __init__(self, runner: TaskExecutor) -> None:
-        self.runner = runner
-        self.room = PendingLimit()
+    def __init__(self, executor: TaskExecutor) -> None:
+        self.executor = executor
+        self.pending_limit = PendingLimit()
         self._accounts: dict[str, _Account] = {}
         self._holds: dict[str, int] = {}  # why an account may not be read yet, counted
-        self._held: dict[str, JetStreamAccount] = {}
-        self._unlisted: dict[str, str] = {}  # accounts whose streams cannot be told, and why
+        self._jetstream_accounts: dict[str, JetStreamAccount] = {}
+        self._unlisted: dict[str, str] = {}  # accounts whose streams cannot be listed, and why
         self._waiting: list[Callable[[], None]] = []
 
     def add(self, account: JetStreamAccount) -> None:
-        """Open the streams of an account; until a stream is open, it is among the account's `unopened`.
+        """Open the streams of an account; until a stream is open, it is among the account's `recovering`.
 
         An account without files serves at once.
         """
@@ -156,7 +156,7 @@ class Recovery:
             return
         account.surveyed = False
         if account.name in self._holds:
-            self._held[account.name] = account
+            self._jetstream_accounts[account.name] = account
         else:
             self._begin(account)
 
@@ -166,7 +166,7 @@ class Recovery:
 
     def remove(self, name: str) -> None:
         """Open no more of an account; what is open stays with it."""
-        self._held.pop(name, None)
+        self._jetstream_accounts.pop(name, None)
         self._unlisted.pop(name, None)
         one = self._accounts.pop(name, None)
         if one is not None and one.stop():
@@ -182,7 +182,7 @@ class Recovery:
         self._holds[name] -= 1
         if not self._holds[name]:
             del self._holds[name]
-            account = self._held.pop(name, None)
+            account = self._jetstream_accounts.pop(name, None)
             if account is not None:
                 self._begin(account)
 
@@ -196,7 +196,7 @@ class Recovery:
                 one.open()
 
     def unlisted(self, name: str, reason: str) -> None:
-        """The disk does not say which streams an account has."""
+        """The disk does not show which streams an account has."""
         self._unlisted[name] = reason
 
     def opened(self, name: str) -> None:
@@ -207,28 +207,28 @@ class Recovery:
     @property
     def done(self) -> bool:
         """Whether all is open."""
-        return not self._accounts and not self._held
+        return not self._accounts and not self._jetstream_accounts
 
-    def when_done(self, told: Callable[[], None]) -> None:
-        """Call `told` when all is open."""
-        self._waiting.append(told)
+    def when_done(self, done: Callable[[], None]) -> None:
+        """Call `done` when all is open."""
+        self._waiting.append(done)
         self._tell()
 
     def _tell(self) -> None:
         if self.done:
             waiting, self._waiting = self._waiting, []
-            for told in waiting:
-                told()
+            for done in waiting:
+                done()
 
     def progress(self) -> str:
-        """How far it is, as healthz tells, or what keeps it for good; "" when all is open."""
+        """How far it is, as healthz shows, or what keeps it for good; "" when all is open."""
         for name, reason in self._unlisted.items():
             return f"JetStream cannot list the streams of account '{name}': {reason}"
         if self.done:
             return ""
-        if self._held or not all(one.known for one in self._accounts.values()):
+        if self._jetstream_accounts or not all(one.known for one in self._accounts.values()):
             return "JetStream is recovering: it reads which streams there are"
-        left = sum(len(one.account.unopened) for one in self._accounts.values())
+        left = sum(len(one.account.recovering) for one in self._accounts.values())
         total = sum(one.total for one in self._accounts.values())
         return f"JetStream is recovering {left} of {total} streams"
 
@@ -241,7 +241,7 @@ class _Account:
         self.known = False
         self.total = 0
         self._owner = owner
-        self._runner = owner.runner
+        self._executor = owner.executor
         self._found: list[tuple[StoredConfig, StreamConfig | str]] = []
         self._queue: deque[StoredConfig] = deque()
         self._waits: dict[str, PendingPublishes] = {}
@@ -251,43 +251,43 @@ class _Account:
     def start(self) -> None:
         """Read which streams there are."""
         self._busy = 1
-        self._runner.work(self._survey, self._surveyed)
+        self._executor.work(self._survey, self._surveyed)
 
     def stop(self) -> bool:
         """Open no more; whether something is still under way."""
         self._stopped = True
-        for waiting in self._waits.values():
-            waiting.refuse(None)
+        for pending in self._waits.values():
+            pending.refuse(None)
         self._waits.clear()
-        self.account.forget_unopened()
+        self.account.forget_recovering()
         return self._busy > 0
 
     def _survey(self) -> None:
         """Read all configurations; on a worker thread."""
         self.account.directory.unstage()
-        for asset in self.account.directory.streams():
+        for stored in self.account.directory.streams():
             try:
-                self._found.append((asset, read_config(asset)))
-            except _FAULTS as fault:
-                self._found.append((asset, _text(fault)))
+                self._found.append((stored, read_config(stored)))
+            except _ERRORS as error:
+                self._found.append((stored, _text(error)))
 
     def _surveyed(self, error: BaseException | None) -> None:
-        Slices(self._runner, paced(self._expecting()), lambda _: self._expected(error), self._expected)
+        Slices(self._executor, paced(self._expecting()), lambda _: self._expected(error), self._expected)
 
     def _expecting(self) -> Steps[None]:
         """Take the names and subjects of what was found, bit by bit."""
         account = self.account
-        for asset, config in self._found:
+        for stored, config in self._found:
             if self._stopped:
                 return
             if isinstance(config, str):
-                account.put_offline(asset.name, config)
+                account.put_offline(stored.name, config)
                 continue
             self.total += 1
             account.expect(config)
-            self._queue.append(asset)
-            self._waits[config.name] = waiting = PendingPublishes(account, config, self._owner.room)
-            for _ in waiting.starting():
+            self._queue.append(stored)
+            self._waits[config.name] = pending = PendingPublishes(account, config, self._owner.pending_limit)
+            for _ in pending.starting():
                 yield
                 if self._stopped:
                     return
@@ -300,7 +300,9 @@ class _Account:
             self._leave()
             return
         if error is not None:
-            self.account.alarm(f"Streams of account '{self.account.name}' cannot be listed: {_text(error)}")
+            self.account.log_error(
+                f"Streams of account '{self.account.name}' cannot be listed: {_text(error)}"
+            )
             self._owner.unlisted(self.account.name, _text(error))
         self.account.surveyed, self.known = error is None, True
         self._owner.surveyed()
@@ -319,27 +321,27 @@ class _Account:
             self._leave()
         elif self._queue:
             self._busy += 1
-            asset, found = self._queue.popleft(), _Found()
-            self._runner.work(
-                lambda: found.load(self.account, asset), lambda error: self._loaded(asset, found, error)
+            stored, found = self._queue.popleft(), _Found()
+            self._executor.work(
+                lambda: found.load(self.account, stored), lambda error: self._loaded(stored, found, error)
             )
-        elif not self._busy and not self.account.unopened:
+        elif not self._busy and not self.account.recovering:
             self._owner.opened(self.account.name)
 
     def _leave(self) -> None:
         if not self._busy:
             self._owner.release(self.account.name)
 
-    def _loaded(self, asset: StoredConfig, found: _Found, error: BaseException | None) -> None:
+    def _loaded(self, stored: StoredConfig, found: _Found, error: BaseException | None) -> None:
         loaded = found.loaded
         if error is not None or loaded is None:
-            self._failed(asset.name, None, error or StoreError("it was not read"))
+            self._failed(stored.name, None, error or StoreError("it was not read"))
         else:  # whatever goes wrong, the other streams are to be opened
             Slices(
-                self._runner,
+                self._executor,
                 paced(self._starting(loaded)),
                 lambda _: self._started(loaded),
-                lambda fault: self._failed(asset.name, loaded, fault),
+                lambda error: self._failed(stored.name, loaded, error),
             )
 
     def _starting(self, loaded: LoadedStream) -> Steps[None]:
@@ -358,17 +360,17 @@ class _Account:
         if self._stopped:
             close(loaded)
         else:
-            loaded.stream.hearing.take(self._waits.pop(loaded.stream.name).hand_over())
+            loaded.stream.subscriptions.take(self._waits.pop(loaded.stream.name).hand_over())
             at_once(loaded.stream.serving())
             self.account.opened(loaded.stream)
         self._next()
 
-    def _failed(self, name: str, loaded: LoadedStream | None, fault: BaseException) -> None:
+    def _failed(self, name: str, loaded: LoadedStream | None, error: BaseException) -> None:
         self._busy -= 1
         if loaded is not None:
             close(loaded)
         if not self._stopped:
-            self.account.put_offline(name, _text(fault))
+            self.account.put_offline(name, _text(error))
             self._waits.pop(name).refuse(self.account.offline[name])
         self._next()
 
@@ -381,14 +383,14 @@ class _Found:
     def __init__(self) -> None:
         self.loaded: LoadedStream | None = None
 
-    def load(self, account: JetStreamAccount, asset: StoredConfig) -> None:
+    def load(self, account: JetStreamAccount, stored: StoredConfig) -> None:
         """Read it."""
-        self.loaded = load(account, asset)
+        self.loaded = load(account, stored)
 
 
 def close(loaded: LoadedStream) -> None:
     """Let go of a stream that is not going to be served."""
     try:
         loaded.stream.stop()
-    except (OSError, StoreError) as fault:
-        loaded.stream.alarm(f"was not closed well: {fault}")
+    except (OSError, StoreError) as error:
+        loaded.stream.log_failure(f"was not closed well: {error}")

@@ -1,7 +1,7 @@
 """StreamCloser: streams that stop, written out side by side.
 
-Promises: what is stored is on the disk when `closed` tells so; the loop does little of it at a time, worker
-threads do what blocks; what a stream could not write is told to the log, and does not keep the others.
+Promises: what is stored is on the disk when `closed` is called; the loop does little of it at a time, worker
+threads do what blocks; what a stream could not write is logged, and does not keep the others.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 class StreamCloser:
     """The streams of one account, on their way to the disk. closed: is called once all of them are there."""
 
-    def __init__(self, runner: TaskExecutor, streams: Sequence[Stream], closed: Callable[[], None]) -> None:
-        self._runner = runner
+    def __init__(self, executor: TaskExecutor, streams: Sequence[Stream], closed: Callable[[], None]) -> None:
+        self._executor = executor
         self._left = 1 + len(streams)
         self._closed = closed
-        Slices(runner, paced(self._halting(streams)), self._ended, self._failed)
+        Slices(executor, paced(self._halting(streams)), self._ended, self._failed)
 
     def _halting(self, streams: Sequence[Stream]) -> Steps[None]:
         """Silence one stream after the other, and have each written out."""
@@ -40,23 +40,23 @@ class StreamCloser:
     def _halt(self, stream: Stream) -> None:
         try:
             stream.halt()
-        except Exception as fault:  # whatever it is, the other streams are to be closed
-            stream.alarm(f"was not halted well: {type(fault).__name__}: {fault}")
+        except Exception as error:  # whatever it is, the other streams are to be closed
+            stream.log_failure(f"was not halted well: {type(error).__name__}: {error}")
         self._write_out(stream)
 
     def _write_out(self, stream: Stream) -> None:
         def written(error: BaseException | None) -> None:
             if error is not None:
-                stream.alarm(f"was not closed well: {error}")
+                stream.log_failure(f"was not closed well: {error}")
             stream.answer()
             self._ended()
 
-        self._runner.work(stream.write_out, written)
+        self._executor.work(stream.write_out, written)
 
     def _ended(self, _: None = None) -> None:
         self._left -= 1
         if not self._left:
             self._closed()
 
-    def _failed(self, fault: Exception) -> None:
-        raise fault
+    def _failed(self, error: Exception) -> None:
+        raise error

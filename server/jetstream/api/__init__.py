@@ -1,4 +1,4 @@
-"""The JetStream API:
+"""The JetStream API.
 
-one module per family of requests, one table that says which handler serves which subject.
+One module per family of requests, one table that says which handler serves which subject.
 """

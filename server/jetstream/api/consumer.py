@@ -1,7 +1,7 @@
 """The API family CONSUMER: create in its three forms, info, names, list, delete, pause, reset, unpin.
 
 Promises: the subject and the request must agree; internal consumers (of mirrors and sources) are made
-here and shown nowhere. Pull requests are not here: consumers listen for them.
+here and shown nowhere. Pull requests are not here: consumers subscribe to them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ....protocol.errors import api_error
 from ....protocol.timestamp import format_rfc3339
 from ...slices import Steps, each, paced
 from ..consumers import lifecycle
-from ..consumers.config import check_group, judging
+from ..consumers.config import check_group, checking_filters
 from ..consumers.core import Consumer
 from ..consumers.info import shown
 from ..consumers.start import picks_last
@@ -42,7 +42,7 @@ SUFFIX_LENGTH = 8
 
 
 def read_create(request: Request) -> CreateConsumerRequest:
-    """What CONSUMER.CREATE.<stream>[.<consumer>[.<filter>]] asks for, judged by itself. Raises ApiError."""
+    """What CONSUMER.CREATE.<stream>[.<consumer>[.<filter>]] asks for, checked by itself. Raises ApiError."""
     tokens = request.tokens
     asked = request.read(CreateConsumerRequest)
     if asked.stream_name != tokens[2]:
@@ -67,7 +67,7 @@ def read_create(request: Request) -> CreateConsumerRequest:
 
 
 def read_create_durable(request: Request) -> CreateConsumerRequest:
-    """What CONSUMER.DURABLE.CREATE.<stream>.<consumer> asks for, judged by itself. Raises ApiError."""
+    """What CONSUMER.DURABLE.CREATE.<stream>.<consumer> asks for, checked by itself. Raises ApiError."""
     asked = request.read(CreateConsumerRequest)
     stream, name = request.tokens[3:5]
     if asked.stream_name != stream:
@@ -100,7 +100,7 @@ def _creating(request: Request, asked: CreateConsumerRequest) -> Steps[Response]
     config = asked.config
     known = request.account.streams.get(asked.stream_name)
     picks = None
-    judged = yield from judging(config)
+    filter_check = yield from checking_filters(config)
     if known is not None:
         yield from known.store.preparing(config.filters)
         there = (config.durable_name or config.name) in known.consumers
@@ -121,7 +121,7 @@ def _creating(request: Request, asked: CreateConsumerRequest) -> Steps[Response]
         keep_from(existing.config, config)
     picks = picks if stream is known else None
     consumer = lifecycle.create(
-        stream, config, asked.action, pedantic=asked.pedantic, picks=picks, judged=judged
+        stream, config, asked.action, pedantic=asked.pedantic, picks=picks, filter_check=filter_check
     )
     if config.sourcing and not config.direct:
         consumer.reset(0)

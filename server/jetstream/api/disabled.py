@@ -1,6 +1,6 @@
-"""The API of an account without JetStream: every request is told so.
+"""The API of an account without JetStream: every request is answered with that error.
 
-Promises: an account with leaf connections hears nothing from here, since another domain may answer; nor does
+Promises: an account with leaf connections gets no answer from here, since another domain may answer; nor does
 one that imports `$JS.API.INFO`: the API is the exporter's then, and what is not imported has no responders
 (the reference: enableJetStreamInfoServiceImportOnly).
 """
@@ -27,17 +27,17 @@ INFO = PREFIX + "INFO"
 
 
 class DisabledApi:
-    """Refuses for one account."""
+    """Refuses the requests of one account."""
 
     def __init__(self, account: Account, answers: Callable[[], bool] = lambda: True) -> None:
-        """answers: whether it is this server, of several that hear a request, that refuses it."""
+        """answers: whether it is this server, of several that receive a request, that refuses it."""
         self._account = account
         self._answers = answers
         self._subscriptions: list[Subscription] = []
         self._watch: InterestWatch | None = None
 
     def start(self) -> None:
-        """Listen, as long as the account imports no API of another."""
+        """Subscribe, as long as the account imports no API of another."""
         self._watch = self._account.watch_interest(self._changed, INFO)
         self._arrange()
 
@@ -48,21 +48,21 @@ class DisabledApi:
     def _arrange(self) -> None:
         imported = any(is_subset(INFO, each.local) for each in self._account.imports_services)
         if imported:
-            self._silence()
+            self._unsubscribe()
         elif not self._subscriptions:
-            self._listen()
+            self._subscribe()
 
-    def _listen(self) -> None:
+    def _subscribe(self) -> None:
         for pattern, (kind, _, _) in all_handlers().items():
             self._subscriptions.append(self._account.subscribe(PREFIX + pattern, self._refuse(kind)))
 
     def stop(self) -> None:
-        """Listen no more."""
+        """Unsubscribe."""
         if self._watch is not None:
             self._watch.cancel()
-        self._silence()
+        self._unsubscribe()
 
-    def _silence(self) -> None:
+    def _unsubscribe(self) -> None:
         for subscription in self._subscriptions:
             self._account.unsubscribe(subscription)
         self._subscriptions.clear()

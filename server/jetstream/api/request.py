@@ -1,8 +1,8 @@
 """Request: one API request with what its handler needs, and the ways to answer it.
 
 Promises: a handler returns the response, or raises ApiError, and the request is answered exactly once; bodies
-are decoded strictly when the server says so. Handlers that answer later return LATER and call `respond`
-themselves.
+are decoded strictly when the server is configured so. Handlers that answer later return LATER and call
+`respond` themselves.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 Response = dict[str, Any]
-Way = Callable[[str, bytes, bytes], None]  # takes an answer's subject, header block and body
+SendReply = Callable[[str, bytes, bytes], None]  # takes an answer's subject, header block and body
 LATER: Final[Response] = {}
 _PAGE: dict[str, Any] = {"total": 0, "offset": 0, "limit": 0}
 # What refusals have besides the error, by the type of the response.
@@ -45,10 +45,10 @@ class Request:
     """One API request.
 
     tokens: those of the subject after `$JS.API`. kind: the response type, which a handler may change.
-    header_block: sent with the response. way: by which it is sent, None: straight from here.
+    header_block: sent with the response. send_reply: what sends it, None: published from here.
     """
 
-    __slots__ = ("_finish", "account", "header_block", "kind", "message", "tokens", "way")
+    __slots__ = ("_finish", "account", "header_block", "kind", "message", "send_reply", "tokens")
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Request:
         self.tokens = tokens
         self.kind = kind
         self.header_block = b""
-        self.way: Way | None = None
+        self.send_reply: SendReply | None = None
         self._finish = finish
 
     @property
@@ -129,7 +129,7 @@ class Request:
             elif isinstance(result, ApiError):
                 self.fail(result)
             elif isinstance(result, Exception):
-                self.trip(result)
+                self.fail_internally(result)
             elif result is not LATER:
                 self.respond(result)
 
@@ -154,7 +154,7 @@ class Request:
             if isinstance(result, ApiError):
                 self.fail(result)
             elif isinstance(result, Exception):
-                self.trip(result)
+                self.fail_internally(result)
             elif result is not LATER:
                 self.respond(result)
 
@@ -172,8 +172,8 @@ class Request:
         """Refuse a request."""
         self._finish(self, error_response(self.kind, error, **REFUSED.get(self.kind, {})))
 
-    def trip(self, fault: Exception) -> None:
-        """Refuse a request that met a fault of ours, and tell the log."""
-        text = f"JetStream API {self.message.subject}: {type(fault).__name__}: {fault}"
+    def fail_internally(self, error: Exception) -> None:
+        """Refuse a request that met an internal error, and log it."""
+        text = f"JetStream API {self.message.subject}: {type(error).__name__}: {error}"
         self.account.host.log.error(text)
-        self.fail(api_error("JSStreamGeneralErrorF", err=str(fault)))
+        self.fail(api_error("JSStreamGeneralErrorF", err=str(error)))

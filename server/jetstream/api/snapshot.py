@@ -44,7 +44,7 @@ def snapshot(request: Request) -> Response:
         else:
             _send(request, asked, stream, last)
 
-    stream.committer.after(begin)  # what is stored is safe then
+    stream.ack_queue.after(begin)  # what is stored is safe then
     return LATER
 
 
@@ -82,7 +82,7 @@ def _send(request: Request, asked: SnapshotRequest, stream: Stream, last: int) -
     )
     fields = {**named, "state": state.to_json()}
     advisories.publish(account, host, f"STREAM.SNAPSHOT_CREATE.{stream.name}", "snapshot_create", fields)
-    host.runner.soon(sender.start)
+    host.executor.soon(sender.start)
 
 
 def client_of(request: Request) -> Response:
@@ -92,7 +92,7 @@ def client_of(request: Request) -> Response:
 
 
 def read_restore(request: Request) -> StreamConfig:
-    """What STREAM.RESTORE asks for, judged by itself. Raises ApiError."""
+    """What STREAM.RESTORE asks for, checked by itself. Raises ApiError."""
     if request.empty:
         raise api_error("JSBadRequestErr")
     name = request.tokens[2]
@@ -111,37 +111,37 @@ def restore(request: Request) -> Response:
 
 
 def _restoring(request: Request) -> Steps[Response]:
-    held = request.account
-    config = yield from held.judging(read_restore(request))
-    held.must_be_new(config)
+    account = request.account
+    config = yield from account.validating(read_restore(request))
+    account.must_be_new(config)
 
     def complete(staged: StagedStream, done: Restored) -> None:
-        held.must_be_new(config)
-        done(staged.adopt(held.host.clock.now()))
+        account.must_be_new(config)
+        done(staged.adopt(account.host.clock.now()))
 
     return receive(request, config, complete)
 
 
 def receive(request: Request, config: StreamConfig, complete: Complete) -> Response:
-    """Tell where a stream of this configuration is to be sent to, and take it. Raises ApiError.
+    """Answer where a stream of this configuration is to be sent to, and receive it. Raises ApiError.
 
     complete: makes what was sent a stream.
     """
-    held = request.account
-    if config.name in held.restores:
+    jetstream = request.account
+    if config.name in jetstream.restores:
         raise api_error("JSStreamRestoreErrF", err="a restore of this stream is under way")
-    host, account, started = held.host, held.account, held.host.clock.now()
+    host, account, started = jetstream.host, jetstream.account, jetstream.host.clock.now()
     named = {"stream": config.name, "client": client_of(request)}
 
     def answer(reply: str, outcome: Stream | ApiError | None) -> None:
         body = b""
         if isinstance(outcome, ApiError):
             host.log.warning(
-                f"Restore failed for stream '{held.name} > {config.name}': {outcome.description}"
+                f"Restore failed for stream '{jetstream.name} > {config.name}': {outcome.description}"
             )
             body = json.dumps(error_response(_MADE, outcome)).encode()
         elif outcome is not None:
-            host.log.info(f"Completed restore for stream '{held.name} > {config.name}'")
+            host.log.info(f"Completed restore for stream '{jetstream.name} > {config.name}'")
             found = stream_info.info(outcome)
             found.cluster = None
             body = json.dumps(response(_MADE, found)).encode()
@@ -149,17 +149,17 @@ def receive(request: Request, config: StreamConfig, complete: Complete) -> Respo
             account.publish(reply, body)
 
     def ended(size: int) -> None:
-        held.restores.pop(config.name, None)
+        jetstream.restores.pop(config.name, None)
         times = {"start": format_rfc3339(started), "end": format_rfc3339(host.clock.now()), "bytes": size}
         subject = f"STREAM.RESTORE_COMPLETE.{config.name}"
         advisories.publish(account, host, subject, "restore_complete", {**named, **times})
 
     try:
-        made = StreamRestore(held, config, answer, ended, complete)
-    except (OSError, StoreError) as fault:
-        raise api_error("JSStreamRestoreErrF", err=str(fault)) from fault
-    held.restores[config.name] = made
+        made = StreamRestore(jetstream, config, answer, ended, complete)
+    except (OSError, StoreError) as error:
+        raise api_error("JSStreamRestoreErrF", err=str(error)) from error
+    jetstream.restores[config.name] = made
     made.start()
-    host.log.info(f"Starting restore for stream '{held.name} > {config.name}'")
+    host.log.info(f"Starting restore for stream '{jetstream.name} > {config.name}'")
     advisories.publish(account, host, f"STREAM.RESTORE_CREATE.{config.name}", "restore_create", named)
     return response(request.kind, deliver_subject=made.subject)

@@ -26,7 +26,7 @@ STEP = 2048  # sequences looked at in one slice
 
 
 def reading_create(request: Request) -> Steps[StreamRequest]:
-    """What STREAM.CREATE asks for, judged by itself. Raises ApiError."""
+    """What STREAM.CREATE asks for, checked by itself. Raises ApiError."""
     asked = yield from request.reading(StreamRequest)
     name = request.tokens[2]
     if asked.name != name:
@@ -72,7 +72,7 @@ def _brief(stream: Stream) -> Steps[dict[str, Any]]:
 
 
 def reading_update(request: Request) -> Steps[StreamRequest]:
-    """What STREAM.UPDATE asks for, judged by itself. Raises ApiError."""
+    """What STREAM.UPDATE asks for, checked by itself. Raises ApiError."""
     asked = yield from request.reading(StreamRequest)
     check_texts(asked)
     if asked.name != request.tokens[2]:
@@ -151,7 +151,7 @@ def describing(request: Request, stream: Stream) -> Steps[Response]:
 
 
 def _missing(stream: Stream) -> Steps[RawJson]:
-    """The first sequences that hold no message as JSON: there may be more than could ever be told."""
+    """The first sequences that hold no message as JSON: there may be more than fit into an answer."""
     pieces: list[str] = []
     count, at = 0, 0
     while count < DELETED_LIMIT:
@@ -198,8 +198,8 @@ def _subjects(stream: Stream, asked: StreamInfoRequest) -> Steps[tuple[dict[str,
 def delete(request: Request) -> Response:
     """Answer STREAM.DELETE.<stream>."""
     request.must_be_empty()
-    held = request.account
-    return request.change(changes.deleting(held, request.tokens[2]), lambda _: _deleted(request))
+    account = request.account
+    return request.change(changes.deleting(account, request.tokens[2]), lambda _: _deleted(request))
 
 
 def _deleted(request: Request) -> Steps[Response]:

@@ -54,7 +54,7 @@ Table = Mapping[str, tuple[str, Handler]]  # subject after `$JS.API.` -> type of
 
 
 class SystemApi:
-    """Hears `table` in the system account. admits: whether this server serves requests of a pattern now."""
+    """Serves `table` in the system account. admits: whether this server serves requests of a pattern now."""
 
     def __init__(
         self,
@@ -70,14 +70,14 @@ class SystemApi:
         self._subscriptions: list[Subscription] = []
 
     def start(self) -> None:
-        """Listen."""
+        """Subscribe."""
         for pattern, (kind, handler) in self._table.items():
             self._subscriptions.append(
                 self._account.subscribe(PREFIX + pattern, self._serve(pattern, kind, handler))
             )
 
     def stop(self) -> None:
-        """Listen no more."""
+        """Unsubscribe."""
         for subscription in self._subscriptions:
             self._account.unsubscribe(subscription)
         self._subscriptions.clear()

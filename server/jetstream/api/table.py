@@ -1,8 +1,8 @@
 """The table of the API: which handler serves which subject, and the way of every request through it.
 
-Promises: each request with a handler is answered once, counted, and told to the audit (when someone listens);
-a fault of ours becomes an error response and a log line, never silence. What the reference
-leaves unanswered is left unanswered. MSG.NEXT and DIRECT.GET are not here: consumers and streams listen for
+Promises: each request with a handler is answered once, counted, and published to the audit (when someone
+subscribes); an internal error becomes an error response and a log line, never silence. What the reference
+leaves unanswered is left unanswered. MSG.NEXT and DIRECT.GET are not here: consumers and streams subscribe
 themselves, so that a request to one that is not there fails at once.
 """
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..account.account import JetStreamAccount
 
 Handler = Callable[[Request], Response]
-Row = tuple[str, Handler, bool]  # name of the response type, handler, told to the audit
+Row = tuple[str, Handler, bool]  # name of the response type, handler, published to the audit
 PREFIX = "$JS.API."
 
 # subject after `$JS.API.` -> row
@@ -54,12 +54,12 @@ TABLE: dict[str, Row] = {
     "STREAM.LEADER.STEPDOWN.*": ("stream_leader_stepdown", stream_api.needs_cluster, True),
 }
 
-# Heard and not answered, as on the reference: what is unknown, and what is the system account's alone.
+# Received and not answered, as on the reference: what is unknown, and what is the system account's alone.
 UNANSWERED = ("*", "STREAM.>", "META.>", "SERVER.>", "ACCOUNT.>")
 
 
 class ApiRouter(Protocol):
-    """Says which of several servers serves a request; all of them hear it."""
+    """Decides which of several servers serves a request; all of them receive it."""
 
     def table(self) -> dict[str, Row]:
         """The handlers that are others in a cluster."""
@@ -69,16 +69,16 @@ class ApiRouter(Protocol):
 
 
 class AccountApi:
-    """The API of one account. gate: None on a single server, which serves everything."""
+    """The API of one account. router: None on a single server, which serves everything."""
 
-    def __init__(self, account: JetStreamAccount, gate: ApiRouter | None = None) -> None:
+    def __init__(self, account: JetStreamAccount, router: ApiRouter | None = None) -> None:
         self._account = account
-        self._gate = gate
+        self._router = router
         self._subscriptions: list[Subscription] = []
-        self.table = all_handlers() | (gate.table() if gate is not None else {})
+        self.table = all_handlers() | (router.table() if router is not None else {})
 
     def start(self) -> None:
-        """Listen."""
+        """Subscribe."""
         for pattern, (kind, handler, audited) in self.table.items():
             self._subscriptions.append(
                 self._account.account.subscribe(
@@ -90,23 +90,23 @@ class AccountApi:
         ]
 
     def stop(self) -> None:
-        """Listen no more."""
+        """Unsubscribe."""
         for subscription in self._subscriptions:
             self._account.account.unsubscribe(subscription)
         self._subscriptions.clear()
 
     def _serve(self, pattern: str, kind: str, handler: Handler, audited: bool) -> Callable[[Message], None]:
-        gate = self._gate
+        router = self._router
 
         def finish(request: Request, response: Response) -> None:
             self._answer(request, response, audited)
 
         def serve(message: Message) -> None:
             request = Request(self._account, message, message.subject.split(".")[2:], kind, finish)
-            if gate is None:
+            if router is None:
                 self._handle(request, handler)
             else:
-                gate.admit(pattern, request, lambda: self._handle(request, handler))
+                router.admit(pattern, request, lambda: self._handle(request, handler))
 
         return serve
 
@@ -116,33 +116,38 @@ class AccountApi:
             response = handler(request)
         except ApiError as error:
             request.fail(error)
-        except Exception as fault:
-            request.trip(fault)
+        except Exception as error:
+            request.fail_internally(error)
         else:
             if response is not LATER:
                 request.respond(response)
 
     def _answer(self, request: Request, response: Response, audited: bool) -> None:
-        held = self._account
-        held.api_total += 1
+        account = self._account
+        account.api_total += 1
         if "error" in response:
-            held.api_errors += 1
+            account.api_errors += 1
         if is_long(response):
-            turns = held.host.turns
-            Slices(turns, writing(response), lambda text: self._send(request, text, audited), request.trip)
+            turns = account.host.turns
+            Slices(
+                turns,
+                writing(response),
+                lambda text: self._send(request, text, audited),
+                request.fail_internally,
+            )
         else:
             self._send(request, to_text(response), audited)
 
     def _send(self, request: Request, text: str, audited: bool) -> None:
-        held = self._account
+        account = self._account
         body = gojson.utf8(text)
         message = request.message
-        if message.reply and request.way is not None:
-            request.way(message.reply, request.header_block, body)
+        if message.reply and request.send_reply is not None:
+            request.send_reply(message.reply, request.header_block, body)
         elif message.reply:  # who wants no answer is served all the same
-            held.account.publish(message.reply, body, header=request.header_block)
+            account.account.publish(message.reply, body, header=request.header_block)
         if audited:
-            advisories.audit(held.account, held.host, message, text)
+            advisories.audit(account.account, account.host, message, text)
 
 
 def check_level(message: Message, most: int = API_LEVEL) -> None:
@@ -155,7 +160,7 @@ def check_level(message: Message, most: int = API_LEVEL) -> None:
 
 
 def _ignore(_message: Message) -> None:
-    """Hear and do nothing."""
+    """Receive and do nothing."""
 
 
 def all_handlers() -> dict[str, Row]:

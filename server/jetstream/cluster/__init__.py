@@ -1,4 +1,5 @@
-"""JetStream of several servers: what the meta group decides, done on this server.
+"""JetStream of several servers: this server carries out what the meta group decides.
 
-`domain` is this server's place in it: one per server with JetStream and routes. A single server has none.
+`cluster.JetStreamCluster` is this server's part in it: one per server with JetStream and routes. A single
+server has none.
 """

@@ -1,4 +1,4 @@
-"""Notices: the advisories about leaders, to the system account, and, of streams and consumers, to theirs."""
+"""Advisories about leaders: to the system account, and, of streams and consumers, to their own account."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ if TYPE_CHECKING:
     from .local_stream import LocalStream
 
 
-def leader_elected(asset: LocalStream) -> None:
+def leader_elected(local: LocalStream) -> None:
     """This server leads a stream, and with it the stream's consumers."""
-    fields = {"leader": asset.held.host.server_name, "replicas": _replicas(asset)}
-    _publish(asset, "leader_elected", fields)
-    for consumer in asset.consumers():
-        consumer_leader_elected(asset, consumer.name)
+    fields = {"leader": local.account.host.server_name, "replicas": _replicas(local)}
+    _publish(local, "leader_elected", fields)
+    for consumer in local.consumers():
+        consumer_leader_elected(local, consumer.name)
 
 
-def consumer_leader_elected(asset: LocalStream, name: str) -> None:
+def consumer_leader_elected(local: LocalStream, name: str) -> None:
     """This server leads a consumer."""
-    fields = {"leader": asset.held.host.server_name, "replicas": _replicas(asset)}
-    _publish(asset, "leader_elected", fields, name)
+    fields = {"leader": local.account.host.server_name, "replicas": _replicas(local)}
+    _publish(local, "leader_elected", fields, name)
 
 
-def quorum_lost(asset: LocalStream) -> None:
-    """This server led, and is not heard by a majority any more."""
-    replicas = _replicas(asset)
-    _publish(asset, "quorum_lost", {"replicas": replicas})
-    for consumer in asset.consumers():
-        _publish(asset, "quorum_lost", {"replicas": replicas}, consumer.name)
+def quorum_lost(local: LocalStream) -> None:
+    """This server led, and has lost contact with a majority."""
+    replicas = _replicas(local)
+    _publish(local, "quorum_lost", {"replicas": replicas})
+    for consumer in local.consumers():
+        _publish(local, "quorum_lost", {"replicas": replicas}, consumer.name)
 
 
-def meta_leader_elected(domain: JetStreamCluster, host: JetStreamHost) -> None:
+def meta_leader_elected(cluster: JetStreamCluster, host: JetStreamHost) -> None:
     """This server leads the meta group."""
-    document = domain.meta_cluster()
-    here = {"name": host.server_name, "current": True, "active": 0, "peer": node_of(domain.me)}
+    document = cluster.meta_cluster()
+    here = {"name": host.server_name, "current": True, "active": 0, "peer": node_of(cluster.me)}
     fields = {
-        "leader": node_of(domain.me),
+        "leader": node_of(cluster.me),
         "replicas": [here, *document.get("replicas", [])],
         "cluster": host.cluster_name,
     }
-    advisories.publish(domain.system, host, "DOMAIN.LEADER_ELECTED", "domain_leader_elected", fields)
+    advisories.publish(cluster.system, host, "DOMAIN.LEADER_ELECTED", "domain_leader_elected", fields)
 
 
 def server_removed(system: Account, host: JetStreamHost) -> None:
@@ -55,20 +55,20 @@ def server_removed(system: Account, host: JetStreamHost) -> None:
     advisories.publish(system, host, "SERVER.REMOVED", "server_removed", fields)
 
 
-def _replicas(asset: LocalStream) -> list[dict[str, Any]]:
+def _replicas(local: LocalStream) -> list[dict[str, Any]]:
     """All members, this one included."""
-    host, node = asset.held.host, node_of(asset.domain.me)
+    host, node = local.account.host, node_of(local.host.me)
     here = {"name": host.server_name, "current": True, "active": 0, "peer": node}
-    others = [peer.to_json() for peer in local_info.cluster(asset).replicas if peer.peer != node]
+    others = [peer.to_json() for peer in local_info.cluster(local).replicas if peer.peer != node]
     return sorted([here, *others], key=lambda peer: str(peer["name"]))
 
 
-def _publish(asset: LocalStream, what: str, fields: dict[str, Any], consumer: str = "") -> None:
-    account, host, stream = asset.held.account, asset.held.host, asset.assignment.name
+def _publish(local: LocalStream, what: str, fields: dict[str, Any], consumer: str = "") -> None:
+    account, host, stream = local.account.account, local.account.host, local.assignment.name
     family = "CONSUMER" if consumer else "STREAM"
     subject = f"{family}.{what.upper()}.{stream}" + (f".{consumer}" if consumer else "")
     kind = f"{family.lower()}_{what}"
     named = {"stream": stream, **({"consumer": consumer} if consumer else {}), **fields}
     advisories.publish(account, host, subject, kind, named)
-    system = asset.domain.system
-    advisories.publish(system, host, subject, kind, {"account": asset.held.name, **named})
+    system = local.host.system
+    advisories.publish(system, host, subject, kind, {"account": local.account.name, **named})

@@ -1,9 +1,9 @@
 """JetStreamCluster: this server among those that together are one JetStream.
 
-It has a seat in the meta group, applies what that decides, and does this server's part of it; while it leads,
-it lets servers in, places streams, and asks stream leaders for what it is asked. Promises: nothing is served
-here before this server is as current as the group was when it started, so that what was deleted meanwhile
-does not come back; `stop` leaves nothing behind.
+It is a member of the meta group, applies what that decides, and does this server's part of it. While it
+leads, it admits servers, places streams, and queries stream leaders to answer requests. Promises: nothing is
+served here before this server is as current as the group was when it started, so that what was deleted
+meanwhile does not come back; `stop` leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from ..meta.effect import Effect, ServerRemoved, ServerReplaced, ServerUpdated
 from ..meta.node_info import NodeStatus
 from ..meta.placement import PlacementPolicy
 from ..meta.planner import MetaPlanner
-from ..meta.responder import LeaderStatus, MetaRole, ResponderState, asset_of, meta_of
+from ..meta.responder import LeaderStatus, MetaRole, ResponderState, meta_role, stream_role
 from ..meta.state import MetaState
 from ..meta.state_machine import MetaStateMachine
 from . import advisories, monitoring, step_down
@@ -63,171 +63,171 @@ Decided = Callable[[list[Effect] | ApiError], None]
 
 
 class JetStreamCluster:
-    """surroundings: for the seats of streams.
+    """environment: for the Raft groups of streams.
 
-    expected: who must be there before the meta group may be founded; to be set before the start. served:
-    whether what is assigned here is opened.
+    expected: which servers must be there before the meta group may be bootstrapped; to be set before the
+    start. served: whether what is assigned here is opened.
     """
 
     expected: Callable[[], BootstrapExpect]
 
-    def __init__(self, engine: JetStream, carrier: Account) -> None:
+    def __init__(self, engine: JetStream, system: Account) -> None:
         assert engine.host is not None
         self._engine = engine
         self._host = host = engine.host
-        self._carrier = carrier
+        self._system = system
         options = engine.options.jetstream
         self.node = name_hash(host.server_name)
-        pacemaker = Ticker(host.clock)
-        self.surroundings = GroupEnvironment(
+        ticker = Ticker(host.clock)
+        self.environment = GroupEnvironment(
             name=host.server_name,
             server=host.server_id,
             node=self.node,
             domain=options.domain,
             path=f"{options.store_dir}/cluster",
-            mailbox=RaftTransport(self.node, carrier, host.runner, pacemaker),
-            runner=host.runner,
-            pacemaker=pacemaker,
+            transport=RaftTransport(self.node, system, host.executor, ticker),
+            executor=host.executor,
+            ticker=ticker,
             clock=host.clock,
             fs=Disk(),
             log=host.log,
             random_bytes=os.urandom,
             reader=engine.reader,
         )
-        self._dice = self.surroundings.random()
-        self._dispatch = Reconciler(self, engine.accounts)
-        self.gate = ClusterApiRouter(self)
-        self._system_api = ClusterApi(self, carrier, host)
-        self.answers = ReplyRouter(self.node, carrier, engine.accounts, host.clock)
-        self._questions = LeaderQueries(self.node, carrier, host.clock, host.runner, self.assets)
-        self.servers = NodeTracker(self, engine, carrier)
-        self._machine: MetaStateMachine | None = None
-        self._seat: RaftMember | None = None
+        self._random = self.environment.random()
+        self._reconciler = Reconciler(self, engine.accounts)
+        self.api_router = ClusterApiRouter(self)
+        self._system_api = ClusterApi(self, system, host)
+        self.reply_router = ReplyRouter(self.node, system, engine.accounts, host.clock)
+        self._leader_queries = LeaderQueries(self.node, system, host.clock, host.executor, self.local_streams)
+        self.node_tracker = NodeTracker(self, engine, system)
+        self._state_machine: MetaStateMachine | None = None
+        self._member: RaftMember | None = None
         self._leader = ""
         self._leaderless_since = host.clock.now()
         self._ever_led = False
         self._observes: Callable[[], bool] = lambda: False
-        self._halting = False  # what was served by a former life is being stopped
+        self._halting = False  # what an earlier incarnation served is being stopped
         self.served = False
         self._goal = -1  # the index from which on this server is current; -1: not known yet
         self._subscription: Subscription | None = None
 
-    # --- life
+    # --- start and stop
 
     def extend(self, hubs: Callable[[], Collection[str]]) -> None:
         """Belong to a hub's JetStream if that has this domain. hubs: the domains of those that are joined."""
-        around, options = self.surroundings, self._engine.options.jetstream
+        environment, options = self.environment, self._engine.options.jetstream
         self._observes = MetaExtension(
-            options.domain, hubs, path=options.store_dir, fs=around.fs, log=around.log
+            options.domain, hubs, path=options.store_dir, fs=environment.fs, log=environment.log
         ).observes
 
     async def start(self) -> None:
-        """Take the seat."""
-        self.surroundings.mailbox.start()
-        self._questions.start()
-        self.answers.start()
-        self._subscription = self._carrier.subscribe(TELL, self._told)
-        self._seat = RaftMember(
+        """Join the meta group."""
+        self.environment.transport.start()
+        self._leader_queries.start()
+        self.reply_router.start()
+        self._subscription = self._system.subscribe(TELL, self._received)
+        self._member = RaftMember(
             META,
-            self.surroundings,
+            self.environment,
             self._make,
             self,
             expected=lambda: BootstrapExpect() if self._observes() else self.expected(),
-            wanted=self.servers.wanted,
+            wanted=self.node_tracker.wanted,
             observes=self._observes,
         )
-        self._seat.start()
-        self.servers.start()
+        self._member.start()
+        self.node_tracker.start()
         self._system_api.start()
 
     async def stop(self) -> None:
         """Leave it; everything stored is on disk afterwards."""
         self._system_api.stop()
-        self.servers.stop()
+        self.node_tracker.stop()
         over = asyncio.Event()
-        seat, self._seat = self._seat, None
-        if seat is not None:
-            seat.stop(over.set)
+        member, self._member = self._member, None
+        if member is not None:
+            member.stop(over.set)
             await over.wait()
             over.clear()
-        self._dispatch.stop(over.set)
+        self._reconciler.stop(over.set)
         await over.wait()
-        self.surroundings.pacemaker.remove(self._serve)
-        self._questions.stop()
-        self.answers.stop()
-        self.surroundings.mailbox.stop()
+        self.environment.ticker.remove(self._serve)
+        self._leader_queries.stop()
+        self.reply_router.stop()
+        self.environment.transport.stop()
         if self._subscription is not None:
-            self._carrier.unsubscribe(self._subscription)
+            self._system.unsubscribe(self._subscription)
 
     def hand_over(self) -> None:
         """This server is going to go away: let others lead."""
-        for asset in list(self.assets.values()):
-            if asset.membership is not None and asset.leads():
-                asset.step_down("", _nothing)
-        step_down.step_down(self, self._dice, "")
+        for local in list(self.local_streams.values()):
+            if local.membership is not None and local.leads():
+                local.step_down("", _nothing)
+        step_down.step_down(self, self._random, "")
 
-    def account_came(self, held: JetStreamAccount) -> None:
+    def account_came(self, account: JetStreamAccount) -> None:
         """An account has JetStream here from now on: what is assigned of it is opened."""
-        if self.served and self._machine is not None:
-            inventory = self._dispatch.inventory([held])
-            duties = list(self._machine.begin(inventory))
-            self._dispatch.begin(duty for duty in duties if key_of(duty)[0] == held.name)
+        if self.served and self._state_machine is not None:
+            inventory = self._reconciler.inventory([account])
+            actions = list(self._state_machine.begin(inventory))
+            self._reconciler.begin(action for action in actions if key_of(action)[0] == account.name)
 
     def account_left(self, name: str, done: Callable[[], None]) -> None:
         """An account has it no more: `done` is called when its streams are closed, their files stay."""
-        self._dispatch.stop(done, name)
+        self._reconciler.stop(done, name)
 
     def route_left(self, server_id: str) -> None:
         """There is no route to that server any more."""
-        self.servers.seen.lost(server_id)
-        if self._seat is not None:
-            self._seat.server_lost(server_id)
-        for asset in list(self.assets.values()):
-            asset.server_lost(server_id)
+        self.node_tracker.node_statuses.lost(server_id)
+        if self._member is not None:
+            self._member.server_lost(server_id)
+        for local in list(self.local_streams.values()):
+            local.server_lost(server_id)
 
     def route_joined(self) -> None:
         """There is a route to one more server."""
-        self.servers.say(ask=True)
+        self.node_tracker.publish(ask=True)
 
     # --- what it is
 
     @property
     def me(self) -> str:
         """This server's id in the meta group; "" before the disk was asked."""
-        return "" if self._machine is None else self._machine.me
+        return "" if self._state_machine is None else self._state_machine.me
 
     @property
     def system(self) -> Account:
         """The system account."""
-        return self._carrier
+        return self._system
 
     @property
     def state(self) -> MetaState:
         """What the meta group has decided, as far as it is known here."""
-        return MetaState() if self._machine is None else self._machine.state
+        return MetaState() if self._state_machine is None else self._state_machine.state
 
     @property
     def group(self) -> RaftNode | None:
         """The meta group's member here, once it has begun."""
-        return None if self._seat is None else self._seat.group
+        return None if self._member is None else self._member.group
 
     @property
-    def assets(self) -> dict[tuple[str, str], LocalStream]:
+    def local_streams(self) -> dict[tuple[str, str], LocalStream]:
         """This server's replicas by (account, stream)."""
-        return self._dispatch.assets
+        return self._reconciler.local_streams
 
     @property
     def failures(self) -> Mapping[tuple[str, str], str]:
         """Why a replica could not be opened, by (account, stream)."""
-        return self._dispatch.failures
+        return self._reconciler.failures
 
     @property
-    def sights(self) -> Mapping[str, NodeStatus]:
-        """What is seen of the members, by id."""
-        return self.servers.seen.view(self._host.clock.now())
+    def node_statuses(self) -> Mapping[str, NodeStatus]:
+        """The status of each member, by id."""
+        return self.node_tracker.node_statuses.view(self._host.clock.now())
 
     @property
-    def led(self) -> LeaderStatus:
+    def leader_status(self) -> LeaderStatus:
         """Who leads the meta group."""
         since = 0 if self._leader else self._host.clock.now() - self._leaderless_since
         return LeaderStatus(self._leader, since, self._ever_led)
@@ -240,7 +240,7 @@ class JetStreamCluster:
 
     @property
     def is_leader(self) -> bool:
-        """Whether it leads, knows all that was decided before, and is heard by a majority."""
+        """Whether it leads, has applied all that was decided before, and a majority follows it."""
         group = self.group
         return group is not None and group.ready and group.node is not None and group.node.accepts
 
@@ -257,47 +257,46 @@ class JetStreamCluster:
         return 1 + (0 if load is None else load.ha_assets)
 
     def member(self, node: str) -> str:
-        """The meta member of a node; "" for one that was never heard of."""
+        """The meta member of a node; "" for an unknown node."""
         found = self.state.named(node)
-        return self.servers.seen.member(node) if found is None else found.id
+        return self.node_tracker.node_statuses.member(node) if found is None else found.id
 
-    def standing(self, account: str, stream: str = "", consumer: str = "") -> ResponderState:
-        """Where this server stands with a request about this."""
+    def responder_state(self, account: str, stream: str = "", consumer: str = "") -> ResponderState:
+        """This server's part in answering a request about this."""
         state, me = self.state, self.me
-        meta = meta_of(me, self.led)
+        meta = meta_role(me, self.leader_status)
         if meta is MetaRole.LEADER and not self.is_leader:
             meta = MetaRole.FOLLOWER
         system = self._engine.registry.system is not None and account == self._engine.registry.system.name
         if not stream:
             return ResponderState(meta, system=system)
-        asset = self.assets.get((account, stream))
-        where = asset_of(
-            state.stream(account, stream), self.sights, me, None if asset is None else asset.led()
-        )
+        local = self.local_streams.get((account, stream))
+        leader = None if local is None else local.leader_status()
+        where = stream_role(state.stream(account, stream), self.node_statuses, me, leader)
         exists = not consumer or state.consumer(account, stream, consumer) is not None
         return ResponderState(meta, where, exists, system)
 
     def usage(self, account: str) -> Reports:
         """What the servers use of an account."""
-        return self.servers.seen.usage(account)
+        return self.node_tracker.node_statuses.usage(account)
 
     def lags(self, account: str, stream: str) -> tuple[str, dict[str, int]]:
-        """(leader, operations that each member is behind) of a stream's group, as its leader said last."""
-        return self.servers.seen.lags(account, stream)
+        """(leader, operations each member is behind) of a stream's group, as its leader last reported."""
+        return self.node_tracker.node_statuses.lags(account, stream)
 
     # --- decisions
 
-    def desk(self) -> MetaPlanner:
-        """Where wishes become commands, by what is known now."""
-        return MetaPlanner(self.state, self.sights, self._dice, self.policy)
+    def planner(self) -> MetaPlanner:
+        """What turns requests into commands, by what is known now."""
+        return MetaPlanner(self.state, self.node_statuses, self._random, self.policy)
 
     def propose(self, command: Command, done: Decided) -> None:
         """Have the meta group decide; `done` is given what became of it, or error 10008.
 
-        Only a leader gets an answer other than the error; after it the command may still have its way.
+        Only a leader gets an answer other than the error; after it the command may still be applied.
         """
-        group, machine = self.group, self._machine
-        if group is None or machine is None or not self.is_leader:
+        group, state_machine = self.group, self._state_machine
+        if group is None or state_machine is None or not self.is_leader:
             done(api_error("JSClusterNotAvailErr"))
             return
 
@@ -305,18 +304,20 @@ class JetStreamCluster:
             if isinstance(outcome, ProposalError):
                 done(api_error("JSClusterNotAvailErr"))
             else:
-                done(machine.outcome(outcome))
+                done(state_machine.outcome(outcome))
 
         group.propose([encode(command)], decided)
 
-    def tell(self, command: PeersConfirmed | GroupStarted | DeleteConsumer | PreferLeader) -> None:
+    def forward_proposal(
+        self, command: PeersConfirmed | GroupStarted | DeleteConsumer | PreferLeader
+    ) -> None:
         """Let whoever leads the meta group propose this; nothing is promised of it."""
         if self.is_leader:
             self.propose(command, _ignore)
         else:
-            self._carrier.publish(TELL, encode(command))
+            self._system.publish(TELL, encode(command))
 
-    def _told(self, message: Message) -> None:
+    def _received(self, message: Message) -> None:
         if not self.is_leader:
             return
         try:
@@ -328,15 +329,15 @@ class JetStreamCluster:
 
     def step_down(self, preferred: str, done: Callable[[ApiError | None], None]) -> None:
         """Hand the lead of the meta group over, to `preferred` (a member's id) or whoever can take it."""
-        done(step_down.step_down(self, self._dice, preferred))
+        done(step_down.step_down(self, self._random, preferred))
 
     def successor(self, server: str = "", cluster: str = "", tags: Collection[str] = ()) -> str:
         """Whom the leader would hand over to. Raises ApiError 10005."""
-        return step_down.successor(self, self._dice, server=server, cluster=cluster, tags=tags)
+        return step_down.successor(self, self._random, server=server, cluster=cluster, tags=tags)
 
     def remove_server(self, name: str, peer: str, done: Decided) -> None:
         """Remove a server for good, by name or by peer; only a leader can. Raises ApiError 10044."""
-        self.propose(self.desk().remove_server(name, peer), done)
+        self.propose(self.planner().remove_server(name, peer), done)
 
     # --- monitoring
 
@@ -346,31 +347,31 @@ class JetStreamCluster:
 
     @property
     def failure(self) -> str:
-        """Why the seat in the meta group cannot be taken, "" for nothing."""
+        """Why this server cannot join the meta group, "" for nothing."""
         group = self.group
         if group is not None and group.failure:
             return group.failure
-        return "" if self._seat is None else self._seat.failure
+        return "" if self._member is None else self._member.failure
 
     @property
-    def stalemate(self) -> str:
+    def quorum_diagnosis(self) -> str:
         """Why nobody can lead the meta group, "" while somebody does or may."""
-        return "" if self._seat is None else self._seat.stalemate()
+        return "" if self._member is None else self._member.quorum_diagnosis()
 
-    # --- questions
+    # --- queries to leaders
 
-    def when_up(
+    def when_served(
         self, account: str, stream: str, consumer: str, done: Callable[[Json | None], None]
     ) -> Callable[[], None]:
-        """Call `done` once: with what the leader of a new or changed one tells now, or None after 4 s.
+        """Call `done` once: with what the leader of a new or changed one announces, or None after 4 s.
 
         Gives what ends the waiting without a call.
         """
-        return self._questions.when_up((account, stream, consumer), done)
+        return self._leader_queries.when_served((account, stream, consumer), done)
 
-    def say_up(self, account: str, stream: str, consumer: str, info: Json) -> None:
+    def announce_served(self, account: str, stream: str, consumer: str, info: Json) -> None:
         """A new stream or consumer is served by this server, which leads it."""
-        self._questions.say_up((account, stream, consumer), info)
+        self._leader_queries.announce_served((account, stream, consumer), info)
 
     def ask_all(
         self, kind: Kind, account: str, stream: str, consumer: str, take: Take, names: Collection[str] = ()
@@ -380,47 +381,47 @@ class JetStreamCluster:
         stream, consumer: "" for all; names: only those of them. take: is given (name, info) of each that
         comes within 4 s; what this gives ends it earlier.
         """
-        return self._questions.ask(kind, account, stream, consumer, take, names)
+        return self._leader_queries.ask(kind, account, stream, consumer, take, names)
 
     # --- the meta group
 
     def _make(self) -> MetaStateMachine:
-        """The application of a new life, or of the same after its group was started again."""
-        assert self._seat is not None
+        """The state machine of a new incarnation, or of the same one after its group was restarted."""
+        assert self._member is not None
         self._halt(self._serve)
-        self._machine = MetaStateMachine(self._seat.member, self._dispatch.do, self._effect)
-        return self._machine
+        self._state_machine = MetaStateMachine(self._member.member, self._reconciler.do, self._effect)
+        return self._state_machine
 
     def _halt(self, then: Callable[[], None]) -> None:
         """Serve nothing until it is known anew what is assigned here."""
         self.served, self._goal, self._halting = False, -1, True
-        self.surroundings.pacemaker.remove(self._serve)
-        self.surroundings.pacemaker.add(self._serve)  # until it is done
+        self.environment.ticker.remove(self._serve)
+        self.environment.ticker.add(self._serve)  # until it is done
 
         def halted() -> None:
             self._halting = False
             then()
 
-        self._dispatch.stop(halted)
+        self._reconciler.stop(halted)
 
     def leading(self, group: RaftNode) -> None:
-        """See cluster.Owner."""
-        assert self._machine is not None
-        self._machine.lead()
+        """See GroupListener."""
+        assert self._state_machine is not None
+        self._state_machine.lead()
         self._goal = group.applied
         self._host.log.info("Self is new JetStream cluster metadata leader")
         self._serve()
-        self.servers.lead()
+        self.node_tracker.lead()
         advisories.meta_leader_elected(self, self._host)
 
     def following(self, group: RaftNode) -> None:
-        """See cluster.Owner."""
+        """See GroupListener."""
         del group
-        if self._machine is not None:
-            self._machine.follow()
+        if self._state_machine is not None:
+            self._state_machine.follow()
 
     def leader_changed(self, group: RaftNode) -> None:
-        """See cluster.Owner."""
+        """See GroupListener."""
         if self._leader and not group.leader:
             self._leaderless_since = self._host.clock.now()
         self._leader = group.leader
@@ -429,64 +430,64 @@ class JetStreamCluster:
             return
         self._ever_led = True
         if group.leader != self.me:
-            self.servers.introduce(group.leader)
-        self.servers.say(ask=not self.served)
+            self.node_tracker.log_leader(group.leader)
+        self.node_tracker.publish(ask=not self.served)
 
     def failed(self, group: RaftNode) -> None:
-        """See cluster.Owner: healthz tells."""
+        """See GroupListener: healthz reports it."""
 
     def _effect(self, effect: Effect) -> None:
         """Something was decided, on all servers."""
-        self.gate.decided(effect)
+        self.api_router.decided(effect)
         if isinstance(effect, ServerUpdated | ServerReplaced):
-            self.servers.returned(effect.server)
+            self.node_tracker.returned(effect.server)
             if effect.server.id == self.me:
-                self._host.runner.soon(self._serve)
+                self._host.executor.soon(self._serve)
         elif isinstance(effect, ServerRemoved):
             if effect.server.id != self.me:
-                self.servers.removed(effect.server)
-            elif self.served:  # else it is told of what it was before it started
-                self._host.runner.soon(self._expelled)
+                self.node_tracker.removed(effect.server)
+            elif self.served:  # else the log replays what was before it started
+                self._host.executor.soon(self._expelled)
         if isinstance(effect, ServerUpdated | ServerReplaced | ServerRemoved):
-            self._host.runner.soon(self.heal)
+            self._host.executor.soon(self.heal)
 
     def _expelled(self) -> None:
         """This server was removed from the cluster: it serves nothing more before it is started again."""
         self._host.log.error("JetStream being DISABLED, our server was removed from the cluster")
-        advisories.server_removed(self._carrier, self._host)
-        self.servers.stop()
+        advisories.server_removed(self._system, self._host)
+        self.node_tracker.stop()
         self._system_api.stop()
-        seat, self._seat = self._seat, None
-        if seat is not None:
-            seat.stop(_nothing)
+        member, self._member = self._member, None
+        if member is not None:
+            member.stop(_nothing)
         self._halt(self._engine.leave)
-        self.surroundings.pacemaker.remove(self._serve)
+        self.environment.ticker.remove(self._serve)
 
     # --- as time passes
 
     def leader_is_at(self, member: str, term: int, index: int) -> None:
-        """The leader of that term says how far it is: who is as far is as current as it was."""
+        """The leader of that term has announced its index: who has applied as much is as current."""
         group = self.group
         if group is not None and member == group.leader and term == self.term and self._goal < 0:
             self._goal = index
 
     def _serve(self) -> None:
         """Open what is assigned here, once that is known to be so."""
-        group, machine = self.group, self._machine
-        if self.served or self._halting or group is None or machine is None:
+        group, state_machine = self.group, self._state_machine
+        if self.served or self._halting or group is None or state_machine is None:
             return
-        if not 0 <= self._goal <= group.applied or machine.me not in machine.state.servers:
+        if not 0 <= self._goal <= group.applied or state_machine.me not in state_machine.state.servers:
             return
         self.served = True
-        self.surroundings.pacemaker.remove(self._serve)
-        inventory = self._dispatch.inventory(self._engine.accounts.values())
-        self._dispatch.sweep()
-        self._dispatch.begin(list(machine.begin(inventory)))
+        self.environment.ticker.remove(self._serve)
+        inventory = self._reconciler.inventory(self._engine.accounts.values())
+        self._reconciler.sweep()
+        self._reconciler.begin(list(state_machine.begin(inventory)))
 
     def heal(self) -> None:
         """Give streams that lack peers some, now that there may be servers."""
         if self.is_leader:
-            for command in self.desk().heal():
+            for command in self.planner().heal():
                 self.propose(command, _ignore)
 
 

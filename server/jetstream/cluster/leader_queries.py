@@ -1,7 +1,7 @@
-"""LeaderQueries: what the meta leader asks the leaders of streams, and what these tell it unasked.
+"""LeaderQueries: what the meta leader asks the leaders of streams, and what these announce unasked.
 
-`$JSC.UP` tells that a new stream or consumer is served, for the request that waits for it; `$JSC.ASK` asks
-for infos, answered to `$JSC.TELL.<node>` in slices. Nothing is promised of delivery: who waits gives up.
+`$JSC.UP` announces that a new stream or consumer is served, for the request that waits for it; `$JSC.ASK`
+asks for infos, answered to `$JSC.TELL.<node>` in slices. Nothing is promised of delivery: who waits gives up.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ UP, ASK, TELL = "$JSC.UP", "$JSC.ASK", "$JSC.TELL."
 
 
 class LeaderQueries:
-    """One per server. assets: by (account, stream)."""
+    """One per server. local_streams: by (account, stream)."""
 
     def __init__(
         self,
         node: str,
-        carrier: PubSub,
+        pubsub: PubSub,
         clock: Clock,
-        runner: TaskExecutor,
-        assets: dict[tuple[str, str], LocalStream],
+        executor: TaskExecutor,
+        local_streams: dict[tuple[str, str], LocalStream],
     ) -> None:
         self._node = node
-        self._carrier = carrier
+        self._pubsub = pubsub
         self._clock = clock
-        self._runner = runner
-        self._turns = Shared(runner.soon)
-        self._assets = assets
+        self._executor = executor
+        self._turns = Shared(executor.soon)
+        self._local_streams = local_streams
         self._waiting: dict[Key, list[_Wait]] = {}
         self._asked: dict[int, Take] = {}
         self._timers: dict[int, Timer] = {}
@@ -53,18 +53,18 @@ class LeaderQueries:
         self._subscriptions: list[Any] = []
 
     def start(self) -> None:
-        """Hear the others."""
-        for subject, heard, count in (
-            (UP, self._up, 4),
+        """Subscribe to the others' messages."""
+        for subject, receive, count in (
+            (UP, self._received_served, 4),
             (ASK, self._answer, 7),
-            (TELL + self._node, self._told, 3),
+            (TELL + self._node, self._received_info, 3),
         ):
-            self._subscriptions.append(self._carrier.subscribe(subject, _reader(heard, count)))
+            self._subscriptions.append(self._pubsub.subscribe(subject, _reader(receive, count)))
 
     def stop(self) -> None:
-        """Hear nothing more, and leave no timer; who waits is not called any more."""
+        """Unsubscribe, and leave no timer; who waits is not called any more."""
         for subscription in self._subscriptions:
-            self._carrier.unsubscribe(subscription)
+            self._pubsub.unsubscribe(subscription)
         self._subscriptions.clear()
         for timer in self._timers.values():
             timer.cancel()
@@ -74,8 +74,8 @@ class LeaderQueries:
 
     # --- a new one is served
 
-    def when_up(self, key: Key, done: Callable[[Json | None], None]) -> Callable[[], None]:
-        """Call `done` once: with the info that its leader tells from now on, or with None after TIMEOUT.
+    def when_served(self, key: Key, done: Callable[[Json | None], None]) -> Callable[[], None]:
+        """Call `done` once: with the info that its leader announces from now on, or with None after TIMEOUT.
 
         Gives what ends the waiting without a call.
         """
@@ -102,23 +102,23 @@ class LeaderQueries:
 
         return end
 
-    def say_up(self, key: Key, info: Json) -> None:
+    def announce_served(self, key: Key, info: Json) -> None:
         """The leader of a new stream or consumer serves it now."""
         body = json.dumps([*key, info], separators=(",", ":")).encode("utf-8", "surrogateescape")
-        # Here it is heard after what is being handled now: who proposed it may not wait for it yet.
-        self._runner.soon(lambda: self._is_up(key, info))
-        self._carrier.publish(UP, body)
+        # Here it is delivered after what is being handled now: who proposed it may not wait for it yet.
+        self._executor.soon(lambda: self._served(key, info))
+        self._pubsub.publish(UP, body)
 
-    def _up(self, told: list[Any]) -> None:
-        account, stream, consumer, info = told
-        self._is_up((account, stream, consumer), info)
+    def _received_served(self, values: list[Any]) -> None:
+        account, stream, consumer, info = values
+        self._served((account, stream, consumer), info)
 
-    def _is_up(self, key: Key, info: Json) -> None:
+    def _served(self, key: Key, info: Json) -> None:
         account, stream, consumer = key
         if info and not consumer:
-            for (where, _), asset in self._assets.items():
-                if where == account and asset.stream is not None and asset.stream.inflow is not None:
-                    asset.stream.inflow.origin_led(stream)
+            for (where, _), local in self._local_streams.items():
+                if where == account and local.stream is not None and local.stream.sourcing is not None:
+                    local.stream.sourcing.origin_led(stream)
         for wait in self._waiting.pop(key, ()):
             wait.done(info)
 
@@ -142,58 +142,62 @@ class LeaderQueries:
                 pending.cancel()
 
         timer = self._later(TIMEOUT, end)
-        self._say(ASK, [kind, account, stream, consumer, sorted(names), self._node, number])
+        self._publish(ASK, [kind, account, stream, consumer, sorted(names), self._node, number])
         return end
 
-    def _answer(self, question: list[Any]) -> None:
+    def _answer(self, query: list[Any]) -> None:
         """Answer for what this server leads; for a group without a leader later, as others may, too."""
-        kind, account, stream, consumer, names, node, number = question
+        kind, account, stream, consumer, names, node, number = query
         wanted = set(names) | ({consumer} if consumer else set())
         here, late = [], []
-        for (held, name), asset in list(self._assets.items()):
-            if held != account or (stream and name != stream):
+        for (owner, name), local in list(self._local_streams.items()):
+            if owner != account or (stream and name != stream):
                 continue
             if kind == "SI" and wanted and name not in wanted:
                 continue
-            if asset.leads():
-                here.append(asset)
-            elif (led := asset.led()) is not None and not led.leader and led.since > PATIENCE:
-                late.append(asset)
+            if local.leads():
+                here.append(local)
+            elif (
+                (leader_status := local.leader_status()) is not None
+                and not leader_status.leader
+                and leader_status.since > PATIENCE
+            ):
+                late.append(local)
 
-        def tell(assets: list[LocalStream]) -> None:
-            steps = self._telling(assets, lambda asset: _infos(kind, asset, wanted), node, number)
+        def reply(local_streams: list[LocalStream]) -> None:
+            steps = self._sending(local_streams, lambda local: _infos(kind, local, wanted), node, number)
             Slices(self._turns, paced(steps), lambda _: None, _fail)
 
-        tell(here)
+        reply(here)
         if late:
-            self._later(DELAY, lambda: tell(late))
+            self._later(DELAY, lambda: reply(late))
 
-    def _telling(
+    def _sending(
         self,
-        assets: list[LocalStream],
+        local_streams: list[LocalStream],
         infos: Callable[[LocalStream], Iterator[tuple[str, Json]]],
         node: str,
         number: int,
     ) -> Steps[None]:
-        for asset in assets:
-            for name, info in infos(asset):
-                self._say(TELL + node, [number, name, info])
+        for local in local_streams:
+            for name, info in infos(local):
+                self._publish(TELL + node, [number, name, info])
                 yield
 
-    def _told(self, told: list[Any]) -> None:
-        number, name, info = told
+    def _received_info(self, values: list[Any]) -> None:
+        number, name, info = values
         take = self._asked.get(number)
         if take is not None:
             take(name, info)
 
-    def _say(self, subject: str, told: list[Any]) -> None:
-        """Say it to all who listen, this server too, when what is being handled is done."""
-        body = json.dumps(told, separators=(",", ":")).encode("utf-8", "surrogateescape")
+    def _publish(self, subject: str, values: list[Any]) -> None:
+        """Publish it to all subscribers, this server too, when what is being handled is done."""
+        body = json.dumps(values, separators=(",", ":")).encode("utf-8", "surrogateescape")
 
         def publish() -> None:
-            self._carrier.publish(subject, body)
+            self._pubsub.publish(subject, body)
 
-        self._runner.soon(publish)
+        self._executor.soon(publish)
 
     # --- time
 
@@ -219,30 +223,30 @@ def _fail(error: Exception) -> None:
     raise error
 
 
-def _infos(kind: Kind, asset: LocalStream, names: Collection[str]) -> Iterator[tuple[str, Json]]:
-    """What can be told: one that goes away meanwhile is left out."""
+def _infos(kind: Kind, local: LocalStream, names: Collection[str]) -> Iterator[tuple[str, Json]]:
+    """The infos that can be given: one that goes away meanwhile is left out."""
     if kind == "SI":
-        yield asset.assignment.name, asset.info().to_json()
+        yield local.assignment.name, local.info().to_json()
         return
-    stream = asset.stream
+    stream = local.stream
     for name in sorted(stream.consumers) if stream is not None else ():
         if names and name not in names:
             continue
         try:
-            yield name, asset.consumer_info(name).to_json()
+            yield name, local.consumer_info(name).to_json()
         except ApiError:
             continue
 
 
-def _reader(heard: Callable[[list[Any]], None], count: int) -> Callable[[Message], None]:
+def _reader(receive: Callable[[list[Any]], None], count: int) -> Callable[[Message], None]:
     """Take messages that are lists of so many; a peer's that makes no sense must not end the route."""
 
-    def hear(message: Message) -> None:
+    def read(message: Message) -> None:
         try:
-            told = json.loads(message.body)
+            values = json.loads(message.body)
         except ValueError:
             return
-        if isinstance(told, list) and len(told) == count:
-            heard(told)
+        if isinstance(values, list) and len(values) == count:
+            receive(values)
 
-    return hear
+    return read

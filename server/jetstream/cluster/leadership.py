@@ -2,9 +2,8 @@
 
 It brings configuration and consumers, as the meta group decided them, into the stream's log, and tells the
 meta group when the members are as they shall be. Promises: what was decided is in the log some time after,
-whoever led when it was decided. Servers learn of decisions at different times: what one has only not heard of
-yet is not undone by it, so what it was not told to change it changes only when that has not resolved itself
-for GRACE.
+whoever led when it was decided. Servers learn of decisions at different times: a leader must not undo what it
+only does not know yet, so a difference that no decision explains is resolved only after GRACE.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from ....protocol.api.stream import StreamConfig
 from ...clock import SECOND
 from ...cluster.announce import node_of
 from ..meta.command import DeleteConsumer, GroupStarted, PeersConfirmed
-from ..meta.reconcile import is_settled
+from ..meta.reconcile import has_converged
 from ..replication.entry import AddConsumer, Configure, RemoveConsumer
 
 if TYPE_CHECKING:
@@ -37,40 +36,40 @@ _STREAM = ""  # stands for the stream where else is a consumer's name
 class Leadership:
     """What one stream's members remember for the case that they lead."""
 
-    def __init__(self, asset: LocalStream) -> None:
-        self._asset = asset
-        self._told: set[str] = set()  # what was changed, so that the log may be behind
+    def __init__(self, local: LocalStream) -> None:
+        self._local = local
+        self._changed: set[str] = set()  # what was changed, so that the log may lag
         self._gone: set[tuple[str, int]] = set()  # consumers that were deleted: name, created
-        self._level: dict[str, tuple[int, int]] = {}  # what was compared: created, revision
-        self._differs: dict[str, int] = {}  # since when the log says something else, ns
+        self._compared: dict[str, tuple[int, int]] = {}  # what was compared: created, revision
+        self._differs: dict[str, int] = {}  # since when the log differs, ns
         self._unused: dict[str, int] = {}  # consumers that nobody uses: created
-        self._under_way: Counter[str] = Counter()  # orders whose end is not known: the log will say more
-        self._said: PeersConfirmed | GroupStarted | None = None
+        self._under_way: Counter[str] = Counter()  # orders whose outcome is not known: the log will show it
+        self._sent: PeersConfirmed | GroupStarted | None = None
 
     # --- what the meta group decided
 
     def begin(self) -> None:
         """The replica here leads from now on."""
-        self._level.clear()
+        self._compared.clear()
         self._differs.clear()
         self._unused.clear()
         self._compare()
-        self.settle()
+        self.confirm_peers()
 
     def configured(self) -> None:
         """The stream has another configuration."""
-        self._told.add(_STREAM)
+        self._changed.add(_STREAM)
         self._compare_stream()
 
     def consumer_made(self, consumer: ConsumerAssignment) -> None:
         """A consumer is to be there."""
-        self._told.add(consumer.name)
+        self._changed.add(consumer.name)
         self._compare_consumer(consumer)
 
     def consumer_gone(self, consumer: ConsumerAssignment) -> None:
         """A consumer goes."""
         self._gone.add((consumer.name, consumer.created))
-        self._told.discard(consumer.name)
+        self._changed.discard(consumer.name)
         self._drop_gone()
 
     def unused(self, consumer: Consumer) -> None:
@@ -80,7 +79,7 @@ class Leadership:
 
     def tick(self) -> None:
         """A second has passed while the replica here leads."""
-        self.settle()
+        self.confirm_peers()
         self._compare()
         self.ask_deletions()
 
@@ -91,103 +90,103 @@ class Leadership:
         return bool(self._unused)
 
     def _ask_deletion(self, name: str) -> None:
-        asset, created = self._asset, self._unused[name]
-        assignment = asset.consumer(name)
+        local, created = self._local, self._unused[name]
+        assignment = local.consumer(name)
         if assignment is None or assignment.created != created:
             del self._unused[name]
             return
-        account, stream = asset.assignment.account, asset.assignment.name
-        asset.domain.tell(DeleteConsumer(account, stream, name, created))
+        account, stream = local.assignment.account, local.assignment.name
+        local.host.forward_proposal(DeleteConsumer(account, stream, name, created))
 
     # --- members
 
-    def settle(self, *, again: bool = True) -> None:
-        """Tell the meta group where the group's members are. again: also what was told already."""
-        asset = self._asset
-        membership, assignment = asset.membership, asset.assignment
+    def confirm_peers(self, *, again: bool = True) -> None:
+        """Tell the meta group which members the group has. again: also what was sent already."""
+        local = self._local
+        membership, assignment = local.membership, local.assignment
         group = None if membership is None else membership.group
         if group is None or group.node is None or group.node.log.members_index > group.commit:
             return
         if membership is None or membership.name != assignment.group or has_begun(assignment):
             return
         news: PeersConfirmed | GroupStarted | None = None
-        if is_settled(assignment, group.members):
+        if has_converged(assignment, group.members):
             news = PeersConfirmed(assignment.account, assignment.name, assignment.placed)
         elif assignment.seeds:
             nodes = {node_of(voter) for voter in group.members.voters}
             holders = tuple(seed for seed in assignment.seeds if node_of(seed) in nodes)
             news = GroupStarted(assignment.account, assignment.name, assignment.placed, holders)
-        if news is not None and (again or news != self._said):
-            self._said = news
-            asset.domain.tell(news)
+        if news is not None and (again or news != self._sent):
+            self._sent = news
+            local.host.forward_proposal(news)
 
     # --- the log and the meta state
 
     def _compare(self) -> None:
         self._compare_stream()
-        for consumer in self._asset.consumers():
+        for consumer in self._local.consumers():
             self._compare_consumer(consumer)
         self._drop_gone()
         self._drop_unknown()
 
     def _leading(self) -> tuple[ReplicaMembership, ReplicatedStream] | None:
-        membership = self._asset.membership
+        membership = self._local.membership
         if membership is None or not membership.leads or membership.replica is None:
             return None
         return membership, membership.replica.stream
 
     def _due(self, what: str) -> bool:
         """Whether a difference is to be resolved here and now."""
-        now = self._asset.held.host.clock.now()
-        if what in self._told:
+        now = self._local.account.host.clock.now()
+        if what in self._changed:
             return True
         since = self._differs.setdefault(what, now)
-        return now - since >= GRACE and bool(self._asset.domain.led.leader)
+        return now - since >= GRACE and bool(self._local.host.leader_status.leader)
 
-    def _is_level(self, what: str, version: tuple[int, int]) -> None:
-        self._level[what] = version
-        self._told.discard(what)
+    def _mark_compared(self, what: str, version: tuple[int, int]) -> None:
+        self._compared[what] = version
+        self._changed.discard(what)
         self._differs.pop(what, None)
 
     def _compare_stream(self) -> None:
-        leading, assignment = self._leading(), self._asset.assignment
+        leading, assignment = self._leading(), self._local.assignment
         version = (assignment.created, assignment.revision)
-        if leading is None or self._level.get(_STREAM) == version:
+        if leading is None or self._compared.get(_STREAM) == version:
             return
         _, stream = leading
         equal = stream.config == StreamConfig.from_json(assignment.config)
         if equal and not self._under_way[_STREAM]:
-            if _STREAM in self._told:
-                self._asset.say_up()
-            self._is_level(_STREAM, version)
+            if _STREAM in self._changed:
+                self._local.announce_served()
+            self._mark_compared(_STREAM, version)
         elif self._due(_STREAM):
-            self._level[_STREAM] = version  # under way
+            self._compared[_STREAM] = version  # under way
             config = json.dumps(assignment.config).encode()
-            self._order(Configure(stream.time.next(), config), _STREAM, self._asset.say_up)
+            self._order(Configure(stream.time.next(), config), _STREAM, self._local.announce_served)
 
     def _compare_consumer(self, consumer: ConsumerAssignment) -> None:
         leading, name = self._leading(), consumer.name
         version = (consumer.created, consumer.revision)
-        if leading is None or self._level.get(name) == version:
+        if leading is None or self._compared.get(name) == version:
             return
         _, stream = leading
-        standing = stream.standings.get(name)
+        state = stream.states.get(name)
         config = ConsumerConfig.from_json(consumer.config)
-        equal = standing is not None and standing.created == consumer.created and standing.config == config
+        equal = state is not None and state.created == consumer.created and state.config == config
         if equal and not self._under_way[name]:
-            if name in self._told:
-                self._asset.say_up(name)
-            self._is_level(name, version)
+            if name in self._changed:
+                self._local.announce_served(name)
+            self._mark_compared(name, version)
             return
-        if standing is not None and not self._due(name):
+        if state is not None and not self._due(name):
             return
-        self._level[name] = version
-        if standing is not None and standing.created != consumer.created:
+        self._compared[name] = version
+        if state is not None and state.created != consumer.created:
             self._order(RemoveConsumer(stream.time.next(), name), name)
-        new = standing is None or standing.created != consumer.created
+        new = state is None or state.created != consumer.created
         text = json.dumps(consumer.config).encode()
-        seat = AddConsumer(stream.time.next(), consumer.created, name, text)
-        self._order(seat, name, lambda: self._asset.seated(name, new=new))
+        entry = AddConsumer(stream.time.next(), consumer.created, name, text)
+        self._order(entry, name, lambda: self._local.consumer_added(name, new=new))
 
     def _order(
         self,
@@ -202,11 +201,11 @@ class Leadership:
         def finished(outcome: Outcome | Exception) -> None:
             self._under_way[what] -= 1
             if isinstance(outcome, Exception):
-                self._level.pop(what, None)  # whoever leads compares again
+                self._compared.pop(what, None)  # whoever leads compares again
                 return
             if not self._under_way[what]:
                 del self._under_way[what]
-                self._told.discard(what)
+                self._changed.discard(what)
                 self._differs.pop(what, None)
             if done is not None and self._leading() is not None:
                 done()
@@ -218,27 +217,27 @@ class Leadership:
         """Let go of consumers that were deleted."""
         leading = self._leading()
         for name, created in list(self._gone):
-            assignment = self._asset.consumer(name)
-            standing = None if leading is None else leading[1].standings.get(name)
+            assignment = self._local.consumer(name)
+            state = None if leading is None else leading[1].states.get(name)
             if assignment is not None:  # it, or another one of its name that takes its place
                 self._gone.discard((name, created))
             elif leading is not None and (
-                self._under_way[name] or (standing is not None and standing.created == created)
+                self._under_way[name] or (state is not None and state.created == created)
             ):
-                self._level.pop(name, None)
-                unseat = RemoveConsumer(leading[1].time.next(), name)
-                self._order(unseat, name, partial(self._asset.say_gone, name))
+                self._compared.pop(name, None)
+                entry = RemoveConsumer(leading[1].time.next(), name)
+                self._order(entry, name, partial(self._local.announce_deleted, name))
             elif leading is not None:
                 self._gone.discard((name, created))
 
     def _drop_unknown(self) -> None:
-        """Let go of consumers that the meta group does not know, once that is not only news that are late."""
+        """Let go of consumers that the meta group does not know and about which nothing came for GRACE."""
         leading = self._leading()
         if leading is None:
             return
         stream = leading[1]
-        for name, standing in list(stream.standings.items()):
-            if self._asset.consumer(name) is not None or (name, standing.created) in self._gone:
+        for name, state in list(stream.states.items()):
+            if self._local.consumer(name) is not None or (name, state.created) in self._gone:
                 continue
             if self._due(name):
                 self._differs.pop(name, None)

@@ -1,8 +1,8 @@
 """LocalStream: one stream of the cluster on this server, replicated or not.
 
-A stream with one copy is a plain `Stream`; one with more has a `ReplicaMembership` in its group. Promises:
-what isserved here is what the meta group assigned, in one of these two forms at a time, and on the way from
-one tothe other nothing that was acknowledged gets lost; `close` leaves nothing of it on the disk.
+A stream with one copy (R1) is a plain `Stream`; one with more has a `ReplicaMembership` in its group.
+Promises: what is served here is what the meta group assigned, in one of these two forms at a time, and on the
+way from one to the other nothing that was acknowledged gets lost; `close` leaves nothing of it on the disk.
 """
 
 from __future__ import annotations
@@ -41,16 +41,18 @@ if TYPE_CHECKING:
     from ..streams.core import Stream
     from .ports import LocalStreamHost
 
-_EVERY = 4  # ticks between two looks at what is to be seen to
-_HEARD = 6  # ticks after which a member should have answered its leader
+_EVERY = 4  # ticks between two checks of what is to be done
+_CONTACT = 6  # ticks after which a member should have answered its leader
 
 
 class LocalStream:
     """stream: what the API works on; None while it cannot be served at all."""
 
-    def __init__(self, domain: LocalStreamHost, held: JetStreamAccount, assignment: StreamAssignment) -> None:
-        self.domain = domain
-        self.held = held
+    def __init__(
+        self, host: LocalStreamHost, account: JetStreamAccount, assignment: StreamAssignment
+    ) -> None:
+        self.host = host
+        self.account = account
         self.assignment = assignment
         self.stream: Stream | None = None
         self.membership: ReplicaMembership | None = None
@@ -58,22 +60,19 @@ class LocalStream:
         self.error = ""
         self._leadership = Leadership(self)
         self.leader = ""  # a member of the group
-        self.since = held.host.clock.now()  # of the leader, or of there being none
-        self.ever = False  # whether there was one
+        self.leader_since = account.host.clock.now()  # of the leader, or of there being none
+        self.had_leader = False  # whether there was one
         self._led = False
         self._ticks = 0
-        self._hopeless = False  # whether it was told that no server can give what is missing here
+        self._hopeless = False  # whether it was logged that no server can give what is missing here
         self._reserved: StreamConfig | None = None
-        self._changing = False  # from replicated to plain
+        self._changing = False  # from replicated to R1
         self._closed = False
 
-    # --- beginning
+    # --- opening
 
     def open(self, *, lost: bool, consumers: list[ConsumerAssignment]) -> None:
-        """Begin with nothing. lost: it was here before.
-
-        Raises ApiError, OSError, StoreError.
-        """
+        """Begin with nothing. lost: it was here before. Raises ApiError, OSError, StoreError."""
         if lost:
             others = self.assignment.replicated
             begun = (
@@ -86,18 +85,18 @@ class LocalStream:
             self._join(self.assignment.group)
             return
         config = self._config()
-        self.held.marks[self.name] = ClusterMark(self.assignment.group)
-        staged = self.held.staged.pop(self.name, None)
+        self.account.marks[self.name] = ClusterMark(self.assignment.group)
+        staged = self.account.staged.pop(self.name, None)
         if staged is not None:  # its consumers are decided on next
             self._serve(staged.adopt(self.assignment.created, self.ended))
             return
-        stream = self.held.make(config, self.assignment.created)
+        stream = self.account.make(config, self.assignment.created)
         self._serve(stream)
         r1.sync_consumers(self, stream, consumers)
 
     def keep(self, consumers: list[ConsumerAssignment], kept: Callable[[str], None]) -> None:
-        """Go on with what the disk has; `kept` is told "", or why that cannot be."""
-        found = self.held.directory.read_stream(self.name)
+        """Go on with what the disk has; `kept` is given "", or why that cannot be."""
+        found = self.account.directory.read_stream(self.name)
         if found is None or found.document is None:
             raise StoreError("it cannot be read" if found is None else found.damage)
         mark = ClusterMark.of(found.document)
@@ -105,7 +104,7 @@ class LocalStream:
             self._recover_replica(mark.group)
             kept("")
             return
-        self.held.marks[self.name] = ClusterMark(self.assignment.group if mark is None else mark.group)
+        self.account.marks[self.name] = ClusterMark(self.assignment.group if mark is None else mark.group)
 
         def opened(stream: Stream) -> None:
             self.opening, why = None, ""
@@ -113,9 +112,9 @@ class LocalStream:
             r1.sync_consumers(self, stream, consumers)
             try:
                 if self.assignment.replicated:
-                    self._found()
-            except (OSError, StoreError) as fault:
-                why = str(fault)
+                    self._start_group()
+            except (OSError, StoreError) as error:
+                why = str(error)
             kept(why)
 
         self.opening = r1.StreamOpening(self, found, opened, kept)
@@ -123,78 +122,75 @@ class LocalStream:
 
     def _recover_replica(self, group: str) -> None:
         """Go on as a member of the group, or end it where it has ended."""
-        around = self.domain.surroundings
+        environment = self.host.environment
         ours = self.assignment.replicated and group == self.assignment.group
-        if ours or around.lives(group).begun():
+        if ours or environment.incarnations(group).begun():
             self._join(group)
             return
         self._reserve(self._config())
-        self._alone(ReplicaMembership(self.held, around, self, group).alone())
+        self._alone(ReplicaMembership(self.account, environment, self, group).alone())
 
     def _join(self, group: str, store: StreamStore | None = None) -> None:
-        """Take this server's place in the group. store: what it is founded over."""
-        self.since = self.held.host.clock.now()
-        self.membership = ReplicaMembership(self.held, self.domain.surroundings, self, group, store)
+        """Join the group. store: what a new group is bootstrapped from."""
+        self.leader_since = self.account.host.clock.now()
+        self.membership = ReplicaMembership(self.account, self.host.environment, self, group, store)
         self._reserve(self._config())
         self.membership.start()
-        self._begin_ticks()
+        self.host.environment.ticker.add(self._tick)
 
     def _serve(self, stream: Stream) -> None:
-        """Serve a plain stream."""
+        """Serve an R1 stream."""
         self.stream = stream
         self._reserved = stream.config
         if not has_begun(self.assignment):
-            self._settle_alone()
-            self._begin_ticks()
-        self.say_up()
+            self._confirm_alone()
+            self.host.environment.ticker.add(self._tick)
+        self.announce_served()
 
-    def _found(self) -> None:
-        """Begin a group over a plain stream. Raises OSError, StoreError."""
+    def _start_group(self) -> None:
+        """Start a group from an R1 stream. Raises OSError, StoreError."""
         stream = self.stream
         assert stream is not None
-        self.held.streams.pop(self.name, None)
+        self.account.streams.pop(self.name, None)
         self.stream = None
-        self._join(self.assignment.group, conversion.found(stream, self.assignment.group))
-
-    def _begin_ticks(self) -> None:
-        self.domain.surroundings.pacemaker.add(self._tick)
+        self._join(self.assignment.group, conversion.scale_up(stream, self.assignment.group))
 
     def _config(self) -> StreamConfig:
         return StreamConfig.from_json(self.assignment.config)
 
     def _reserve(self, config: StreamConfig | None) -> None:
-        """Count what the stream is promised, in the place of what it was."""
+        """Reserve what this configuration promises, instead of what was reserved before."""
         if self._reserved is not None:
-            self.held.reserve(self._reserved, -1)
+            self.account.reserve(self._reserved, -1)
         self._reserved = config
         if config is not None:
-            self.held.reserve(config, 1)
+            self.account.reserve(config, 1)
 
     # --- changes
 
-    def change(self, duty: ChangeReplica) -> None:
+    def change(self, action: ChangeReplica) -> None:
         """Take over another configuration, or other peers. Raises ApiError, OSError, StoreError."""
-        self.assignment = duty.stream
+        self.assignment = action.stream
         config = self._config()
         if self.membership is not None:
-            if duty.before.config != duty.stream.config:
+            if action.before.config != action.stream.config:
                 self._reserve(config)
                 if config.storage == "file":
-                    self.held.put_down(config, self.assignment.created)
+                    self.account.put_down(config, self.assignment.created)
                 self._leadership.configured()
             return
         stream = self.stream
         if stream is None:
             return
-        if duty.before.config != duty.stream.config:
-            self.held.change(stream, config)
+        if action.before.config != action.stream.config:
+            self.account.change(stream, config)
             self._reserved = config
-            self.say_up()
+            self.announce_served()
         if self.assignment.replicated:
-            self._found()
+            self._start_group()
         elif not has_begun(self.assignment):
-            self._settle_alone()
-            self._begin_ticks()
+            self._confirm_alone()
+            self.host.environment.ticker.add(self._tick)
 
     def _dissolve(self) -> None:
         """Go on without a group: this server is its only member, and is to stay so."""
@@ -211,53 +207,53 @@ class LocalStream:
             replica.stop()
             return
         self.membership = None
-        mark = self.held.marks[self.name]
+        cluster_mark = self.account.marks[self.name]
         try:
-            self.stream = conversion.dissolve(replica, self.ended)
-            self.held.marks[self.name] = ClusterMark(mark.group)
+            self.stream = conversion.scale_down(replica, self.ended)
+            self.account.marks[self.name] = ClusterMark(cluster_mark.group)
             if self.stream.config.storage == "file":
-                positions = self.stream.positions.to_json()
-                self.held.put_down(self.stream.config, self.assignment.created, positions)
+                offsets = self.stream.source_offsets.to_json()
+                self.account.put_down(self.stream.config, self.assignment.created, offsets)
             if self.assignment.replicated:
-                self._found()
+                self._start_group()
                 return
-        except (ApiError, OSError, StoreError) as fault:
-            self.error = str(fault)
+        except (ApiError, OSError, StoreError) as error:
+            self.error = str(error)
             self.warn(f"cannot go on by itself: {self.error}")
             return
         r1.sync_consumers(self, self.stream, self.consumers())
-        self._settle_alone()
+        self._confirm_alone()
 
     # --- the end
 
     def close(self, gone: bool, done: Callable[[], None]) -> None:
-        """End, and delete what is here. gone: the stream is no more; else it lives on elsewhere."""
-        tells = gone and self.leads()
+        """End, and delete what is here. gone: the stream is deleted; else others keep it."""
+        announces = gone and self.leads()
         self._end()
 
         def removed() -> None:
-            self.held.marks.pop(self.name, None)
+            self.account.marks.pop(self.name, None)
             try:
                 if self.assignment.storage == "file":
-                    self.held.remove_files(self.name)
-            except OSError as fault:
-                self.warn(f"cannot be removed: {fault}")
-            if tells:
-                self.say_gone()
+                    self.account.remove_files(self.name)
+            except OSError as error:
+                self.warn(f"cannot be removed: {error}")
+            if announces:
+                self.announce_deleted()
             done()
 
         membership, self.membership = self.membership, None
         if membership is not None:
-            self.held.streams.pop(self.name, None)
+            self.account.streams.pop(self.name, None)
             self._reserve(None)
             membership.delete(removed)
             return
-        if self.name in self.held.streams:
+        if self.name in self.account.streams:
             self._reserved = None
             try:
-                self.held.remove(self.name)
-            except ApiError as fault:
-                self.warn(f"cannot be removed: {fault.description}")
+                self.account.remove(self.name)
+            except ApiError as error:
+                self.warn(f"cannot be removed: {error.description}")
         removed()
 
     def stop(self, done: Callable[[], None]) -> None:
@@ -267,31 +263,31 @@ class LocalStream:
             opening.stop(lambda: self.stop(done))
             return
         self._end()
-        self.held.streams.pop(self.name, None)
+        self.account.streams.pop(self.name, None)
         self._reserve(None)
         membership, self.membership = self.membership, None
         if membership is not None:
             membership.stop(done)
             return
-        StreamCloser(self.held.host.runner, [] if self.stream is None else [self.stream], done)
+        StreamCloser(self.account.host.executor, [] if self.stream is None else [self.stream], done)
 
     def _end(self) -> None:
         self._closed = True
-        self.domain.surroundings.pacemaker.remove(self._tick)
+        self.host.environment.ticker.remove(self._tick)
 
     def warn(self, text: str) -> None:
-        """Tell the log of something that is not as it should be."""
-        self.held.host.log.warning(f"Stream '{self.held.name} > {self.name}' {text}")
+        """Log something that is not as it should be."""
+        self.account.host.log.warning(f"Stream '{self.account.name} > {self.name}' {text}")
 
     # --- consumers
 
     def consumers(self) -> list[ConsumerAssignment]:
         """The stream's consumers, as decided."""
-        return self.domain.state.consumers_of(self.assignment.account, self.name)
+        return self.host.state.consumers_of(self.assignment.account, self.name)
 
     def consumer(self, name: str) -> ConsumerAssignment | None:
         """One of them."""
-        return self.domain.state.consumer(self.assignment.account, self.name, name)
+        return self.host.state.consumer(self.assignment.account, self.name, name)
 
     def consumer_made(self, consumer: ConsumerAssignment) -> None:
         """A consumer is to be there; harmless when it is."""
@@ -315,29 +311,29 @@ class LocalStream:
             elif consumer.name in self.stream.offline_consumers:
                 try:
                     lifecycle.remove_offline(self.stream, consumer.name)
-                except ApiError as fault:
-                    self.warn(f"keeps files of consumer '{consumer.name}': {fault.description}")
-            self.say_gone(consumer.name)
+                except ApiError as error:
+                    self.warn(f"keeps files of consumer '{consumer.name}': {error.description}")
+            self.announce_deleted(consumer.name)
 
-    def seated(self, name: str, *, new: bool) -> None:
+    def consumer_added(self, name: str, *, new: bool) -> None:
         """A consumer is in the stream's log."""
         if new:
             advisories.consumer_leader_elected(self, name)
-        self.say_up(name)
+        self.announce_served(name)
 
     def ended(self, consumer: Consumer) -> None:
-        """A consumer of a plain stream has come to its end."""
+        """A consumer of an R1 stream has come to its end."""
         lifecycle.remove(consumer.stream, consumer)
         if not self._closed:
             self.unused(consumer)
-            self._begin_ticks()
+            self.host.environment.ticker.add(self._tick)
 
-    # --- the membership's watcher
+    # --- MembershipListener
 
     @property
     def me(self) -> str:
         """This server's id in the meta group."""
-        return self.domain.me
+        return self.host.me
 
     @property
     def name(self) -> str:
@@ -346,24 +342,25 @@ class LocalStream:
 
     def opened(self, stream: ReplicatedStream) -> None:
         """The replica is this stream now."""
-        self.stream = self.held.streams[self.name] = stream
+        self.stream = self.account.streams[self.name] = stream
 
     def leading(self) -> None:
         """This server leads the stream."""
         self._led = True
-        self.held.host.log.info(f"JetStream cluster new stream leader for '{self.held.name} > {self.name}'")
+        label = f"{self.account.name} > {self.name}"
+        self.account.host.log.info(f"JetStream cluster new stream leader for '{label}'")
         self._leadership.begin()
         advisories.leader_elected(self)
-        self.held.appeared(self.name)
-        self.say_up()
+        self.account.appeared(self.name)
+        self.announce_served()
 
     def following(self) -> None:
         """It leads it no more."""
         membership = self.membership
         group = None if membership is None else membership.group
         if self._led and group is not None and not group.leader:
-            heard = {member for member, silent in group.silence().items() if silent <= _HEARD}
-            if len((heard | {group.member}) & group.members.voters) < group.members.quorum:
+            reached = {member for member, silent in group.silence().items() if silent <= _CONTACT}
+            if len((reached | {group.member}) & group.members.voters) < group.members.quorum:
                 self.warn("has NO quorum, stalled")
                 advisories.quorum_lost(self)
         self._led = False
@@ -374,9 +371,9 @@ class LocalStream:
         group = None if membership is None else membership.group
         leader = "" if group is None else group.leader
         if bool(leader) != bool(self.leader) or leader:
-            self.since = self.held.host.clock.now()
+            self.leader_since = self.account.host.clock.now()
         self.leader = leader
-        self.ever = self.ever or bool(leader)
+        self.had_leader = self.had_leader or bool(leader)
 
     def unused(self, consumer: Consumer) -> None:
         """Nobody uses a consumer any more."""
@@ -388,15 +385,15 @@ class LocalStream:
         self._ticks += 1
         membership = self.membership
         if membership is not None and membership.leads and self._ticks % _EVERY:
-            self._leadership.settle(again=False)
+            self._leadership.confirm_peers(again=False)
             return
         if self._ticks % _EVERY:
             return
         if membership is None:
             if not has_begun(self.assignment):
-                self._settle_alone()
+                self._confirm_alone()
             elif not self._leadership.ask_deletions():
-                self.domain.surroundings.pacemaker.remove(self._tick)
+                self.host.environment.ticker.remove(self._tick)
             return
         hopeless = membership.hopeless
         if hopeless and not self._hopeless:
@@ -414,10 +411,12 @@ class LocalStream:
             return False
         return group is not None and group.members.all == frozenset({group.member})
 
-    def _settle_alone(self) -> None:
-        """The only copy is here, and on the disk."""
+    def _confirm_alone(self) -> None:
+        """Tell the meta group that the only copy is here, and on the disk."""
         if not self.assignment.replicated and self.stream is not None:
-            self.domain.tell(PeersConfirmed(self.assignment.account, self.name, self.assignment.placed))
+            self.host.forward_proposal(
+                PeersConfirmed(self.assignment.account, self.name, self.assignment.placed)
+            )
 
     def server_lost(self, server_id: str) -> None:
         """There is no route to the server of that id any more."""
@@ -447,25 +446,25 @@ class LocalStream:
                 group.resign()
         done(None)
 
-    # --- what it says of itself
+    # --- its state
 
     def leads(self) -> bool:
-        """Whether this server speaks for the stream."""
+        """Whether this server leads the stream."""
         if self.membership is not None:
             return self.membership.leads
         return self.stream is not None and not self._closed
 
-    def led(self) -> LeaderStatus | None:
+    def leader_status(self) -> LeaderStatus | None:
         """Who leads the group, by the ids of the meta group; None for a stream without a group."""
         if not self.assignment.replicated and self.membership is None:
             return None
         return local_info.leader_status(self)
 
-    def view(self) -> GroupView | None:
-        """The group as its member here sees it, by the ids of the meta group; None for a plain stream."""
+    def group_view(self) -> GroupView | None:
+        """The group as its member here sees it, by the ids of the meta group; None without a group."""
         return local_info.group_view(self)
 
-    def facts(self) -> StreamHealth:
+    def health(self) -> StreamHealth:
         """For healthz."""
         return local_info.health(self)
 
@@ -473,7 +472,7 @@ class LocalStream:
         """Whether a consumer is here, as a leader's or as all replicas know it."""
         if self.membership is not None:
             replica = self.membership.replica
-            return replica is not None and name in replica.stream.standings
+            return replica is not None and name in replica.stream.states
         return self.stream is not None and name in self.stream.consumers
 
     def info(self) -> StreamInfo:
@@ -484,16 +483,16 @@ class LocalStream:
         """A consumer's info. Raises ApiError 10014."""
         return local_info.consumer_info(self, name)
 
-    def say_up(self, consumer: str = "") -> None:
-        """Tell who waits for it that the stream, or one of its consumers, is served."""
+    def announce_served(self, consumer: str = "") -> None:
+        """Announce that the stream, or one of its consumers, is served."""
         if not self.leads():
             return
         try:
             info = self.consumer_info(consumer).to_json() if consumer else self.info().to_json()
         except ApiError:
             return
-        self.domain.say_up(self.assignment.account, self.name, consumer, info)
+        self.host.announce_served(self.assignment.account, self.name, consumer, info)
 
-    def say_gone(self, consumer: str = "") -> None:
-        """Tell who waits for it that the stream, or one of its consumers, is served no more."""
-        self.domain.say_up(self.assignment.account, self.name, consumer, {})
+    def announce_deleted(self, consumer: str = "") -> None:
+        """Announce that the stream, or one of its consumers, is served no more."""
+        self.host.announce_served(self.assignment.account, self.name, consumer, {})

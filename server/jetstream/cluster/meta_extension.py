@@ -1,7 +1,7 @@
 """MetaExtension: whether this server belongs to the JetStream of the hub that it joins as a leaf.
 
 It may, when it joins the hub's system account; it does, when the hub has the same domain. Then the hub's
-servers found the meta group and lead it. As long as that is not known they are waited for; what was known
+servers bootstrap the meta group and lead it. As long as that is not known they are waited for; what was known
 last is kept in a file, so that a leaf that starts while its hub is away goes on as before.
 """
 

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from .leader_queries import Json
 
 
-def meta_view(domain: JetStreamCluster) -> GroupView:
+def meta_view(cluster: JetStreamCluster) -> GroupView:
     """The meta group as its member here sees it."""
-    group = domain.group
+    group = cluster.group
     if group is None:
         return GroupView()
     silence, lags, level = group.silence(), group.lag(), group.caught_up()
-    tick = domain.surroundings.pacemaker.tick
+    tick = cluster.environment.ticker.tick
     peers = {
         member: PeerView(
-            level=member in level if group.is_leader else member == group.leader,
-            heard=silence[member] * tick if member in silence else -1,
+            caught_up=member in level if group.is_leader else member == group.leader,
+            last_contact=silence[member] * tick if member in silence else -1,
             lag=lags.get(member, 0),
         )
         for member in group.members.all - {group.member}
@@ -34,9 +34,9 @@ def meta_view(domain: JetStreamCluster) -> GroupView:
     return GroupView(group.leader, peers=peers)
 
 
-def meta_cluster(domain: JetStreamCluster) -> Json:
+def meta_cluster(cluster: JetStreamCluster) -> Json:
     """The `meta_cluster` of jsz."""
-    group = domain.group
+    group = cluster.group
     members = () if group is None else sorted(group.members.all)
     node = None if group is None else group.node
     voters = 0 if group is None else len(group.members.voters)
@@ -44,54 +44,54 @@ def meta_cluster(domain: JetStreamCluster) -> Json:
     if node is not None:
         log = MetaLog(voters, entries=node.log.last - node.log.snapshot.index)
     return report.meta_cluster(
-        domain.state,
-        domain.sights,
+        cluster.state,
+        cluster.node_statuses,
         members,
-        meta_view(domain),
-        domain.me,
-        domain.servers.record().cluster,
+        meta_view(cluster),
+        cluster.me,
+        cluster.node_tracker.node_info().cluster,
         log,
-        names=domain.servers.seen.names(),
+        names=cluster.node_tracker.node_statuses.names(),
     )
 
 
-def meta_problem(domain: JetStreamCluster) -> HealthzError | None:
+def meta_problem(cluster: JetStreamCluster) -> HealthzError | None:
     """What is wrong with the meta group here."""
-    group = domain.group
-    facts = health.MetaHealth(
+    group = cluster.group
+    meta_health = health.MetaHealth(
         member=group is not None and group.member in group.members.all,
         leader="" if group is None else group.leader,
-        failure=domain.failure,
-        recovering=not domain.served,
-        stalemate=domain.stalemate,
+        failure=cluster.failure,
+        recovering=not cluster.served,
+        quorum_diagnosis=cluster.quorum_diagnosis,
     )
-    found = health.meta_problem(facts)
+    found = health.meta_problem(meta_health)
     return HealthzError("JETSTREAM", found) if found else None
 
 
 def stream_problems(
-    domain: JetStreamCluster, wanted: Callable[[StreamAssignment], bool]
+    cluster: JetStreamCluster, wanted: Callable[[StreamAssignment], bool]
 ) -> Steps[list[HealthzError]]:
     """What is wrong with the wanted ones of the streams that are assigned to this server."""
     found: list[HealthzError] = []
-    now = domain.surroundings.clock.now()
-    for stream in filter(wanted, domain.state.held_by(domain.me)):
+    now = cluster.environment.clock.now()
+    for stream in filter(wanted, cluster.state.held_by(cluster.me)):
         yield
-        if domain.state.stream(stream.account, stream.name) is None:
+        if cluster.state.stream(stream.account, stream.name) is None:
             continue  # it was deleted meanwhile
         account, name = key = (stream.account, stream.name)
-        asset = domain.assets.get(key)
-        if key in domain.failures:
-            facts = StreamHealth(error=domain.failures[key])
+        local = cluster.local_streams.get(key)
+        if key in cluster.failures:
+            stream_health = StreamHealth(error=cluster.failures[key])
         else:
-            facts = StreamHealth(found=False) if asset is None else asset.facts()
-        wrong = health.stream_problem(account, name, facts)
+            stream_health = StreamHealth(found=False) if local is None else local.health()
+        wrong = health.stream_problem(account, name, stream_health)
         if wrong:
             found.append(HealthzError("STREAM", wrong, account, name))
             continue
-        for consumer in domain.state.consumers_of(account, name):
+        for consumer in cluster.state.consumers_of(account, name):
             yield
-            there = asset is not None and asset.has_consumer(consumer.name)
+            there = local is not None and local.has_consumer(consumer.name)
             age = now - consumer.created
             wrong = health.consumer_problem(account, name, consumer.name, found=there, age=age)
             if wrong:

@@ -1,4 +1,4 @@
-"""NodeReport: what a server says of itself to all others, at a change and every few seconds.
+"""NodeReport: what a server announces of itself to all others, at a change and every few seconds.
 
 It goes over the system account, beside Raft: nothing is promised of its delivery, and it only informs whoever
 places, lists and monitors.
@@ -27,7 +27,7 @@ class NodeReport:
 
     lags: of the groups that it leads, by (account, stream) and member. term, index: of the meta group, if it
     leads it and knows all that was decided before; then whoever has applied `index` is as current as it was.
-    ask: whether those who hear it should say theirs.
+    ask: whether those who receive it should publish theirs.
     """
 
     server: NodeInfo
@@ -76,5 +76,5 @@ class NodeReport:
                 bool(value["ask"]),
                 {account: (int(total), int(errors)) for account, (total, errors) in value["api"].items()},
             )
-        except (ValueError, TypeError, KeyError, AttributeError) as fault:
-            raise NodeReportError(f"not a report: {type(fault).__name__}: {fault}") from fault
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise NodeReportError(f"not a report: {type(error).__name__}: {error}") from error

@@ -1,4 +1,4 @@
-"""NodeStatuses: what this server sees of the others, from what they say and from routes that end."""
+"""NodeStatuses: the status of each node, from the reports they publish and from routes that end."""
 
 from __future__ import annotations
 
@@ -15,87 +15,89 @@ SILENCE = 3 * EVERY + SECOND  # three reports that did not come
 
 @dataclass(slots=True)
 class _Seen:
-    report: NodeReport
-    heard: int
+    node_report: NodeReport
+    received: int
     away: bool = False
 
 
 class NodeStatuses:
-    """The newest report of each member, by its id. This server's own is put in as it is said."""
+    """The newest report of each member, by its id. This server's own is put in as it is published."""
 
     def __init__(self) -> None:
         self._seen: dict[str, _Seen] = {}
 
-    def hear(self, report: NodeReport, now: int) -> bool:
+    def update(self, node_report: NodeReport, now: int) -> bool:
         """Take a report; whether it is of a member that was not there a moment ago. `now` in ns."""
-        member = report.server.id
+        member = node_report.server.id
         seen = self._seen.get(member)
-        new = seen is None or not _is_online(seen, now) or seen.report.process != report.process
-        for other in [m for m, one in self._seen.items() if one.report.process == report.process]:
+        new = seen is None or not _is_online(seen, now) or seen.node_report.process != node_report.process
+        for other in [m for m, one in self._seen.items() if one.node_report.process == node_report.process]:
             if other != member:
-                del self._seen[other]  # another life of the same process
-        self._seen[member] = _Seen(report, now)
+                del self._seen[other]  # another incarnation of the same process
+        self._seen[member] = _Seen(node_report, now)
         return new
 
     def lost(self, process: str) -> None:
         """The server of that id cannot be reached any more."""
         for seen in self._seen.values():
-            if seen.report.process == process:
+            if seen.node_report.process == process:
                 seen.away = True
 
     def view(self, now: int) -> dict[str, NodeStatus]:
-        """What is seen at `now`, by member."""
+        """The status at `now`, by member."""
         found = {}
         for member, seen in self._seen.items():
-            used = total(seen.report.used.values())
+            used = total(seen.node_report.used.values())
             found[member] = NodeStatus(_is_online(seen, now), True, used.memory, used.store)
         return found
 
     def reports(self, now: int) -> list[NodeReport]:
         """Those of the members that are there."""
-        return [seen.report for seen in self._seen.values() if _is_online(seen, now)]
+        return [seen.node_report for seen in self._seen.values() if _is_online(seen, now)]
 
     def server(self, member: str) -> NodeInfo | None:
-        """What a member's server says it is; None if it never said."""
+        """What a member reported of its server; None if it never did."""
         seen = self._seen.get(member)
-        return None if seen is None else seen.report.server
+        return None if seen is None else seen.node_report.server
 
     def names(self) -> dict[str, str]:
         """What the members call their servers."""
-        return {member: seen.report.server.name for member, seen in self._seen.items()}
+        return {member: seen.node_report.server.name for member, seen in self._seen.items()}
 
     def process(self, member: str) -> str:
-        """The id of the server that a member was heard from last; "" if it was not."""
+        """The id of the server from which a member last reported; "" if it never did."""
         seen = self._seen.get(member)
-        return "" if seen is None else seen.report.process
+        return "" if seen is None else seen.node_report.process
 
     def usage(self, account: str) -> Reports:
         """What the members use of an account, by tier."""
         found: dict[str, dict[str, TierUsage]] = {}
         for member, seen in self._seen.items():
-            used = seen.report.used.get(account)
+            used = seen.node_report.used.get(account)
             if used:
                 found[member] = dict(used)
         return found
 
     def api(self, account: str, but: str) -> tuple[int, int]:
-        """Requests of an account that the members but one have answered and refused."""
-        told = [seen.report.api.get(account, (0, 0)) for member, seen in self._seen.items() if member != but]
-        return sum(total for total, _ in told), sum(errors for _, errors in told)
+        """How many requests of an account all members but one have answered, and with an error."""
+        counts = [
+            seen.node_report.api.get(account, (0, 0)) for member, seen in self._seen.items() if member != but
+        ]
+        return sum(total for total, _ in counts), sum(errors for _, errors in counts)
 
     def lags(self, account: str, stream: str) -> tuple[str, dict[str, int]]:
-        """(leader, lags by member) of a stream's group as its leader said last; ("", {}) of none."""
+        """(leader, lags by member) of a stream's group as its leader last reported; ("", {}) of none."""
         for member, seen in self._seen.items():
-            lags = seen.report.lags.get((account, stream))
+            lags = seen.node_report.lags.get((account, stream))
             if lags is not None and not seen.away:
                 return member, dict(lags)
         return "", {}
 
     def member(self, node: str) -> str:
-        """The member that was heard last of a node; "" for none."""
-        found = [(seen.heard, member) for member, seen in self._seen.items() if node_of(member) == node]
+        """The member of a node that reported last; "" for none."""
+        found = [(seen.received, member) for member, seen in self._seen.items() if node_of(member) == node]
         return max(found)[1] if found else ""
 
 
 def _is_online(seen: _Seen, now: int) -> bool:
-    return not seen.away and now - seen.heard < SILENCE
+    return not seen.away and now - seen.received < SILENCE

@@ -1,8 +1,8 @@
-"""NodeTracker: what this server tells the others of itself, what it hears of them, and, of who leads the meta
-group, who is let in.
+"""NodeTracker: publishes this server's report, receives those of the others, and, on the meta leader, admits
+servers to the meta group.
 
-Every server says its report every few seconds, and within one when what it holds has changed; who starts asks
-for those of the others.
+Every server publishes its report every few seconds, and within a second when its usage has changed; a server
+that starts asks for those of the others.
 """
 
 from __future__ import annotations
@@ -27,49 +27,49 @@ if TYPE_CHECKING:
     from .cluster import JetStreamCluster
 
 LOOK = SECOND  # between two looks at what is used here
-GATHERED = 3 * SECOND  # from when on a leader takes who is not there for away
+GATHERED = 3 * SECOND  # after which a new leader takes a member without a report for offline
 
 
 class NodeTracker:
-    """One per domain. seen: what was heard, and said."""
+    """One per server. node_statuses: by the reports that were received and published."""
 
-    def __init__(self, domain: JetStreamCluster, engine: JetStream, carrier: Account) -> None:
-        self.seen = NodeStatuses()
-        self._domain = domain
+    def __init__(self, cluster: JetStreamCluster, engine: JetStream, system: Account) -> None:
+        self.node_statuses = NodeStatuses()
+        self._cluster = cluster
         self._engine = engine
-        self._carrier = carrier
-        self._clock = domain.surroundings.clock
-        self._process = domain.surroundings.server
-        self._greeting: set[str] = set()
+        self._system = system
+        self._clock = cluster.environment.clock
+        self._process = cluster.environment.server
+        self._admitting: set[str] = set()
         self._removed: dict[str, str] = {}
         self._timer: Timer | None = None
         self._looking: Timer | None = None
-        self._said: dict[str, dict[str, TierUsage]] = {}
+        self._published: dict[str, dict[str, TierUsage]] = {}
         self._subscription: Subscription | None = None
         self._led_from = -GATHERED
         self._unnamed = ""  # the leader, while it is not known which server that is
 
     def start(self) -> None:
-        """Hear the others, and begin to speak."""
-        self._subscription = self._carrier.subscribe(PREFIX + "*", self._heard)
+        """Receive the reports of the others, and begin to publish."""
+        self._subscription = self._system.subscribe(PREFIX + "*", self._received)
         self._looking = self._clock.call_later(LOOK, self._look)
         self._beat()
 
     def stop(self) -> None:
-        """Be silent."""
+        """Neither publish nor receive any more."""
         for timer in (self._timer, self._looking):
             if timer is not None:
                 timer.cancel()
         if self._subscription is not None:
-            self._carrier.unsubscribe(self._subscription)
+            self._system.unsubscribe(self._subscription)
             self._subscription = None
 
-    def record(self) -> NodeInfo:
+    def node_info(self) -> NodeInfo:
         """This server as the meta group is to know it."""
         engine = self._engine
         assert engine.host is not None
         return NodeInfo(
-            self._domain.me,
+            self._cluster.me,
             engine.host.server_name,
             engine.host.cluster_name,
             engine.domain,
@@ -81,62 +81,65 @@ class NodeTracker:
     def lead(self) -> None:
         """This server leads the meta group from now on: it needs to know of the others."""
         self._led_from = self._clock.now()
-        self.say(ask=True)
+        self.publish(ask=True)
 
     @property
     def gathering(self) -> bool:
-        """Whether this server leads since a moment ago and has not heard of all members yet."""
-        group = self._domain.group
+        """Whether this server leads since a moment ago and has no reports of all members yet."""
+        group = self._cluster.group
         if group is None or self._clock.now() - self._led_from > GATHERED:
             return False
-        known, sights = self._domain.state.servers, self._domain.sights
-        return any(member not in known or member not in sights for member in group.members.all)
+        known, node_statuses = self._cluster.state.servers, self._cluster.node_statuses
+        return any(member not in known or member not in node_statuses for member in group.members.all)
 
-    def say(self, *, ask: bool = False) -> None:
-        """Tell all servers of this one. ask: have them tell of themselves."""
-        domain = self._domain
-        group = domain.group
-        if not domain.me or group is None or self._subscription is None:
+    def publish(self, *, ask: bool = False) -> None:
+        """Publish this server's report. ask: have the others publish theirs."""
+        cluster = self._cluster
+        group = cluster.group
+        if not cluster.me or group is None or self._subscription is None:
             return
-        self._said = used(self._engine.accounts)
-        report = NodeReport(
-            self.record(),
+        self._published = used(self._engine.accounts)
+        node_report = NodeReport(
+            self.node_info(),
             self._process,
-            self._said,
-            lags(domain.assets),
-            domain.term if domain.is_leader else 0,
+            self._published,
+            lags(cluster.local_streams),
+            cluster.term if cluster.is_leader else 0,
             group.applied,
             ask,
-            {name: (held.api_total, held.api_errors) for name, held in self._engine.accounts.items()},
+            {
+                name: (account.api_total, account.api_errors)
+                for name, account in self._engine.accounts.items()
+            },
         )
-        self._take(report)
-        self._carrier.publish(PREFIX + domain.node, report.encode())
+        self._take(node_report)
+        self._system.publish(PREFIX + cluster.node, node_report.encode())
 
     def _look(self) -> None:
-        """Tell soon of what accounts use now: their limits are for all servers together."""
+        """Publish soon what accounts use now: their limits are for all servers together."""
         self._looking = self._clock.call_later(LOOK, self._look)
-        if used(self._engine.accounts) != self._said:
-            self.say()
+        if used(self._engine.accounts) != self._published:
+            self.publish()
 
     def _beat(self) -> None:
         self._timer = self._clock.call_later(EVERY, self._beat)
-        self._domain.heal()
-        self.say(ask=not self._domain.served)
+        self._cluster.heal()
+        self.publish(ask=not self._cluster.served)
 
-    def introduce(self, leader: str) -> None:
-        """Tell the log who leads, as soon as that server's name is known."""
-        server = self.seen.server(leader) or self._domain.state.servers.get(leader)
+    def log_leader(self, leader: str) -> None:
+        """Log who leads, as soon as that server's name is known."""
+        server = self.node_statuses.server(leader) or self._cluster.state.servers.get(leader)
         named = server is not None and bool(server.name)
         self._unnamed = "" if named else leader
         if server is not None and named:
-            log = self._domain.surroundings.log
+            log = self._cluster.environment.log
             log.info(f"JetStream cluster new metadata leader: {server.name}/{server.cluster}")
 
     # --- who belongs here
 
     def removed(self, server: NodeInfo) -> None:
         """A server was removed for good: as long as it is the same process it is not let in again."""
-        self._removed[server.node] = self.seen.process(server.id)
+        self._removed[server.node] = self.node_statuses.process(server.id)
 
     def returned(self, server: NodeInfo) -> None:
         """A server was let in."""
@@ -144,54 +147,54 @@ class NodeTracker:
 
     def wanted(self) -> frozenset[str] | None:
         """The nodes that shall be members of the meta group, None for everyone who comes."""
-        group = self._domain.group
+        group = self._cluster.group
         if not self._removed or group is None:
             return None
         there = {node_of(member) for member in group.members.all}
-        there.update(report.server.node for report in self.seen.reports(self._clock.now()))
+        there.update(node_report.server.node for node_report in self.node_statuses.reports(self._clock.now()))
         return frozenset(there - self._removed.keys())
 
-    # --- what others say
+    # --- reports of the others
 
-    def _heard(self, message: Message) -> None:
+    def _received(self, message: Message) -> None:
         try:
-            report = NodeReport.decode(message.body)
+            node_report = NodeReport.decode(message.body)
         except NodeReportError:
             return
-        if report.process == self._process:
+        if node_report.process == self._process:
             return
-        self._take(report)
-        if report.ask:
-            self.say()
+        self._take(node_report)
+        if node_report.ask:
+            self.publish()
 
-    def _take(self, report: NodeReport) -> None:
-        node, now = report.server.node, self._clock.now()
-        self.seen.hear(report, now)
-        if self._unnamed and self._unnamed == report.server.id:
-            self.introduce(self._unnamed)
-        for name, held in self._engine.accounts.items():
-            count(held, self.seen.usage(name), self._domain.me)
-        if self._removed.get(node, report.process) != report.process:
+    def _take(self, node_report: NodeReport) -> None:
+        node, now = node_report.server.node, self._clock.now()
+        self.node_statuses.update(node_report, now)
+        if self._unnamed and self._unnamed == node_report.server.id:
+            self.log_leader(self._unnamed)
+        for name, account in self._engine.accounts.items():
+            count(account, self.node_statuses.usage(name), self._cluster.me)
+        if self._removed.get(node, node_report.process) != node_report.process:
             del self._removed[node]  # it was started again: it may ask to be let in
-        if report.term:
-            self._domain.leader_is_at(report.server.id, report.term, report.index)
-        if self._domain.is_leader:
-            self._greet(report.server)
+        if node_report.term:
+            self._cluster.leader_is_at(node_report.server.id, node_report.term, node_report.index)
+        if self._cluster.is_leader:
+            self._admit(node_report.server)
 
-    def _greet(self, server: NodeInfo) -> None:
-        """Let a server in, or take over what it says anew."""
-        if server.id in self._greeting or server.node in self._removed:
+    def _admit(self, server: NodeInfo) -> None:
+        """Admit a server, or take over what it reports anew."""
+        if server.id in self._admitting or server.node in self._removed:
             return
         try:
-            command = self._domain.desk().greet(server)
+            command = self._cluster.planner().admit(server)
         except ApiError:
-            return  # another life took its place
+            return  # another incarnation took its place
         if command is None:
             return
-        self._greeting.add(server.id)
+        self._admitting.add(server.id)
 
         def done(outcome: list[Effect] | ApiError) -> None:
-            del outcome  # what came to nothing is judged anew when the server says it again
-            self._greeting.discard(server.id)
+            del outcome  # what failed is proposed again at the next report
+            self._admitting.discard(server.id)
 
-        self._domain.propose(command, done)
+        self._cluster.propose(command, done)

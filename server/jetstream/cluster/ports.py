@@ -1,4 +1,4 @@
-"""LocalStreamHost: what an asset needs of the domain it is in; and what its membership needs of the asset."""
+"""Ports: what a local stream needs of the cluster it is in, and what its membership needs of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class LocalStreamHost(Protocol):
-    """What an asset needs of its `JetStreamCluster`."""
+    """What a `LocalStream` needs of its `JetStreamCluster`."""
 
     @property
     def me(self) -> str:
@@ -29,11 +29,11 @@ class LocalStreamHost(Protocol):
         """What the meta group decided."""
 
     @property
-    def sights(self) -> Mapping[str, NodeStatus]:
-        """What is seen of the others."""
+    def node_statuses(self) -> Mapping[str, NodeStatus]:
+        """The status of each member."""
 
     @property
-    def led(self) -> LeaderStatus:
+    def leader_status(self) -> LeaderStatus:
         """Who leads the meta group."""
 
     @property
@@ -41,17 +41,19 @@ class LocalStreamHost(Protocol):
         """The system account."""
 
     @property
-    def surroundings(self) -> GroupEnvironment:
-        """What the seats of groups need."""
+    def environment(self) -> GroupEnvironment:
+        """What the members of groups need."""
 
     def member(self, node: str) -> str:
         """The meta group's member of a node."""
 
-    def tell(self, command: PeersConfirmed | GroupStarted | DeleteConsumer | PreferLeader) -> None:
-        """Have something decided; nothing is promised of it."""
+    def forward_proposal(
+        self, command: PeersConfirmed | GroupStarted | DeleteConsumer | PreferLeader
+    ) -> None:
+        """Let whoever leads the meta group propose this; nothing is promised of it."""
 
-    def say_up(self, account: str, stream: str, consumer: str, info: dict[str, Any]) -> None:
-        """Tell that something is served."""
+    def announce_served(self, account: str, stream: str, consumer: str, info: dict[str, Any]) -> None:
+        """Announce that a stream or consumer is served."""
 
 
 class MembershipListener(Protocol):
@@ -67,7 +69,7 @@ class MembershipListener(Protocol):
         """The stream here is this object now."""
 
     def leading(self) -> None:
-        """The replica here leads, and speaks for the stream."""
+        """The replica here leads, and serves the stream."""
 
     def following(self) -> None:
         """It does so no more."""

@@ -1,4 +1,4 @@
-"""Plain: a stream with one copy is opened beside what is served; its consumers are what was decided."""
+"""R1: streams with one copy, opened while others are served; their consumers as they were decided."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..consumers import lifecycle
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ....store.configs import StoredConfig as Found
+    from ....store.configs import StoredConfig
     from ..meta.assignment import ConsumerAssignment
     from ..streams.core import Stream
     from .local_stream import LocalStream
@@ -29,14 +29,14 @@ class StreamOpening:
 
     def __init__(
         self,
-        asset: LocalStream,
-        found: Found,
+        local: LocalStream,
+        stored: StoredConfig,
         opened: Callable[[Stream], None],
         failed: Callable[[str], None],
     ) -> None:
-        self._asset = asset
-        self._held = asset.held
-        self._found = found
+        self._local = local
+        self._account = local.account
+        self._stored = stored
         self._opened = opened
         self._failed = failed
         self._loaded: recovery.LoadedStream | None = None
@@ -44,16 +44,16 @@ class StreamOpening:
 
     def start(self) -> None:
         """Have it read by a worker."""
-        around = self._asset.domain.surroundings
-        self._held.expect(recovery.read_config(self._found))
-        (around.reader or around.runner).work(self._load, self._read)
+        environment = self._local.host.environment
+        self._account.expect(recovery.read_config(self._stored))
+        (environment.reader or environment.executor).work(self._load, self._read)
 
     def stop(self, done: Callable[[], None]) -> None:
         """Do no more; `done` is called when nothing is under way."""
         self._stopped = done
 
     def _load(self) -> None:
-        self._loaded = recovery.load(self._held, self._found)
+        self._loaded = recovery.load(self._account, self._stored)
 
     def _read(self, error: BaseException | None) -> None:
         loaded = self._loaded
@@ -61,14 +61,14 @@ class StreamOpening:
             self._fail(error or StoreError("it was not read"))
         else:
             Slices(
-                self._asset.domain.surroundings.runner,
+                self._local.host.environment.executor,
                 paced(self._starting(loaded)),
                 lambda _: self._started(loaded),
                 self._fail,
             )
 
     def _starting(self, loaded: recovery.LoadedStream) -> Steps[None]:
-        for steps in (recovery.adopt(loaded, self._asset.ended), loaded.stream.beginning()):
+        for steps in (recovery.adopt(loaded, self._local.ended), loaded.stream.beginning()):
             for _ in steps:
                 if self._stopped is not None:
                     return
@@ -78,37 +78,37 @@ class StreamOpening:
         if self._stopped is not None:
             self._fail(StoreError("it is stopped"))
             return
-        self._held.opened(loaded.stream)
+        self._account.opened(loaded.stream)
         self._opened(loaded.stream)
 
-    def _fail(self, fault: BaseException) -> None:
+    def _fail(self, error: BaseException) -> None:
         if self._loaded is not None:
             recovery.close(self._loaded)
-        why = str(fault) or type(fault).__name__
+        why = str(error) or type(error).__name__
         if self._stopped is not None:
-            self._held.forget_unopened(self._found.name)
+            self._account.forget_recovering(self._stored.name)
             self._stopped()
         else:
-            self._held.put_offline(self._found.name, why)
-            del self._held.offline[self._found.name]  # the cluster tells it in its own way
+            self._account.put_offline(self._stored.name, why)
+            del self._account.offline[self._stored.name]  # the cluster reports it in its own way
             self._failed(why)
 
 
-def sync_consumers(asset: LocalStream, stream: Stream, wanted: list[ConsumerAssignment]) -> None:
+def sync_consumers(local: LocalStream, stream: Stream, wanted: list[ConsumerAssignment]) -> None:
     """Let there be these, and no others."""
     known = {consumer.name: consumer.created for consumer in wanted}
     for consumer in stream.public_consumers():
         if known.get(consumer.name) != consumer.created:
             consumer.delete()
     for assignment in wanted:
-        sync_consumer(asset, stream, assignment)
+        sync_consumer(local, stream, assignment)
 
 
-def sync_consumer(asset: LocalStream, stream: Stream, assignment: ConsumerAssignment) -> None:
+def sync_consumer(local: LocalStream, stream: Stream, assignment: ConsumerAssignment) -> None:
     """Make one, or change it; harmless when it is as it shall be."""
     name, config = assignment.name, ConsumerConfig.from_json(assignment.config)
     if name in stream.offline_consumers:
-        return  # told already: what it confirmed is not to be begun anew
+        return  # logged already: what it confirmed is not to be begun anew
     there = stream.consumers.get(name)
     try:
         if there is not None and there.created == assignment.created:
@@ -119,8 +119,8 @@ def sync_consumer(asset: LocalStream, stream: Stream, assignment: ConsumerAssign
             if there is not None:
                 there.delete()
             store = lifecycle.open_store(stream, name, config, assignment.created)
-            lifecycle.adopt(stream, name, config, assignment.created, store, asset.ended)
-    except ApiError as fault:
-        asset.warn(f"has no consumer '{name}': {fault.description}")
+            lifecycle.adopt(stream, name, config, assignment.created, store, local.ended)
+    except ApiError as error:
+        local.warn(f"has no consumer '{name}': {error.description}")
         return
-    asset.say_up(name)
+    local.announce_served(name)

@@ -1,4 +1,4 @@
-"""Reconciler: this server's duties, handed to the replicas they are about.
+"""Reconciler: carries out what the meta group's decisions ask of this server, replica by replica.
 
 Promises: what is about one stream is done in order, and waits while it is being opened or closed; an account
 that is not known here (yet) is left alone until it is.
@@ -36,82 +36,82 @@ if TYPE_CHECKING:
 
 Key = tuple[str, str]
 META = "meta"  # the meta group's name
-_FAULTS = (ApiError, StoreError, OSError, ValueError, KeyError)
+_ERRORS = (ApiError, StoreError, OSError, ValueError, KeyError)
 
 
-def key_of(duty: ReconcileAction | StartupAction) -> Key:
+def key_of(action: ReconcileAction | StartupAction) -> Key:
     """(account, stream) that it is about."""
-    if isinstance(duty, DeleteReplica | OrphanStream):
-        return duty.account, duty.name
-    if isinstance(duty, OpenReplica | RecoverReplica | ChangeReplica | CloseReplica):
-        return duty.stream.account, duty.stream.name
-    return duty.consumer.account, duty.consumer.stream
+    if isinstance(action, DeleteReplica | OrphanStream):
+        return action.account, action.name
+    if isinstance(action, OpenReplica | RecoverReplica | ChangeReplica | CloseReplica):
+        return action.stream.account, action.stream.name
+    return action.consumer.account, action.consumer.stream
 
 
 class Reconciler:
-    """assets: this server's replicas by (account, stream). failures: why one could not be opened."""
+    """local_streams: this server's replicas by (account, stream). failures: why one could not be opened."""
 
-    def __init__(self, domain: JetStreamCluster, accounts: dict[str, JetStreamAccount]) -> None:
-        self.assets: dict[Key, LocalStream] = {}
+    def __init__(self, cluster: JetStreamCluster, accounts: dict[str, JetStreamAccount]) -> None:
+        self.local_streams: dict[Key, LocalStream] = {}
         self.failures: dict[Key, str] = {}
-        self._domain = domain
+        self._cluster = cluster
         self._accounts = accounts
-        self._log = domain.surroundings.log
+        self._log = cluster.environment.log
         self._under_way: dict[Key, list[ReconcileAction | StartupAction]] = {}
         self._waiting: list[tuple[str, Callable[[], None]]] = []  # for an account, "" for all, to be idle
 
     # --- at a start
 
     def inventory(self, accounts: Iterable[JetStreamAccount]) -> dict[Key, ReplicaOnDisk]:
-        """What lies on the disk. Blocks. What cannot be read is told to the log and left out."""
+        """What lies on the disk. Blocks. What cannot be read is logged and left out."""
         found = {}
-        for held in accounts:
-            for asset in held.directory.streams():
-                if asset.document is None:
-                    self._fail((held.name, asset.name), asset.damage)
+        for account in accounts:
+            for stored in account.directory.streams():
+                if stored.document is None:
+                    self._fail((account.name, stored.name), stored.damage)
                     continue
-                if asset.mended:
-                    name = f"{held.name} > {asset.name}"
-                    self._log.warning(f"Stream '{name}': {asset.mended}: written anew from the other file")
-                created = parse_rfc3339(asset.document["created"])
-                found[held.name, asset.name] = ReplicaOnDisk(asset.document.get("group", ""), created)
+                if stored.mended:
+                    name = f"{account.name} > {stored.name}"
+                    self._log.warning(f"Stream '{name}': {stored.mended}: written anew from the other file")
+                created = parse_rfc3339(stored.document["created"])
+                found[account.name, stored.name] = ReplicaOnDisk(stored.document.get("group", ""), created)
         return found
 
-    def begin(self, duties: Iterable[StartupAction]) -> None:
+    def begin(self, actions: Iterable[StartupAction]) -> None:
         """Do what is to be done at a start."""
-        for duty in duties:
-            key = key_of(duty)
+        for action in actions:
+            key = key_of(action)
             if key in self._under_way:
-                self._under_way[key].append(duty)
+                self._under_way[key].append(action)
             else:
-                self._start(key, duty)
+                self._start(key, action)
 
-    def _start(self, key: Key, duty: StartupAction) -> None:
+    def _start(self, key: Key, action: StartupAction) -> None:
         name = " > ".join(key)
-        held = self._accounts.get(key[0])
-        if held is None:
+        account = self._accounts.get(key[0])
+        if account is None:
             return
-        if isinstance(duty, OrphanStream):
+        if isinstance(action, OrphanStream):
             self._log.warning(f"Stream '{name}' lies here, and the cluster never heard of it: not served")
-        elif isinstance(duty, DeleteReplica):
+        elif isinstance(action, DeleteReplica):
             self._log.info(f"Stream '{name}' is not assigned to this server any more and is deleted")
             try:
-                held.remove_files(key[1])
+                account.remove_files(key[1])
             except OSError as error:
                 self._fail(key, str(error))
         elif key not in self.failures:
-            self._make(duty)
-        elif self._may_be_renewed(held, duty.stream):
-            self._make(OpenReplica(duty.stream, joins=True, lost=True))
+            self._make(action)
+        elif self._may_be_renewed(account, action.stream):
+            self._make(OpenReplica(action.stream, joins=True, lost=True))
 
-    def _may_be_renewed(self, held: JetStreamAccount, stream: StreamAssignment) -> bool:
+    def _may_be_renewed(self, account: JetStreamAccount, stream: StreamAssignment) -> bool:
         """What lies here cannot be read; if others have it, it is set aside, to be had from them."""
-        state, me = self._domain.state, self._domain.me
+        state, me = self._cluster.state, self._cluster.me
         if not any(holder != me and holder in state.servers for holder in stream.holders):
             return False
         try:
-            held.directory.set_aside(stream.name)
-            self._domain.surroundings.lives(stream.group).remove()
+            account.directory.set_aside(stream.name)
+            self._cluster.environment.incarnations(stream.group).remove()
         except OSError as error:
             self._fail((stream.account, stream.name), str(error))
             return False
@@ -119,59 +119,61 @@ class Reconciler:
 
     def sweep(self) -> None:
         """Remove what is left of groups that this server has no part in any more."""
-        around, state = self._domain.surroundings, self._domain.state
-        ours = {stream.group for stream in state.held_by(self._domain.me)}
+        environment, state = self._cluster.environment, self._cluster.state
+        ours = {stream.group for stream in state.held_by(self._cluster.me)}
         try:
-            for name in around.fs.names(around.path):
+            for name in environment.fs.names(environment.path):
                 if name not in ours and name != META:
-                    around.lives(name).remove()
+                    environment.incarnations(name).remove()
         except OSError as error:
             self._log.error(f"What is left of former groups cannot be removed: {error}")
 
     # --- as they come
 
-    def do(self, duty: ReconcileAction) -> None:
+    def do(self, action: ReconcileAction) -> None:
         """Do what one effect asks of this server."""
-        key = key_of(duty)
+        key = key_of(action)
         if key in self._under_way:
-            self._under_way[key].append(duty)
-        elif isinstance(duty, OpenReplica):
-            self._make(duty)
-        elif isinstance(duty, CloseReplica):
-            self._close(key, gone=duty.gone)
+            self._under_way[key].append(action)
+        elif isinstance(action, OpenReplica):
+            self._make(action)
+        elif isinstance(action, CloseReplica):
+            self._close(key, gone=action.gone)
         else:
-            self._pass_on(key, duty)
+            self._pass_on(key, action)
 
-    def _pass_on(self, key: Key, duty: ChangeReplica | OpenConsumer | ChangeConsumer | CloseConsumer) -> None:
-        asset = self.assets.get(key)
-        if asset is None:
+    def _pass_on(
+        self, key: Key, action: ChangeReplica | OpenConsumer | ChangeConsumer | CloseConsumer
+    ) -> None:
+        local = self.local_streams.get(key)
+        if local is None:
             return
-        if isinstance(duty, ChangeReplica):
-            asset.change(duty)
-        elif isinstance(duty, OpenConsumer):
-            asset.consumer_made(duty.consumer)
-        elif isinstance(duty, ChangeConsumer):
-            asset.consumer_changed(duty.consumer)
+        if isinstance(action, ChangeReplica):
+            local.change(action)
+        elif isinstance(action, OpenConsumer):
+            local.consumer_made(action.consumer)
+        elif isinstance(action, ChangeConsumer):
+            local.consumer_changed(action.consumer)
         else:
-            asset.consumer_gone(duty.consumer)
+            local.consumer_gone(action.consumer)
 
-    def _make(self, duty: OpenReplica | RecoverReplica) -> None:
-        """The duties that follow name its consumers once more: replicas know them by their birth."""
-        key = (duty.stream.account, duty.stream.name)
-        held = self._accounts.get(key[0])
-        if held is None:
+    def _make(self, action: OpenReplica | RecoverReplica) -> None:
+        """The actions that follow name its consumers once more: replicas know them by their creation time."""
+        key = (action.stream.account, action.stream.name)
+        account = self._accounts.get(key[0])
+        if account is None:
             return
         self.failures.pop(key, None)
-        asset = self.assets[key] = LocalStream(self._domain, held, duty.stream)
-        consumers = self._domain.state.consumers_of(*key)
+        local = self.local_streams[key] = LocalStream(self._cluster, account, action.stream)
+        consumers = self._cluster.state.consumers_of(*key)
         try:
-            if isinstance(duty, RecoverReplica):
+            if isinstance(action, RecoverReplica):
                 self._under_way[key] = []
-                asset.keep(consumers, partial(self._kept, key))
+                local.keep(consumers, partial(self._kept, key))
             else:
-                asset.open(lost=duty.lost, consumers=consumers)
-        except _FAULTS as fault:
-            self._fail(key, str(fault) or type(fault).__name__)
+                local.open(lost=action.lost, consumers=consumers)
+        except _ERRORS as error:
+            self._fail(key, str(error) or type(error).__name__)
             if key in self._under_way:
                 self._closed(key)
 
@@ -187,17 +189,17 @@ class Reconciler:
 
     def _close(self, key: Key, *, gone: bool) -> None:
         self.failures.pop(key, None)
-        asset = self.assets.pop(key, None)
-        if asset is not None:
+        local = self.local_streams.pop(key, None)
+        if local is not None:
             self._under_way[key] = []
-            asset.close(gone, lambda: self._closed(key))
+            local.close(gone, lambda: self._closed(key))
 
     def _closed(self, key: Key) -> None:
-        for duty in self._under_way.pop(key, []):
-            if isinstance(duty, RecoverReplica | DeleteReplica | OrphanStream):
-                self.begin([duty])
+        for action in self._under_way.pop(key, []):
+            if isinstance(action, RecoverReplica | DeleteReplica | OrphanStream):
+                self.begin([action])
             else:
-                self.do(duty)
+                self.do(action)
         self._tell_idle()
 
     # --- the end
@@ -209,9 +211,9 @@ class Reconciler:
         """
         for key in [key for key in self.failures if account in ("", key[0])]:
             del self.failures[key]
-        for key in [key for key in self.assets if account in ("", key[0])]:
+        for key in [key for key in self.local_streams if account in ("", key[0])]:
             self._under_way[key] = []
-            self.assets.pop(key).stop(partial(self._closed, key))
+            self.local_streams.pop(key).stop(partial(self._closed, key))
         self._waiting.append((account, done))
         self._tell_idle()
 

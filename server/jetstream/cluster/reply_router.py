@@ -1,10 +1,10 @@
-"""ReplyRouter: by way of the server that leads what a request has made or changed.
+"""ReplyRouter: sends a reply through the server that leads what the request has made or changed.
 
-A client that was told of its stream publishes at once, maybe on a third server. That one has to know by then
-that the stream hears: so the answer takes the way that this news took before it, from the stream's leader.
-That one may not have heard yet of who waits for the answer, which is told by another server: it waits for
-PATIENCE until somebody hears it. A leader that is not reached is left out. More is not promised of delivery:
-who hears no answer asks again.
+A client that gets the reply may publish to its stream at once, maybe on a third server. That server has to
+know the stream's subscriptions by then, and learns of them from the stream's leader: so the reply takes the
+same way, after them. The leader may not know the client's subscription yet, which comes from another server:
+it waits for PATIENCE until there is interest. A leader that cannot be reached is left out. More is not
+promised of delivery: a client without a reply asks again.
 """
 
 from __future__ import annotations
@@ -26,46 +26,46 @@ if TYPE_CHECKING:
 
 SUBJECT = "$JSC.ANSWER."
 PAUSE, PATIENCE = SECOND // 20, 2 * SECOND
-MOST_WAITING = 1000  # answers; more are published at once, whoever hears them
+MOST_WAITING = 1000  # answers; more are published at once, with or without interest
 
 
 class ReplyRouter:
     """One per server. accounts: those with JetStream."""
 
     def __init__(
-        self, node: str, carrier: Account, accounts: Mapping[str, JetStreamAccount], clock: Clock
+        self, node: str, system: Account, accounts: Mapping[str, JetStreamAccount], clock: Clock
     ) -> None:
         self._node = node
         self._clock = clock
         self._waiting: dict[int, Timer] = {}
         self._number = 0
-        self._carrier = carrier
+        self._system = system
         self._accounts = accounts
         self._subscription: Subscription | None = None
 
     def start(self) -> None:
-        """Hear the others."""
-        self._subscription = self._carrier.subscribe(SUBJECT + self._node, self._heard)
+        """Subscribe to the replies that others send."""
+        self._subscription = self._system.subscribe(SUBJECT + self._node, self._received)
 
     def stop(self) -> None:
-        """Hear nothing more, and leave no timer."""
+        """Unsubscribe, and leave no timer."""
         for timer in self._waiting.values():
             timer.cancel()
         self._waiting.clear()
         if self._subscription is not None:
-            self._carrier.unsubscribe(self._subscription)
+            self._system.unsubscribe(self._subscription)
 
     def send(self, server: str, account: str, reply: str, header: bytes, body: bytes) -> None:
-        """Publish an answer in an account, by way of the server of that name ("": from here)."""
+        """Publish an answer in an account, through the server of that name ("": from here)."""
         node = name_hash(server) if server else self._node
         if node == self._node:
             self._publish(account, reply, header, body)
             return
         head = json.dumps([account, reply, len(header)], separators=(",", ":")).encode()
-        if not self._carrier.publish(SUBJECT + node, head + b"\n" + header + body):
+        if not self._system.publish(SUBJECT + node, head + b"\n" + header + body):
             self._publish(account, reply, header, body)
 
-    def _heard(self, message: Message) -> None:
+    def _received(self, message: Message) -> None:
         head, _, rest = message.body.partition(b"\n")
         try:
             account, reply, size = json.loads(head)
@@ -76,8 +76,8 @@ class ReplyRouter:
     def _publish(
         self, account: str, reply: str, header: bytes, body: bytes, patience: int = PATIENCE
     ) -> None:
-        held = self._accounts.get(account)
-        if held is None or held.account.publish(reply, body, header=header):
+        found = self._accounts.get(account)
+        if found is None or found.account.publish(reply, body, header=header):
             return
         if patience <= 0 or len(self._waiting) >= MOST_WAITING:
             return

@@ -1,6 +1,6 @@
-"""What this server tells of its own streams: bytes used, and how far the members of what it leads are.
+"""What this server reports of its own streams: bytes used, and how far the members of what it leads are.
 
-And what it makes of what the others tell: an account's limits are for all servers together.
+And what it does with the reports of the others: an account's limits are for all servers together.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def used(accounts: Mapping[str, JetStreamAccount]) -> dict[str, dict[str, TierUsage]]:
     """Bytes by account and tier."""
     found: dict[str, dict[str, TierUsage]] = {}
-    for name, held in accounts.items():
-        for stream in held.streams.values():
+    for name, account in accounts.items():
+        for stream in account.streams.values():
             memory, store = found.setdefault(name, {}).get(
                 tier := f"R{stream.config.num_replicas}", TierUsage()
             )
@@ -32,23 +32,23 @@ def used(accounts: Mapping[str, JetStreamAccount]) -> dict[str, dict[str, TierUs
     return found
 
 
-def count(held: JetStreamAccount, reports: Reports, me: str) -> None:
-    """Let an account's quotas know what was reported; me: this server's member."""
+def count(account: JetStreamAccount, reports: Reports, me: str) -> None:
+    """Give an account's quotas what was reported; me: this server's member."""
     sums: dict[tuple[str, int], list[int]] = {}  # by storage and replicas: elsewhere, here
     for member, tiers in reports.items():
         for tier, used_there in tiers.items():
-            replicas = 1 if "" in held.grants else int(tier.removeprefix("R"))
+            replicas = 1 if "" in account.grants else int(tier.removeprefix("R"))
             for storage, size in (("memory", used_there.memory), ("file", used_there.store)):
                 sums.setdefault((storage, replicas), [0, 0])[member == me] += size
-    for key, quota in held.quotas.items():
-        quota.hear(*sums.get(key, (0, 0)))
+    for key, quota in account.quotas.items():
+        quota.set_reported(*sums.get(key, (0, 0)))
 
 
-def lags(assets: Mapping[tuple[str, str], LocalStream]) -> dict[tuple[str, str], dict[str, int]]:
+def lags(local_streams: Mapping[tuple[str, str], LocalStream]) -> dict[tuple[str, str], dict[str, int]]:
     """How many operations each member is behind, of the groups that are led here."""
     found = {}
-    for key, asset in assets.items():
-        view = asset.view() if asset.leads() else None
+    for key, local in local_streams.items():
+        view = local.group_view() if local.leads() else None
         if view is not None:
             found[key] = {member: peer.lag for member, peer in view.peers.items()}
     return found

@@ -1,7 +1,7 @@
-"""The intake: what receivers say about messages, judged against the ledger.
+"""AckHandler: the acks, naks and other replies of receivers, applied to the delivery state.
 
 Promises: an answer to an ack that asks for one goes out when the ack is durable (file consumers) or done
-(memory); only a message that was delivered can be acked; what is acked is told to the stream.
+(memory); only a message that was delivered can be acked; the stream is told of each ack.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ FEW = 16  # messages acknowledged at once by one ack; there may be hundreds of a
 class AckHandler:
     """Acks of one consumer."""
 
-    __slots__ = ("_confirms", "_consumer", "_ledger", "_through", "acked_at", "sampling")
+    __slots__ = ("_confirms", "_consumer", "_delivery_state", "_through", "acked_at", "sampling")
 
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer
-        self._ledger = consumer.ledger
-        # An ack of very many, in slices: (consumer sequence, stream sequence), and who wants to hear.
+        self._delivery_state = consumer.delivery_state
+        # An ack of very many, in slices: (consumer sequence, stream sequence), and who asked for a reply.
         self._through: tuple[int, int] | None = None
         self._confirms: list[str] = []
         self.acked_at = 0
@@ -39,7 +39,7 @@ class AckHandler:
 
     @property
     def releases(self) -> bool:
-        """Whether the stream wants to hear of acks; that may change while the consumer lives."""
+        """Whether the stream must be told of acks; that may change with its configuration."""
         return self._consumer.stream.config.retention != "limits"
 
     def read(self, run: list[Publish]) -> None:
@@ -59,14 +59,14 @@ class AckHandler:
         """Acknowledge messages, each by itself, and empty the list."""
         if not sequences:
             return
-        consumer, ledger, releases = self._consumer, self._ledger, self.releases
-        stalled = consumer.feed.stalled()
-        known = max(consumer.feed.next_seq - 1, ledger.stream_seq)
+        consumer, delivery_state, releases = self._consumer, self._delivery_state, self.releases
+        stalled = consumer.selector.stalled()
+        known = max(consumer.selector.next_seq - 1, delivery_state.stream_seq)
         changed = False
         for seq in sequences:
             if seq > known:
                 continue
-            if ledger.ack(seq):
+            if delivery_state.ack(seq):
                 changed = True
             if releases:
                 consumer.stream.remove_acked(seq, consumer)
@@ -96,7 +96,7 @@ class AckHandler:
         elif verb is AckType.NAK:
             self._nak(delivery, rest)
         elif verb is AckType.PROGRESS:
-            if self._ledger.touch(delivery.stream_seq, self._consumer.clock.now()):
+            if self._delivery_state.touch(delivery.stream_seq, self._consumer.clock.now()):
                 self._consumer.ack_waits.arm()  # the wait may be shorter than a delay asked for before
                 self._consumer.changed()
         elif verb is AckType.TERM:
@@ -104,15 +104,15 @@ class AckHandler:
                 return
             self._ack(delivery, sample=False)
             reason = rest.decode("utf-8", "replace")
-            notices = self._consumer.notices
-            notices.terminated(delivery.consumer_seq, delivery.stream_seq, delivery.deliveries, reason)
+            advisories = self._consumer.advisories
+            advisories.terminated(delivery.consumer_seq, delivery.stream_seq, delivery.deliveries, reason)
         if message.reply:
             self._confirm(message.reply)
 
     def _known(self, delivery: AckReplyInfo) -> bool:
         return (
-            delivery.stream_seq < self._consumer.feed.next_seq
-            or delivery.stream_seq <= self._ledger.stream_seq
+            delivery.stream_seq < self._consumer.selector.next_seq
+            or delivery.stream_seq <= self._delivery_state.stream_seq
         )
 
     def _confirm(self, reply: str) -> None:
@@ -130,11 +130,11 @@ class AckHandler:
         if self._consumer.config.ack_policy == "all":
             self.ack_through(delivery.consumer_seq, delivery.stream_seq)
             return
-        consumer, ledger, seq = self._consumer, self._ledger, delivery.stream_seq
-        stalled = consumer.feed.stalled()
+        consumer, delivery_state, seq = self._consumer, self._delivery_state, delivery.stream_seq
+        stalled = consumer.selector.stalled()
         if sample and self.sampling:
             self._sample(delivery)
-        if ledger.ack(seq):
+        if delivery_state.ack(seq):
             self.acked_at = consumer.clock.now()
             consumer.changed()
         if self.releases:
@@ -144,7 +144,7 @@ class AckHandler:
 
     def ack_through(self, number: int, seq: int) -> None:
         """Acknowledge all up to stream sequence `seq`, delivered as `number`; what is much goes in slices."""
-        seq = min(seq, self._ledger.stream_seq)
+        seq = min(seq, self._delivery_state.stream_seq)
         if self._through is not None:
             self._through = max(self._through, (number, seq))
         elif not self._acked_through(number, seq, FEW):
@@ -157,10 +157,10 @@ class AckHandler:
 
     def _acked_through(self, number: int, seq: int, most: int) -> bool:
         """Acknowledge up to `most` messages; whether those are all up to `seq`."""
-        consumer, ledger = self._consumer, self._ledger
-        stalled, floor = consumer.feed.stalled(), ledger.floor_consumer
-        acked, over = ledger.ack_through(number, seq, most)
-        if not acked and ledger.floor_consumer == floor:
+        consumer, delivery_state = self._consumer, self._delivery_state
+        stalled, floor = consumer.selector.stalled(), delivery_state.floor_consumer
+        acked, over = delivery_state.ack_through(number, seq, most)
+        if not acked and delivery_state.floor_consumer == floor:
             return over
         self.acked_at = consumer.clock.now()
         consumer.changed()
@@ -181,19 +181,19 @@ class AckHandler:
         self._through = None
 
     def _sample(self, delivery: AckReplyInfo) -> None:
-        entry = self._ledger.entry(delivery.stream_seq)
+        entry = self._delivery_state.entry(delivery.stream_seq)
         if entry is not None and chosen(self.sampling):
             waited = self._consumer.clock.now() - entry[1]
-            notices = self._consumer.notices
-            notices.sample(delivery.consumer_seq, delivery.stream_seq, waited, delivery.deliveries)
+            advisories = self._consumer.advisories
+            advisories.sample(delivery.consumer_seq, delivery.stream_seq, waited, delivery.deliveries)
 
     def _nak(self, delivery: AckReplyInfo, argument: bytes) -> None:
-        consumer, ledger, seq = self._consumer, self._ledger, delivery.stream_seq
-        if not ledger.floor_consumer < delivery.consumer_seq <= ledger.consumer_seq:
+        consumer, delivery_state, seq = self._consumer, self._delivery_state, delivery.stream_seq
+        if not delivery_state.floor_consumer < delivery.consumer_seq <= delivery_state.consumer_seq:
             return
-        if ledger.entry(seq) is None:
+        if delivery_state.entry(seq) is None:
             return
-        consumer.notices.naked(delivery.consumer_seq, seq, delivery.deliveries)
+        consumer.advisories.naked(delivery.consumer_seq, seq, delivery.deliveries)
         try:
             delay = acks.nak_delay(argument)
         except ValueError:
@@ -201,8 +201,8 @@ class AckHandler:
             delay = 0
         consumer.changed()
         if delay > 0:
-            ledger.delay(seq, consumer.clock.now(), delay)
+            delivery_state.delay(seq, consumer.clock.now(), delay)
             consumer.ack_waits.arm()
             return
-        ledger.queue(seq)
+        delivery_state.queue(seq)
         consumer.delivery.run()

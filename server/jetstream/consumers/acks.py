@@ -1,8 +1,8 @@
 """The words of acknowledgement: the ack subject that rides on every delivery, and the body that comes back.
 
-Promises: `AckSubject` writes what the reference writes; `parse_subject` reads the old form (9 tokens) and the
+Promises: `ack_prefix` writes what the reference writes; `parse_subject` reads the old form (9 tokens) and the
 new one (11 or more, with domain and account hash); `parse_body` reads every ack body of the reference. Never
-judges whether an ack is due: that is the ledger's part.
+decides whether an ack is due: that is the delivery state's part.
 """
 
 import enum
@@ -17,7 +17,7 @@ _NEW_TOKENS = 11
 
 
 class AckReplyInfo(NamedTuple):
-    """What an ack subject says: how often delivered, stream and consumer sequence, time (ns), pending."""
+    """The fields of an ack subject: how often delivered, stream and consumer sequence, time (ns), pending."""
 
     deliveries: int
     stream_seq: int

@@ -1,4 +1,4 @@
-"""Ack waits: what becomes of messages whose ack is late, or that need none any more.
+"""AckWaits: what becomes of messages whose ack is late, or that need none any more.
 
 Promises: however many waits end at one moment, each turn of the loop sees to a few hundred of them, so that
 nobody else waits; each message that is out of deliveries gets its advisory.
@@ -21,42 +21,42 @@ if TYPE_CHECKING:
 class AckWaits:
     """The ack waits of one consumer."""
 
-    __slots__ = ("_alarm", "_consumer", "_ledger")
+    __slots__ = ("_consumer", "_delivery_state", "_timer")
 
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer
-        self._ledger = consumer.ledger
-        self._alarm = DeadlineTimer(consumer.clock, self._expire)
+        self._delivery_state = consumer.delivery_state
+        self._timer = DeadlineTimer(consumer.clock, self._expire)
 
     def arm(self) -> None:
-        """See that the timer rings for the first ack that is late."""
-        deadline = self._ledger.next_deadline()
+        """See that the timer fires for the first ack that is late."""
+        deadline = self._delivery_state.next_deadline()
         if deadline is not None:
-            self._alarm.at(deadline)
+            self._timer.at(deadline)
 
     def stop(self) -> None:
         """Drop the timer."""
-        self._alarm.clear()
+        self._timer.clear()
 
     def delivered(self) -> None:
-        """Hear that a round of deliveries is over."""
-        ledger = self._ledger
-        if ledger.outstanding and (ledger.irregular or not self._alarm.pending):
+        """A run of deliveries is over."""
+        delivery_state = self._delivery_state
+        if delivery_state.outstanding and (delivery_state.irregular or not self._timer.pending):
             self.arm()
 
     def _expire(self) -> None:
-        ledger = self._ledger
-        for seq in ledger.expire(self._consumer.clock.now()):
+        delivery_state = self._delivery_state
+        for seq in delivery_state.expire(self._consumer.clock.now()):
             self.give_up(seq)
         self.arm()  # at once, where more is due
-        if ledger.queued:
+        if delivery_state.queued:
             self._consumer.changed()
             self._consumer.delivery.run()
 
     def retime(self) -> None:
         """Work the deadlines out anew: the waits have changed."""
-        self._alarm.clear()
-        self._consumer.spread(self._ledger.retiming(), self.arm)
+        self._timer.clear()
+        self._consumer.spread(self._delivery_state.retiming(), self.arm)
         self.arm()
 
     def end_all(self, then: Callable[[], None]) -> None:
@@ -64,7 +64,7 @@ class AckWaits:
         self._consumer.spread(self._ending_all(), then)
 
     def _ending_all(self) -> Steps[None]:
-        for exhausted in self._ledger.expiring_all():
+        for exhausted in self._delivery_state.expiring_all():
             for seq in exhausted:
                 self.give_up(seq)
             if exhausted:
@@ -73,17 +73,17 @@ class AckWaits:
     def dropped(self, seq: int) -> None:
         """A pending message is gone from the stream."""
         consumer = self._consumer
-        stalled = consumer.feed.stalled()
-        entry = self._ledger.gone(seq)
+        stalled = consumer.selector.stalled()
+        entry = self._delivery_state.gone(seq)
         if entry is not None:
-            consumer.notices.terminated(entry[0], seq, entry[1], LIMITS_REASON)
+            consumer.advisories.terminated(entry[0], seq, entry[1], LIMITS_REASON)
             self._freed(stalled=stalled)
 
     def give_up(self, seq: int) -> None:
         """A pending message is out of deliveries."""
         consumer = self._consumer
-        stalled = consumer.feed.stalled()
-        consumer.notices.max_deliveries(seq, self._ledger.give_up(seq))
+        stalled = consumer.selector.stalled()
+        consumer.advisories.max_deliveries(seq, self._delivery_state.give_up(seq))
         self._freed(stalled=stalled)
 
     def _freed(self, *, stalled: bool) -> None:

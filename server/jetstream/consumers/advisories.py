@@ -19,62 +19,62 @@ LIMITS_REASON = "Unacknowledged message was deleted"
 
 
 class ConsumerAdvisories:
-    """What one consumer tells about itself, in its stream's account."""
+    """The advisories of one consumer, published in its stream's account."""
 
-    __slots__ = ("_account", "_host", "_names", "_place")
+    __slots__ = ("_account", "_host", "_names", "_token")
 
     def __init__(self, account: Account, host: JetStreamHost, stream: str, consumer: str) -> None:
         self._account = account
         self._host = host
-        self._place = f"{stream}.{consumer}"
+        self._token = f"{stream}.{consumer}"
         self._names: dict[str, Any] = {"stream": stream, "consumer": consumer}
 
     def _publish(self, what: str, kind: str, fields: dict[str, Any]) -> None:
-        advisories.publish(self._account, self._host, f"CONSUMER.{what}.{self._place}", kind, fields)
+        advisories.publish(self._account, self._host, f"CONSUMER.{what}.{self._token}", kind, fields)
 
     def created(self) -> None:
-        """Tell that it exists."""
+        """Publish that it exists."""
         self._publish("CREATED", "consumer_action", {**self._names, "action": "create"})
 
     def deleted(self) -> None:
-        """Tell that it is gone."""
+        """Publish that it is gone."""
         self._publish("DELETED", "consumer_action", {**self._names, "action": "delete"})
 
     def paused(self, paused: bool, until: int) -> None:
-        """Tell of a pause, or of its end."""
+        """Publish a pause, or of its end."""
         fields = {**self._names, "paused": paused, "pause_until": format_rfc3339(until)}
         self._publish("PAUSE", "consumer_pause", fields)
 
     def max_deliveries(self, seq: int, deliveries: int) -> None:
-        """Tell that a message will not be delivered again."""
+        """Publish that a message will not be delivered again."""
         fields = {**self._names, "stream_seq": seq, "deliveries": deliveries}
         self._publish("MAX_DELIVERIES", "max_deliver", fields)
 
     def naked(self, number: int, seq: int, deliveries: int) -> None:
-        """Tell of a -NAK."""
+        """Publish a -NAK."""
         fields = {**self._names, "consumer_seq": number, "stream_seq": seq, "deliveries": deliveries}
         self._publish("MSG_NAKED", "nak", fields)
 
     def terminated(self, number: int, seq: int, deliveries: int, reason: str) -> None:
-        """Tell that a message is given up, by a +TERM or because it left the stream."""
+        """Publish that a message is given up, by a +TERM or because it left the stream."""
         fields = {**self._names, "consumer_seq": number, "stream_seq": seq, "deliveries": deliveries}
         if reason:
             fields["reason"] = reason
         self._publish("MSG_TERMINATED", "terminated", fields)
 
     def pinned(self, group: str, identifier: str) -> None:
-        """Tell which client a group is pinned to."""
+        """Publish which client a group is pinned to."""
         fields = {"account": self._account.name, **self._names, "group": group, "pinned_id": identifier}
         self._publish("PINNED", "consumer_group_pinned", fields)
 
     def unpinned(self, group: str, reason: str) -> None:
-        """Tell that a group is pinned no more (`reason` timeout or admin)."""
+        """Publish that a group is pinned no more (`reason` timeout or admin)."""
         fields = {"account": self._account.name, **self._names, "group": group, "reason": reason}
         self._publish("UNPINNED", "consumer_group_unpinned", fields)
 
     def sample(self, number: int, seq: int, ack_time: int, deliveries: int) -> None:
-        """Tell how long (ns) an ack took."""
-        target = f"{METRIC}.{self._place}"
+        """Publish how long (ns) an ack took."""
+        target = f"{METRIC}.{self._token}"
         if not self._account.has_interest(target):
             return
         event = {

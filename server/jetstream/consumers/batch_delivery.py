@@ -1,8 +1,8 @@
 """BatchDelivery: a run of messages at once for the pull requests of a consumer that asks for no acks.
 
-Promises the frames, counts and order that one by one would give, and does it only where nothing can
-come between: one client that takes messages as they are hears all requests, none of them ends within the run,
-and the run is plainly what comes next in the stream. Everything else is left to the patient way.
+Promises the frames, counts and order that one by one would give, and does it only where nothing can come
+between: one client that takes messages as they are subscribes to all reply subjects, no request ends within
+the run, and the run is what comes next in the stream. Everything else is delivered one by one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MOST_PULLS = 8
 
 
 class BatchDelivery:
-    """The bulk deliveries of one consumer."""
+    """The batch deliveries of one consumer."""
 
     __slots__ = ("_ack_prefix", "_consumer")
 
@@ -39,13 +39,15 @@ class BatchDelivery:
         consumer = self._consumer
         if len(pulls) > _MOST_PULLS or any(pull.expires and now >= pull.expires for pull in pulls):
             return False
-        most = min(min([pull.left for pull in pulls]) * len(pulls), RUN, consumer.backlog.count)
+        most = min(min([pull.left for pull in pulls]) * len(pulls), RUN, consumer.num_pending.count)
         if most < _LEAST * len(pulls) or (target := self._listener(pulls)) is None:
             return False
-        messages = consumer.feed.peek(most)
+        messages = consumer.selector.peek(most)
         if not messages:
             return False
-        run = DeliveryRun(messages, self._ack_prefix, consumer.ledger.consumer_seq, consumer.backlog.count)
+        run = DeliveryRun(
+            messages, self._ack_prefix, consumer.delivery_state.consumer_seq, consumer.num_pending.count
+        )
         room = min([pull.max_bytes for pull in pulls if pull.max_bytes], default=0)
         sizes = run.sizes() if room else []
         count = fitting(sizes, room) if room else len(messages)
@@ -63,10 +65,10 @@ class BatchDelivery:
         return True
 
     def _listener(self, pulls: list[Pull]) -> Target | None:
-        """The one client that hears all these requests, through one subscription."""
+        """The one client that subscribes to all their reply subjects, by one subscription."""
         listener: Target | None = None
         for pull in pulls:
-            found = self._consumer.sender.outlet.client(pull.reply)
+            found = self._consumer.sender.fast_sender.client(pull.reply)
             if found is None or (listener is not None and found[0] is not listener[0]):
                 return None
             listener = found
@@ -76,9 +78,9 @@ class BatchDelivery:
         """Write the first of these messages, up to `last_seq`, down as delivered and send them."""
         consumer = self._consumer
         data, payloads = run.data(target[0].sid, count), run.payloads(count)
-        consumer.feed.skip(count)
-        consumer.ledger.deliver_run(last_seq, count)
-        consumer.backlog.count -= count
+        consumer.selector.skip(count)
+        consumer.delivery_state.deliver_run(last_seq, count)
+        consumer.num_pending.count -= count
         consumer.sender.delivered_at = now
         target[0].delivered += count
         target[1].send_run(data, count, payloads)

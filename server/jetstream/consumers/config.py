@@ -1,7 +1,7 @@
 """What a consumer may be: the rules for a configuration by itself, within its stream, and beside its
 siblings.
 
-Promises the reference's order of checks, codes and texts. Judges only: nothing is created or changed
+Promises the reference's order of checks, codes and texts. Validates only: nothing is created or changed
 here, save for the defaults that `check` fills into the copy it gives back.
 """
 
@@ -34,12 +34,12 @@ def check(
     *,
     pedantic: bool = False,
     recovering: bool = False,
-    judged: "FilterCheck | None" = None,
+    filter_check: "FilterCheck | None" = None,
 ) -> ConsumerConfig:
-    """Give a copy of `config` with its defaults filled in, judged by every rule that needs no sibling.
+    """Give a copy of `config` with its defaults filled in, validated by every rule that needs no sibling.
 
     Raises ApiError. `recovering`: the configuration was accepted once, rules that came later are not applied.
-    judged: what is known already about its filters.
+    filter_check: what is known already about its filters.
     """
     bounds = bounds or ConsumerBounds()
     made = config.replace()
@@ -63,10 +63,10 @@ def check(
             raise api_error("JSConsumerDirectRequiresPushErr")
         if made.durable_name:
             raise api_error("JSConsumerDirectRequiresEphemeralErr")
-    if judged is None:
-        judged = at_once(judging(made))
-    if judged.fault is not None:
-        raise judged.fault
+    if filter_check is None:
+        filter_check = at_once(checking_filters(made))
+    if filter_check.error is not None:
+        raise filter_check.error
     _check_start(made)
     _check_rest(made)
     _check_priority(made)
@@ -74,7 +74,7 @@ def check(
 
 
 def is_asset_name(name: str) -> bool:
-    """Tell whether `name` may name a consumer."""
+    """Whether `name` may name a consumer."""
     return bool(name) and _BAD_NAME.search(name) is None
 
 
@@ -163,13 +163,13 @@ def _check_bounds(config: ConsumerConfig, stream: StreamConfig, bounds: Consumer
 
 @dataclass(frozen=True, slots=True)
 class FilterCheck:
-    """What was found about a configuration's filters. fault: why they are not accepted."""
+    """The result of checking a configuration's filters. error: why they are not accepted."""
 
-    fault: ApiError | None
+    error: ApiError | None
 
 
-def judging(config: ConsumerConfig) -> Steps[FilterCheck]:
-    """Judge the filters by themselves, in steps."""
+def checking_filters(config: ConsumerConfig) -> Steps[FilterCheck]:
+    """Check the filters by themselves, in steps."""
     if config.filter_subject and config.filter_subjects:
         return FilterCheck(api_error("JSConsumerDuplicateFilterSubjects"))
     if config.filter_subject and not is_valid(config.filter_subject):
@@ -260,13 +260,13 @@ def _check_priority(config: ConsumerConfig) -> None:
 
 
 def check_group(group: str) -> None:
-    """Judge the name of a priority group. Raises ApiError 10162."""
+    """Check the name of a priority group. Raises ApiError 10162."""
     if not _GROUP.match(group):
         raise api_error("JSConsumerInvalidGroupNameErr")
 
 
 def check_work_queue(config: ConsumerConfig, siblings: Iterable[ConsumerConfig], *, update: bool) -> None:
-    """Judge a consumer of a work queue stream beside the others (`siblings`: without itself, none internal).
+    """Check a consumer of a work queue stream beside the others (`siblings`: without itself, none internal).
 
     Raises ApiError: explicit acks and deliver all only, and no message for two of them.
     """

@@ -2,11 +2,11 @@
 
 Promises: only committed messages are delivered; an answered ack survives a crash (file streams); the ack
 floor never passes the stream's last message; everything runs on the loop's thread and nothing blocks it
-but the write of the configuration. Knows no asyncio: it hears through its account, tells time by its
-clock, and the saver's writes run where the host's runner takes them.
+but the write of the configuration. Knows no asyncio: it subscribes through its account, takes the time from
+its clock, and the state writer's writes run where the host's executor runs them.
 
-Invariant: `feed.next_seq` is above every sequence in the ledger; `backlog.count` counts what is at or
-after it.
+Invariant: `selector.next_seq` is above every sequence in the delivery state; `num_pending.count` counts what
+is at or after it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ NEXT = "$JS.API.CONSUMER.MSG.NEXT"
 
 
 class Consumer:
-    """One consumer. `store` is None when nothing of it outlives the server; `post` keeps it on several."""
+    """One consumer. store: None when nothing of it outlives the server. replication: of a replicated one."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Consumer:
         config: ConsumerConfig,
         created: int,
         store: ConsumerStore | None = None,
-        post: ConsumerReplication | None = None,
+        replication: ConsumerReplication | None = None,
     ) -> None:
         self.stream = stream
         self.name = name
@@ -75,32 +75,32 @@ class Consumer:
         self.account: Account = stream.account.account
         self.label = f"JetStream consumer '{self.account.name} > {stream.name} > {self.name}'"
         self.stopped = False
-        ledger = DeliveryState(track=config.ack_policy != "none")
-        self.ledger: DeliveryState = ledger
-        self.backlog = NumPending(stream.store, config.filters)
+        self.delivery_state: DeliveryState = DeliveryState(track=config.ack_policy != "none")
+        state = self.delivery_state
+        self.num_pending = NumPending(stream.store, config.filters)
         self.ack_waits = waits = AckWaits(self)
-        self.feed = MessageSelector(
-            stream, ledger, config.filters, lost=self._lost, dropped=waits.dropped, exhausted=waits.give_up
+        self.selector = MessageSelector(
+            stream, state, config.filters, lost=self._lost, dropped=waits.dropped, exhausted=waits.give_up
         )
-        self.sender = MessageSender(self.account, stream.name, self.name, self.ledger, self.backlog)
-        self.notices = ConsumerAdvisories(self.account, self.host, stream.name, self.name)
-        self.intake = AckHandler(self)
+        self.sender = MessageSender(self.account, stream.name, self.name, state, self.num_pending)
+        self.advisories = ConsumerAdvisories(self.account, self.host, stream.name, self.name)
+        self.ack_handler = AckHandler(self)
         kind = PushDelivery if config.deliver_subject else PullDelivery
         self.delivery: PullDelivery | PushDelivery = kind(self)
         self.inactivity = Inactivity(self)
         self._store = store
-        self._post = post
-        self._saver: ConsumerPersistence | None = None
-        if post is not None:
-            self._saver = post.keeper(self.ledger)
+        self._replication = replication
+        self._persistence: ConsumerPersistence | None = None
+        if replication is not None:
+            self._persistence = replication.persistence(self.delivery_state)
         elif store is not None:
-            self._saver = ConsumerStateWriter(store, self.ledger, self.host, self.label)
+            self._persistence = ConsumerStateWriter(store, self.delivery_state, self.host, self.label)
         self._pause = DeadlineTimer(self.clock, self._unpause)
         self._subscriptions: list[Subscription] = []
         self._removed_by: Callable[[Consumer], None] | None = None
         self._apply(config)
 
-    # -- life
+    # -- lifecycle
 
     def start(
         self,
@@ -108,19 +108,20 @@ class Consumer:
         state: ConsumerState | None = None,
         picks: Picks | None = None,
     ) -> None:
-        """Find the place in the stream (anew, or where the saved `state` says) and begin to listen.
+        """Find the start in the stream (anew, or where the saved `state` says) and subscribe.
 
         `removed` is called when the consumer deletes itself. picks: see `choose`.
         """
         self._removed_by = removed
-        self._find_place(state, picks)
-        self.backlog.recount(self.feed.tail, self.feed.picked)
-        held = self.ledger.outstanding or self.ledger.redelivered or self.feed.picked
-        if held and (state is not None or self._post is not None):  # perhaps given under other filters
+        self._find_start(state, picks)
+        self.num_pending.recount(self.selector.tail, self.selector.picked)
+        restored = state is not None or self._replication is not None
+        known = self.delivery_state.outstanding or self.delivery_state.redelivered or self.selector.picked
+        if known and restored:  # perhaps delivered under other filters
             self.stream.consumers.strays = self.stream.store.last_seq
         config = self.config
         until = self.stream.store.last_seq if config.replay_policy == "original" else 0
-        self.delivery.pace = DeliveryRate(until, self._rate_limit())
+        self.delivery.rate = DeliveryRate(until, self._rate_limit())
         self._listen()
         self.inactivity.configure()
         if self.paused(self.clock.now()):
@@ -129,44 +130,44 @@ class Consumer:
         if isinstance(self.delivery, PushDelivery):
             self.delivery.listen()
 
-    def _find_place(self, state: ConsumerState | None, picks: Picks | None) -> None:
+    def _find_start(self, state: ConsumerState | None, picks: Picks | None) -> None:
         store = self.stream.store
-        if self._post is not None:
-            self._take_over(self._post)
+        if self._replication is not None:
+            self._take_over(self._replication)
             return
         if state is None:
             start = choose(self.config, store, self.stream.config.max_msgs_per_subject, picks)
-            self.feed.start(start)
-            self.ledger.start(start.next_seq - 1)
+            self.selector.start(start)
+            self.delivery_state.start(start.next_seq - 1)
             self.changed()
             return
-        self.ledger.restore(state, self.clock.now())
-        for line in repair(self.ledger, store.first_seq, store.last_seq):
+        self.delivery_state.restore(state, self.clock.now())
+        for line in repair(self.delivery_state, store.first_seq, store.last_seq):
             self.host.log.warning(f"{self.label}: repaired its state: {line}")
             self.changed()
-        self.feed.next_seq = self.ledger.stream_seq + 1
+        self.selector.next_seq = self.delivery_state.stream_seq + 1
 
-    def _take_over(self, post: ConsumerReplication) -> None:
+    def _take_over(self, replication: ConsumerReplication) -> None:
         """Go on where another server was, as far as that is agreed on."""
-        store, ledger = self.stream.store, self.ledger
-        ledger.restore(post.state(), self.clock.now())
-        ledger.saved()
-        # What was pending and left the stream meanwhile is no fault here.
-        if repair(ledger, store.first_seq, store.last_seq):
+        store, delivery_state = self.stream.store, self.delivery_state
+        delivery_state.restore(replication.state(), self.clock.now())
+        delivery_state.saved()
+        # What was pending and left the stream meanwhile is no damage here.
+        if repair(delivery_state, store.first_seq, store.last_seq):
             self.changed()
-        self.feed.start(post.start())
-        self.last_active = post.last_active()
+        self.selector.start(replication.start())
+        self.last_active = replication.last_active()
 
     def _listen(self) -> None:
         config, account, stream = self.config, self.account, self.stream
-        place = (stream.name, self.name, self.host.domain, name_hash(account.name))
+        names = (stream.name, self.name, self.host.domain, name_hash(account.name))
         if config.ack_policy in ("explicit", "all"):
-            for subject in acks.ack_filters(*place):
+            for subject in acks.ack_filters(*names):
                 self._subscriptions.append(
-                    account.subscribe(subject, self.intake.receive, reader=self.intake.read)
+                    account.subscribe(subject, self.ack_handler.receive, reader=self.ack_handler.read)
                 )
         if isinstance(self.delivery, PushDelivery) and self.delivery.flow is not None:
-            for subject in acks.flow_filters(*place):
+            for subject in acks.flow_filters(*names):
                 self._subscriptions.append(account.subscribe(subject, self.delivery.answered))
         subject = f"{NEXT}.{stream.name}.{self.name}"
         self._subscriptions.append(account.subscribe(subject, self._next_message))
@@ -208,53 +209,53 @@ class Consumer:
             self.write_out()
 
     def halt(self) -> None:
-        """Hear and send nothing more; `write_out` ends it."""
+        """Unsubscribe, and send nothing more; `write_out` ends it."""
         self.dismiss()
         self._halt()
-        if self._saver is not None:
-            self._saver.halt()
+        if self._persistence is not None:
+            self._persistence.halt()
 
     def write_out(self) -> None:
         """Put on the disk what is known; in any thread."""
-        if self._saver is not None:
-            self._saver.write_out()
+        if self._persistence is not None:
+            self._persistence.write_out()
 
     def retire(self) -> None:
         """Stop because another server leads; what is agreed on stays as it is."""
         if not self.stopped:
             self._halt(statuses.LEADERSHIP_CHANGE)
-            if self._saver is not None:
-                self._saver.close()
+            if self._persistence is not None:
+                self._persistence.close()
 
     def delete(self, _reason: str = "") -> None:
         """End for good. The files are the caller's to remove, through `removed` of `start`."""
         if self.stopped:
             return
         self._halt(statuses.CONSUMER_DELETED)
-        if self._saver is not None:
-            self._saver.abandon()
-        self.ledger.drop_all()
+        if self._persistence is not None:
+            self._persistence.abandon()
+        self.delivery_state.drop_all()
         self._release()
         if not self.config.direct:
-            self.notices.deleted()
+            self.advisories.deleted()
         if self._removed_by is not None:
             self._removed_by(self)
 
     @property
-    def fault(self) -> str:
+    def damage(self) -> str:
         """What of its state was lost to damage, "" for nothing."""
-        return "" if self._store is None else self._store.fault
+        return "" if self._store is None else self._store.damage
 
     # -- configuration
 
     def _apply(self, config: ConsumerConfig) -> None:
         """Let the parts that need no more than a new value have it."""
-        self.ledger.ack_wait = config.ack_wait
-        self.ledger.backoff = tuple(config.backoff)
-        self.ledger.max_deliver = config.max_deliver
-        self.feed.limit = max(config.max_ack_pending, 0) if config.ack_policy != "none" else 0
+        self.delivery_state.ack_wait = config.ack_wait
+        self.delivery_state.backoff = tuple(config.backoff)
+        self.delivery_state.max_deliver = config.max_deliver
+        self.selector.limit = max(config.max_ack_pending, 0) if config.ack_policy != "none" else 0
         self.sender.headers_only = config.headers_only
-        self.intake.sampling = sample_percentage(config.sample_freq)
+        self.ack_handler.sampling = sample_percentage(config.sample_freq)
 
     def _rate_limit(self) -> RateLimit | None:
         if not self.config.rate_limit_bps:
@@ -269,7 +270,7 @@ class Consumer:
         old, self.config = self.config, config
         self._apply(config)
         if config.rate_limit_bps != old.rate_limit_bps:
-            self.delivery.pace.rate = self._rate_limit()
+            self.delivery.rate.rate = self._rate_limit()
         if config.ack_wait != old.ack_wait or config.backoff != old.backoff:
             self.ack_waits.retime()
         if config.inactive_threshold != old.inactive_threshold:
@@ -277,8 +278,8 @@ class Consumer:
         if config.pause_until != old.pause_until:
             self._pause_changed()
         if set(config.filters) != set(old.filters):
-            self.feed.refilter(config.filters)
-            self.backlog.recount(self.feed.tail, self.feed.picked, config.filters)
+            self.selector.refilter(config.filters)
+            self.num_pending.recount(self.selector.tail, self.selector.picked, config.filters)
             self.stream.consumers.refiltered(self.name, self.stream.store.last_seq)
             self.stream.consumer_changed()
         if config.deliver_subject != old.deliver_subject and isinstance(self.delivery, PushDelivery):
@@ -293,7 +294,7 @@ class Consumer:
     # -- pause
 
     def paused(self, now: int) -> bool:
-        """Tell whether nothing is delivered for now."""
+        """Whether nothing is delivered for now."""
         return self.config.pause_until > now
 
     def _pause_changed(self) -> None:
@@ -301,56 +302,56 @@ class Consumer:
         paused = self.paused(self.clock.now())
         if paused:
             self._pause.at(self.config.pause_until)
-        self.notices.paused(paused, self.config.pause_until)
+        self.advisories.paused(paused, self.config.pause_until)
 
     def _unpause(self) -> None:
         if self.paused(self.clock.now()):
             self._pause.at(self.config.pause_until)
             return
-        self.notices.paused(False, self.config.pause_until)
+        self.advisories.paused(False, self.config.pause_until)
         self.delivery.run()
 
-    # -- what the stream tells
+    # -- called by the stream
 
     def on_append(self, _last_seq: int) -> None:
-        """Hear that there are new messages."""
+        """There are new messages."""
         if self.delivery.ready:
             self.delivery.run()
 
     def on_removed(self, seq: int, subject: str) -> None:
-        """Hear that a message left the stream: it is not waited for any more."""
-        picked = self.feed.removed(seq)
+        """A message left the stream: it is not waited for any more."""
+        picked = self.selector.removed(seq)
         if picked:
-            self.backlog.count -= 1
+            self.num_pending.count -= 1
         else:
-            self.backlog.removed(seq, subject, self.feed.tail)
-        if self.ledger.entry(seq) is not None:
+            self.num_pending.removed(seq, subject, self.selector.tail)
+        if self.delivery_state.entry(seq) is not None:
             self.ack_waits.dropped(seq)
-        elif seq in self.ledger.redelivered:
-            self.ledger.gone(seq)
+        elif seq in self.delivery_state.redelivered:
+            self.delivery_state.gone(seq)
             self.changed()
 
     def on_purging(self, gone: Sequence[int] | None) -> Steps[None]:
-        """Hear that these left the stream, as a part of what is purged; None: all below its first."""
+        """These left the stream, as a part of what is purged; None: all below its first."""
         first = self.stream.store.first_seq
-        stalled = self.feed.stalled()
-        self.feed.purged(first, gone or ())
-        self.backlog.recount(self.feed.tail, self.feed.picked)
-        yield from self.ledger.purging(first, gone)
+        stalled = self.selector.stalled()
+        self.selector.purged(first, gone or ())
+        self.num_pending.recount(self.selector.tail, self.selector.picked)
+        yield from self.delivery_state.purging(first, gone)
         self._release()
         self.changed()
-        if stalled and not self.feed.stalled():
+        if stalled and not self.selector.stalled():
             self.delivery.run()
 
     def after_purge(self) -> Steps[None]:
-        """Hear that all that was to be purged has left the stream."""
-        ledger, first = self.ledger, self.stream.store.first_seq
-        if not ledger.outstanding and ledger.stream_seq < first - 1:
-            ledger.pass_by(first - 1)
+        """All that was to be purged has left the stream."""
+        delivery_state, first = self.delivery_state, self.stream.store.first_seq
+        if not delivery_state.outstanding and delivery_state.stream_seq < first - 1:
+            delivery_state.pass_by(first - 1)
         # What was about to come again waits for its ack once more, as on the reference.
-        yield from ledger.unqueueing()
+        yield from delivery_state.unqueueing()
         self.ack_waits.arm()
-        self.backlog.recount(self.feed.tail, self.feed.picked)
+        self.num_pending.recount(self.selector.tail, self.selector.picked)
         self.changed()
 
     @property
@@ -361,15 +362,15 @@ class Consumer:
     @property
     def passed(self) -> int:
         """The last stream sequence delivered."""
-        return self.ledger.stream_seq
+        return self.delivery_state.stream_seq
 
     def needs(self, seq: int) -> bool:
-        """Tell whether a message that it selects has to be kept for it."""
-        return self.ledger.needs(seq)
+        """Whether a message that it selects has to be kept for it."""
+        return self.delivery_state.needs(seq)
 
     def selects(self, subject: str) -> bool:
-        """Tell whether its filters match the subject."""
-        return self.backlog.selects(subject)
+        """Whether its filters match the subject."""
+        return self.num_pending.selects(subject)
 
     # -- messages that need no ack any more
 
@@ -387,8 +388,8 @@ class Consumer:
     # -- what takes several turns of the loop
 
     def spread(self, steps: Iterator[None], then: Callable[[], None]) -> None:
-        """Do the steps in slices, as long as the consumer lives, and then call `then`."""
-        Slices(self.host.runner, self._while_served(steps, then), lambda _: None, self._failed)
+        """Do the steps in slices, until the consumer stops, and then call `then`."""
+        Slices(self.host.executor, self._while_served(steps, then), lambda _: None, self._failed)
 
     def _while_served(self, steps: Iterator[None], then: Callable[[], None]) -> Steps[None]:
         for _ in steps:
@@ -397,63 +398,63 @@ class Consumer:
                 return
         then()
 
-    def _failed(self, fault: Exception) -> None:
-        self.host.log.error(f"{self.label}: {type(fault).__name__}: {fault}")
+    def _failed(self, error: Exception) -> None:
+        self.host.log.error(f"{self.label}: {type(error).__name__}: {error}")
 
     def _release(self) -> None:
-        if remains := self.ledger.remains():
+        if remains := self.delivery_state.remains():
             self.stream.removal.release(remains)
 
-    # -- what the parts tell
+    # -- called by the parts
 
     def sent(self, seq: int) -> None:
-        """Hear that a message was delivered."""
-        if not self.ledger.track and self.intake.releases:
+        """A message was delivered."""
+        if not self.delivery_state.track and self.ack_handler.releases:
             self.stream.remove_acked(seq, self)
 
     def delivered(self) -> None:
-        """Hear that a round of deliveries is over."""
-        self.sender.outlet.done()
+        """A run of deliveries is over."""
+        self.sender.fast_sender.done()
         self.ack_waits.delivered()
         self.changed()
 
     def changed(self) -> None:
         """Save the state soon."""
-        if self._saver is not None:
-            self._saver.changed()
+        if self._persistence is not None:
+            self._persistence.changed()
 
     def after_save(self, done: Callable[[], None]) -> None:
         """Call `done` when all that has happened is durable (at once where nothing is)."""
-        if self._saver is None:
+        if self._persistence is None:
             done()
         else:
-            self._saver.after(done)
+            self._persistence.after(done)
 
-    # -- questions and orders of the API
+    # -- for the API
 
     @property
     def last_active(self) -> tuple[int, int]:
         """When the last message was delivered and acknowledged, ns; 0 for never."""
-        return self.sender.delivered_at, self.intake.acked_at
+        return self.sender.delivered_at, self.ack_handler.acked_at
 
     @last_active.setter
     def last_active(self, times: tuple[int, int]) -> None:
-        self.sender.delivered_at, self.intake.acked_at = times
+        self.sender.delivered_at, self.ack_handler.acked_at = times
 
     def waiting_messages(self) -> int:
         """Count what could be delivered: not delivered yet, or due again."""
-        return self.pending_messages() + len(self.ledger.queued)
+        return self.pending_messages() + len(self.delivery_state.queued)
 
     def pending_messages(self) -> int:
         """Count what has not been delivered yet."""
-        backlog, feed = self.backlog, self.feed
-        backlog.grow()
-        if feed.next_seq > self.stream.store.last_seq and not feed.picked:
-            backlog.count = 0  # whatever was counted and lost to damage is behind us
-        return max(backlog.count, 0)
+        num_pending, selector = self.num_pending, self.selector
+        num_pending.grow()
+        if selector.next_seq > self.stream.store.last_seq and not selector.picked:
+            num_pending.count = 0  # whatever was counted and lost to damage is behind us
+        return max(num_pending.count, 0)
 
     def info(self) -> ConsumerInfo:
-        """Say everything about the consumer."""
+        """Give the consumer's info."""
         return describe(self)
 
     def unpin(self, group: str) -> None:
@@ -468,14 +469,14 @@ class Consumer:
         Raises ApiError 10204 where the deliver policy does not allow it.
         """
         if seq == 0:
-            seq = self.ledger.floor_stream + 1
+            seq = self.delivery_state.floor_stream + 1
         else:
             self._check_reset(seq)
-        self.intake.restart()
-        self.ledger.start(seq - 1)
+        self.ack_handler.restart()
+        self.delivery_state.start(seq - 1)
         self._release()
-        self.feed.restart(seq)
-        self.backlog.recount(seq)
+        self.selector.restart(seq)
+        self.num_pending.recount(seq)
         self.last_active = 0, 0
         self.ack_waits.stop()
         self.changed()

@@ -1,4 +1,4 @@
-"""An alarm: one timer of a part, set again and again for the earliest thing it waits for."""
+"""DeadlineTimer: one timer, set again and again for the earliest deadline."""
 
 from collections.abc import Callable
 
@@ -18,29 +18,29 @@ class DeadlineTimer:
 
     @property
     def pending(self) -> bool:
-        """Whether the alarm is set."""
+        """Whether the timer is set."""
         return self._timer is not None
 
     def at(self, when: int) -> None:
-        """Ring at `when` (ns) at the latest; an alarm set for an earlier time stays as it is."""
+        """Fire at `when` (ns) at the latest; a timer set for an earlier time stays as it is."""
         if self._timer is not None:
             if self._at <= when:
                 return
             self._timer.cancel()
         self._at = when
-        self._timer = self._clock.call_later(max(when - self._clock.now(), 0), self._ring)
+        self._timer = self._clock.call_later(max(when - self._clock.now(), 0), self._fire)
 
     def again(self, when: int) -> None:
-        """Ring at `when`, whatever it was set for."""
+        """Fire at `when`, whatever it was set for."""
         self.clear()
         self.at(when)
 
     def clear(self) -> None:
-        """Do not ring."""
+        """Do not fire."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _ring(self) -> None:
+    def _fire(self) -> None:
         self._timer = None
         self._callback()

@@ -1,4 +1,4 @@
-"""What a consumer's configuration becomes before it is judged: defaults filled in, nonsense set to none.
+"""What a consumer's configuration becomes before it is validated: defaults filled in, nonsense set to none.
 
 Promises the reference's defaults; a pedantic request gets error 10157 wherever a value it gave would change.
 """

@@ -1,4 +1,4 @@
-"""The pace of delivery: original replay (the gaps in which messages were stored) and the rate limit.
+"""The rate of delivery: original replay (the gaps in which messages were stored) and the rate limit.
 
 Arithmetic: the time is an argument, nothing is sent.
 """
@@ -18,7 +18,7 @@ class RateLimit:
         self._at = now
 
     def delay(self, size: int, now: int) -> int:
-        """Tell how long (ns) a message of `size` bytes has to wait; 0 takes its bytes from the bucket."""
+        """How long (ns) a message of `size` bytes has to wait; 0 takes its bytes from the bucket."""
         # A message larger than the bucket would wait for ever: it waits for a bucket of its own size.
         room = max(self.burst, size)
         self._tokens = min(self._tokens + (now - self._at) * self.rate / 1e9, room)

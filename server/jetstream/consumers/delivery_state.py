@@ -1,11 +1,11 @@
-"""A consumer's ledger: what was delivered, what is acknowledged, what waits for an ack, what is due again.
+"""DeliveryState: what was delivered, what is acknowledged, what waits for an ack, what is due again.
 
 Promises (the numbers are used in the tests):
  1. the ack floor never passes the lowest pending message, and never the last delivered one;
  2. a message is pending from its first delivery until it is acked, terminated, gone, or out of deliveries;
  3. a message keeps the consumer sequence of its first delivery while it is pending;
  4. nothing is offered for redelivery that is not pending.
-Costs: each operation is O(1) amortized, or goes in steps of `STEP` messages; the ledger is whole after each.
+Costs: each operation is O(1) amortized, or goes in steps of `STEP` messages; the state is whole after each.
 No per-message timer or object: an entry is a tuple in a dict. Never reads a clock, a stream or a store: times
 (ns) and sequences are arguments.
 """
@@ -106,7 +106,7 @@ class DeliveryState:
     def pass_by(self, stream_seq: int) -> None:
         """Move on to after `stream_seq` with nothing pending: what was up to there is gone."""
         self.stream_seq = stream_seq
-        self.settle()
+        self.advance_floor()
 
     def drop_all(self) -> None:
         """Forget what is pending and how often things were delivered, whatever it is, in no time."""
@@ -133,7 +133,7 @@ class DeliveryState:
         self._window.extend(sorted(state.pending))
 
     def state(self) -> ConsumerState:
-        """Give the whole state; it shares nothing with the ledger."""
+        """Give the whole state; it shares nothing with this object."""
         return ConsumerState(
             (self.consumer_seq, self.stream_seq),
             (self.floor_consumer, self.floor_stream),
@@ -201,10 +201,10 @@ class DeliveryState:
             self.floor_consumer, self.floor_stream = before
 
     def deliveries(self, seq: int) -> int:
-        """Tell how often the pending `seq` was delivered."""
+        """How often the pending `seq` was delivered."""
         return self.redelivered.get(seq, 0) + 1
 
-    # -- the one place of a pending message -------------------------------------------------------
+    # -- where a pending message is kept -----------------------------------------------------------
 
     def _wait(self, seq: int, entry: Entry) -> None:
         """Let a message wait for its ack from the time in `entry`, which is not before that of any other."""
@@ -265,7 +265,7 @@ class DeliveryState:
                 return False
         elif self.pending.pop(seq, None) is None:
             return False
-        self.settle(seq)
+        self.advance_floor(seq)
         return True
 
     def ack_through(self, number: int, seq: int, most: int = STEP) -> tuple[list[int], bool]:
@@ -328,7 +328,7 @@ class DeliveryState:
                 self.gone(seq)
         elif first_seq > self.stream_seq:
             self.drop_all()
-            self.settle()
+            self.advance_floor()
         else:
             yield from self._dropping(first_seq)
 
@@ -351,7 +351,7 @@ class DeliveryState:
         """Stop delivering a pending message that is out of deliveries; gives how often it was delivered.
 
         Its count is kept: a stream that keeps messages for its consumers keeps this one. The floor stays
-        until the next ack, as the reference tells it.
+        until the next ack, as on the reference.
         """
         count = self.deliveries(seq)
         self.recount(seq, count)
@@ -359,7 +359,7 @@ class DeliveryState:
         self._given_up.set(seq, seq)
         return count
 
-    def settle(self, done: int = 0) -> None:
+    def advance_floor(self, done: int = 0) -> None:
         """Move the floor up to just below the lowest pending message.
 
         As on the reference, only when `done` was the lowest one (0: whatever it was).
@@ -383,7 +383,7 @@ class DeliveryState:
     # -- redelivery -------------------------------------------------------------------------------
 
     def wait(self, seq: int) -> int:
-        """Tell how long (ns) the last delivery of `seq` may go without an ack."""
+        """How long (ns) the last delivery of `seq` may go without an ack."""
         if self.backoff:
             return self.backoff[min(self.redelivered.get(seq, 0), len(self.backoff) - 1)] + GRACE
         return self.ack_wait + GRACE
@@ -415,7 +415,7 @@ class DeliveryState:
                 yield
 
     def exhausted(self, seq: int) -> bool:
-        """Tell whether a pending message has been delivered as often as it may be."""
+        """Whether a pending message has been delivered as often as it may be."""
         return self.max_deliver > 0 and self.deliveries(seq) >= self.max_deliver
 
     def expire(self, now: int, most: int = STEP) -> list[int]:
@@ -472,7 +472,7 @@ class DeliveryState:
                 yield
 
     def next_deadline(self) -> int | None:
-        """Tell when `expire` will next find something; None if nothing waits."""
+        """When `expire` will next find something; None if nothing waits."""
         if not self.ack_wait and not self.backoff:
             return None
         nearest = self._deadlines.first()
@@ -487,7 +487,7 @@ class DeliveryState:
         return bool(self.aside) or bool(self.backoff)
 
     def last_deadline(self) -> int:
-        """Tell a time when all of the pending waits are over; 0 if nothing waits."""
+        """A time when all of the pending waits are over; 0 if nothing waits."""
         last = self._latest if self.aside else 0
         if self.pending:
             last = max(last, next(reversed(self.pending.values()))[1] + self.ack_wait + GRACE)
@@ -496,5 +496,5 @@ class DeliveryState:
     # -- questions --------------------------------------------------------------------------------
 
     def needs(self, seq: int) -> bool:
-        """Tell whether this consumer still wants the message `seq` kept (interest and work queue streams)."""
+        """Whether this consumer still wants the message `seq` kept (interest and work queue streams)."""
         return seq in self.redelivered or seq > self.stream_seq or seq in self.pending or seq in self.aside

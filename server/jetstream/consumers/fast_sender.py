@@ -1,8 +1,8 @@
-"""The outlet: the short way from a consumer to the one client that listens.
+"""FastSender: the short way from a consumer to the one client that subscribes.
 
 Promises the same as `Account.publish`, in the same order with it. When the plan of the subject is a
 single client that takes messages as they are, a message costs two appends to its outbound list; whoever
-sends calls `done` after a round, so that it is written. Everything else goes through the account.
+sends calls `done` after a run, so that it is written. Everything else goes through the account.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ class FastSender:
         prefix = self._prefixes.get(shown)
         if prefix is None:
             prefix = self._prefix(shown, target[0].sid)
-        subscription, box, append = target[0], target[1], target[2]
+        subscription, queue, append = target[0], target[1], target[2]
         subscription.delivered += 1
         append(prefix)
         append(b"%b %d\r\n%b\r\n" % (reply.encode(), len(body), body))
-        box.out_bytes += len(body)
-        if not box.dirty:
-            box.dirty = True
-            self._account.flusher.dirty.append(box)
+        queue.out_bytes += len(body)
+        if not queue.flush_pending:
+            queue.flush_pending = True
+            self._account.flusher.pending_flush.append(queue)
         return 1
 
     def client(self, to: str) -> Target | None:
-        """The one client that hears the subject `to`, if it takes messages as they are."""
+        """The one client that subscribes to `to`, if it takes messages as they are."""
         if to != self._subject:
             self._subject, self._raw = to, to.encode("utf-8", "surrogateescape")
         plan = self._account.plans.get(self._raw)
@@ -66,7 +66,7 @@ class FastSender:
         self._account.flusher.schedule()
 
     def _look(self) -> Plan:
-        """Find out who hears the subject now."""
+        """Find out who subscribes to the subject now."""
         plan = self._plan = self._account.plan(self._raw)
         alone = plan.direct and len(plan.targets) == 1 and not plan.request
         # A leaf's frame carries the subject shown elsewhere: the router knows how.

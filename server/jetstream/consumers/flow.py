@@ -1,4 +1,4 @@
-"""Flow control of a push consumer: how much may be under way to who does not yet say that it came.
+"""Flow control of a push consumer: how much may be under way before its receipt is confirmed.
 
 The window grows from a sixteenth of its limit, doubling with each answered request; the consumer asks when
 more than half of it is outstanding and stops when all of it is. Arithmetic: no clock, no sending.
@@ -22,7 +22,7 @@ class FlowWindow:
         self.asked = ""  # the reply subject of the open request
 
     def full(self) -> bool:
-        """Tell whether nothing more may be sent."""
+        """Whether nothing more may be sent."""
         return self.outstanding > self.size
 
     def sent(self, size: int) -> bool:

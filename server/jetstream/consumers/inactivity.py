@@ -1,7 +1,8 @@
 """Inactivity: when a consumer that nobody uses goes away.
 
-A push consumer is unused while nobody hears its deliver subject; a pull consumer when its last request,
-and the ack deadline of all that it delivered, lie back longer than the threshold and no request waits.
+A push consumer is unused while nobody subscribes to its deliver subject; a pull consumer when its last
+request, and the ack deadline of all that it delivered, lie back longer than the threshold and no request
+waits.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ _JITTER = 100_000_000
 class Inactivity:
     """The threshold of one consumer; 0 for none."""
 
-    __slots__ = ("_alarm", "_consumer", "threshold")
+    __slots__ = ("_consumer", "_timer", "threshold")
 
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer
-        self._alarm = DeadlineTimer(consumer.clock, self._check)
+        self._timer = DeadlineTimer(consumer.clock, self._check)
         self.threshold = 0
 
     def configure(self) -> None:
@@ -36,16 +37,16 @@ class Inactivity:
         if self.threshold and not exact:
             # so that the clients of a server that comes back do not lose all their consumers at one moment
             self.threshold += _JITTER + random.randrange(900) * 1_000_000
-        self._alarm.clear()
+        self._timer.clear()
         self.changed()
 
     def changed(self) -> None:
         """Somebody came, or went."""
         delivery = self._consumer.delivery
         if not self.threshold or (not isinstance(delivery, PullDelivery) and delivery.active):
-            self._alarm.clear()
-        elif not self._alarm.pending:
-            self._alarm.at(self._consumer.clock.now() + self.threshold)
+            self._timer.clear()
+        elif not self._timer.pending:
+            self._timer.at(self._consumer.clock.now() + self.threshold)
 
     def _check(self) -> None:
         consumer, delivery = self._consumer, self._consumer.delivery
@@ -53,14 +54,14 @@ class Inactivity:
         if isinstance(delivery, PullDelivery):
             used = max(delivery.last_request, consumer.sender.delivered_at)
             if now - used < self.threshold:
-                self._alarm.at(used + self.threshold)
+                self._timer.at(used + self.threshold)
                 return
             if delivery.waiting():
-                self._alarm.at(now + self.threshold)
+                self._timer.at(now + self.threshold)
                 return
-            until = consumer.ledger.last_deadline() + self.threshold
-            if consumer.ledger.outstanding and until > now:
-                self._alarm.at(until)
+            until = consumer.delivery_state.last_deadline() + self.threshold
+            if consumer.delivery_state.outstanding and until > now:
+                self._timer.at(until)
                 return
         elif delivery.active:
             return
@@ -68,4 +69,4 @@ class Inactivity:
 
     def stop(self) -> None:
         """Count no more."""
-        self._alarm.clear()
+        self._timer.clear()

@@ -1,4 +1,4 @@
-"""What a consumer says of itself: ConsumerInfo, and the metadata that servers stamp on configurations."""
+"""A consumer's ConsumerInfo, and the metadata that servers stamp on configurations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def shown(config: ConsumerConfig) -> ConsumerConfig:
 
 def describe(consumer: Consumer) -> ConsumerInfo:
     """Give the consumer's info; without a cluster, which a single server has not."""
-    ledger, config, now = consumer.ledger, consumer.config, consumer.clock.now()
+    delivery_state, config, now = consumer.delivery_state, consumer.config, consumer.clock.now()
     delivery = consumer.delivery
     paused = consumer.paused(now)
     groups = []
@@ -47,11 +47,15 @@ def describe(consumer: Consumer) -> ConsumerInfo:
         name=consumer.name,
         created=consumer.created,
         config=config,
-        delivered=SequenceInfo(ledger.consumer_seq, ledger.stream_seq, consumer.sender.delivered_at),
-        ack_floor=SequenceInfo(ledger.floor_consumer, ledger.floor_stream, consumer.intake.acked_at),
-        num_ack_pending=ledger.outstanding,
+        delivered=SequenceInfo(
+            delivery_state.consumer_seq, delivery_state.stream_seq, consumer.sender.delivered_at
+        ),
+        ack_floor=SequenceInfo(
+            delivery_state.floor_consumer, delivery_state.floor_stream, consumer.ack_handler.acked_at
+        ),
+        num_ack_pending=delivery_state.outstanding,
         # with a single delivery there is no redelivery, only the memory of a message given up
-        num_redelivered=0 if config.max_deliver == 1 else len(ledger.redelivered),
+        num_redelivered=0 if config.max_deliver == 1 else len(delivery_state.redelivered),
         num_waiting=delivery.waiting() if isinstance(delivery, PullDelivery) else 0,
         num_pending=consumer.pending_messages(),
         push_bound=not isinstance(delivery, PullDelivery) and delivery.active,

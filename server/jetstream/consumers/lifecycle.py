@@ -36,7 +36,7 @@ NAME_LENGTH = 8
 UNLIMITED = -1
 
 
-def _alarm(stream: Stream, text: str) -> None:
+def _log_error(stream: Stream, text: str) -> None:
     stream.host.log.error(text)
 
 
@@ -54,15 +54,15 @@ def create(
     *,
     pedantic: bool = False,
     picks: Picks | None = None,
-    judged: FilterCheck | None = None,
+    filter_check: FilterCheck | None = None,
 ) -> Consumer:
     """Make or change a consumer. `action`: "create", "update", or "" for whichever fits. Raises ApiError.
 
-    picks: see `start.choose`. judged: what is known already about its filters.
+    picks: see `start.choose`. filter_check: what is known already about its filters.
     """
     stream.account.must_limits(stream.config.num_replicas)
     within = bounds(stream.account, stream.config.num_replicas)
-    config = check(stamped(asked), stream.config, within, pedantic=pedantic, judged=judged)
+    config = check(stamped(asked), stream.config, within, pedantic=pedantic, filter_check=filter_check)
     name = config.durable_name or config.name
     stream.must_be_readable(name)
     existing = stream.consumers.get(name) if name else None
@@ -77,13 +77,13 @@ def create(
     check_new(stream.config, config, name, lambda: _siblings(stream, name))
     if not name:
         name = _new_name(stream)
-    config = settled(config)
+    config = with_inactive_threshold(config)
     created = stream.clock.now()
     consumer = adopt(stream, name, config, created, open_store(stream, name, config, created), picks=picks)
     if not config.direct:
-        consumer.notices.created()
+        consumer.advisories.created()
         if consumer.paused(created):
-            consumer.notices.paused(True, config.pause_until)
+            consumer.advisories.paused(True, config.pause_until)
     return consumer
 
 
@@ -121,7 +121,7 @@ def check_new(
     name: str,
     siblings: Callable[[], list[ConsumerConfig]],
 ) -> None:
-    """Judge one consumer more; its name, if it has one, and that it does not get in its siblings' way.
+    """Check one consumer more; its name, if it has one, and that it does not get in its siblings' way.
 
     Raises ApiError.
     """
@@ -140,14 +140,14 @@ def check_change(
     siblings: Callable[[], list[ConsumerConfig]],
     account: Account,
 ) -> None:
-    """Judge another configuration of a consumer. Raises ApiError."""
+    """Check another configuration of a consumer. Raises ApiError."""
     if stream.retention == "workqueue":
         check_work_queue(config, siblings(), update=True)
     bound = bool(old.deliver_subject) and account.has_interest(old.deliver_subject)
     check_update(old, config, bound=bound)
 
 
-def settled(config: ConsumerConfig) -> ConsumerConfig:
+def with_inactive_threshold(config: ConsumerConfig) -> ConsumerConfig:
     """Fill in what depends on whether the consumer is durable."""
     if not config.durable_name and config.inactive_threshold <= 0:
         config.inactive_threshold = INACTIVE
@@ -176,7 +176,7 @@ def _check_count(stream: Stream) -> None:
 def _update(stream: Stream, consumer: Consumer, config: ConsumerConfig) -> Consumer:
     old = consumer.config
     check_change(stream.config, old, config, lambda: _siblings(stream, consumer.name), stream.account.account)
-    config = settled(config)
+    config = with_inactive_threshold(config)
     if config == old:
         return consumer
     replace(consumer, config)
@@ -204,7 +204,7 @@ def _write(stream: Stream, name: str, config: ConsumerConfig, created: int) -> N
     try:
         stream.account.directory.write_consumer(stream.name, name, document)
     except (OSError, StoreError) as error:
-        _alarm(stream, f"Consumer '{stream.name} > {name}' can not be written: {error}")
+        _log_error(stream, f"Consumer '{stream.name} > {name}' can not be written: {error}")
         raise api_error("JSConsumerStoreFailedErrF", err=str(error)) from error
 
 
@@ -229,7 +229,7 @@ def remove(stream: Stream, consumer: Consumer) -> None:
         try:
             stream.account.directory.remove_consumer(stream.name, consumer.name)
         except OSError as error:
-            _alarm(stream, f"{consumer.label}: its files can not be removed: {error}")
+            _log_error(stream, f"{consumer.label}: its files can not be removed: {error}")
     stream.consumer_changed()
 
 
@@ -257,45 +257,47 @@ class RecoveredConsumer:
 def read(stream: Stream) -> list[RecoveredConsumer]:
     """Read the consumers of a stream that is being opened. Blocks; in any thread.
 
-    Those that cannot be read are told to the log, and are `offline_consumers` of the stream. What others were
-    given and the stream does not have is lost, and is told by it.
+    Those that cannot be read are logged, and are `offline_consumers` of the stream. What others were given
+    and the stream does not have is lost, and the stream logs that.
     """
     found = [
-        one for asset in stream.account.directory.consumers(stream.name) if (one := _read(stream, asset))
+        one for stored in stream.account.directory.consumers(stream.name) if (one := _read(stream, stored))
     ]
     states = [one.state for one in found if one.state is not None and one.state.delivered[0]]
     known, last = max((state.delivered[1] for state in states), default=0), stream.store.last_seq
     if known > last:
-        stream.alarm(f"ends at {last}, and its consumers were given messages up to {known}: they are lost")
+        stream.log_failure(
+            f"ends at {last}, and its consumers were given messages up to {known}: they are lost"
+        )
     stream.store.account_for(known)
     return found
 
 
-def _read(stream: Stream, asset: StoredConfig) -> RecoveredConsumer | None:
+def _read(stream: Stream, stored: StoredConfig) -> RecoveredConsumer | None:
     """A consumer as the disk has it; None: it is offline now."""
-    what = f"Consumer '{stream.account.name} > {stream.name} > {asset.name}'"
-    if asset.mended:
-        stream.host.log.warning(f"{what}: {asset.mended}: written anew from the other file")
-    if asset.document is None:
-        _put_offline(stream, asset.name, f"it cannot be read: {asset.damage}")
+    what = f"Consumer '{stream.account.name} > {stream.name} > {stored.name}'"
+    if stored.mended:
+        stream.host.log.warning(f"{what}: {stored.mended}: written anew from the other file")
+    if stored.document is None:
+        _put_offline(stream, stored.name, f"it cannot be read: {stored.damage}")
         return None
     try:
-        config = ConsumerConfig.from_json(asset.document["config"])
+        config = ConsumerConfig.from_json(stored.document["config"])
         limits = bounds(stream.account, stream.config.num_replicas)
         config = check(config, stream.config, limits, recovering=True)
-        created = parse_rfc3339(asset.document["created"])
-        store = stream.account.directory.open_consumer(stream.name, asset.name)
+        created = parse_rfc3339(stored.document["created"])
+        store = stream.account.directory.open_consumer(stream.name, stored.name)
         state = store.load()
     except (ApiError, StoreError, OSError, ValueError, KeyError) as error:
-        _put_offline(stream, asset.name, f"it cannot be recovered: {error}")
+        _put_offline(stream, stored.name, f"it cannot be recovered: {error}")
         return None
     if store.mended:
         stream.host.log.warning(f"{what}: {store.mended}")
-    if store.fault:
-        _alarm(stream, f"{what}: {store.fault}")
-    return RecoveredConsumer(asset.name, config, created, store, state)
+    if store.damage:
+        _log_error(stream, f"{what}: {store.damage}")
+    return RecoveredConsumer(stored.name, config, created, store, state)
 
 
 def _put_offline(stream: Stream, name: str, reason: str) -> None:
     stream.offline_consumers[name] = reason
-    _alarm(stream, f"Consumer '{stream.account.name} > {stream.name} > {name}' is offline: {reason}")
+    _log_error(stream, f"Consumer '{stream.account.name} > {stream.name} > {name}' is offline: {reason}")

@@ -1,4 +1,4 @@
-"""Which message a consumer gets next: those due again first, then those picked, then the stream in order.
+"""MessageSelector: which message comes next: those due again, then those picked, then the stream in order.
 
 Promises: a message that is not committed, or fails its checksum, is never given out; what cannot be sent
 can be given back and comes again first. Reads the stream; sends nothing.
@@ -21,19 +21,19 @@ AHEAD_SIZE = 1 << 18  # bytes that are read ahead, at most, but for one message
 class MessageSelector:
     """The reading position of a consumer in its stream.
 
-    `lost(seq, text)` is told of a message that cannot be read, `dropped(seq)` of one that was due again
-    but is gone from the stream, `exhausted(seq)` of one that is out of deliveries.
+    `lost(seq, text)` is called for a message that cannot be read, `dropped(seq)` for one that was due again
+    but is gone from the stream, `exhausted(seq)` for one that is out of deliveries.
     """
 
     __slots__ = (
         "_ahead",
+        "_delivery_state",
         "_dropped",
         "_exhausted",
-        "_held",
-        "_ledger",
         "_lost",
         "_picked",
         "_resume",
+        "_returned",
         "_stream",
         "ahead",
         "filters",
@@ -44,7 +44,7 @@ class MessageSelector:
     def __init__(
         self,
         stream: StreamView,
-        ledger: DeliveryState,
+        delivery_state: DeliveryState,
         filters: Sequence[str],
         *,
         lost: Callable[[int, str], None],
@@ -52,7 +52,7 @@ class MessageSelector:
         exhausted: Callable[[int], None],
     ) -> None:
         self._stream = stream
-        self._ledger = ledger
+        self._delivery_state = delivery_state
         self.filters = tuple(filters)
         self.limit = 0  # max ack pending, 0 for none
         self.next_seq = 1
@@ -60,7 +60,7 @@ class MessageSelector:
         self._ahead: deque[StoredMessage] = deque()  # those read and not taken: at or after next_seq
         self._picked = Sequences()
         self._resume = 0
-        self._held: StoredMessage | None = None
+        self._returned: StoredMessage | None = None
         self._lost = lost
         self._dropped = dropped
         self._exhausted = exhausted
@@ -72,7 +72,7 @@ class MessageSelector:
         self._picked = picked if isinstance(picked, Sequences) else Sequences(picked)
         self._resume = start.resume
         self.rest()
-        self._held = None
+        self._returned = None
 
     def restart(self, seq: int) -> None:
         """Go on at `seq`, whatever was to come."""
@@ -89,19 +89,19 @@ class MessageSelector:
         return max(self.next_seq, self._resume) if self._picked else self.next_seq
 
     def stalled(self) -> bool:
-        """Tell whether no new message may be delivered before some are acked."""
-        return 0 < self.limit <= self._ledger.outstanding
+        """Whether no new message may be delivered before some are acked."""
+        return 0 < self.limit <= self._delivery_state.outstanding
 
     def take(self) -> tuple[StoredMessage, int] | None:
         """Give the next message and which delivery of it this is; None at the end, or when stalled."""
-        if self._ledger.queued:
+        if self._delivery_state.queued:
             again = self._take_again()
             if again is not None:
                 return again
-        if 0 < self.limit <= self._ledger.outstanding:
+        if 0 < self.limit <= self._delivery_state.outstanding:
             return None
-        if self._held is not None:
-            message, self._held = self._held, None
+        if self._returned is not None:
+            message, self._returned = self._returned, None
             self.next_seq = message.seq + 1
             return message, 1
         if self._picked:
@@ -110,8 +110,14 @@ class MessageSelector:
 
     def peek(self, most: int) -> list[StoredMessage]:
         """Give up to `most` of the next messages if they are the next ones of the stream; none are taken."""
-        ledger, store = self._ledger, self._stream.store
-        if ledger.queued or self._held is not None or self._picked or self.stalled() or store.damaged():
+        delivery_state, store = self._delivery_state, self._stream.store
+        if (
+            delivery_state.queued
+            or self._returned is not None
+            or self._picked
+            or self.stalled()
+            or store.damaged()
+        ):
             return []
         committed = self._stream.committed_seq
         if not self._ahead and self.next_seq <= committed:
@@ -128,13 +134,13 @@ class MessageSelector:
                 self._ahead.popleft()
 
     def _take_again(self) -> tuple[StoredMessage, int] | None:
-        ledger = self._ledger
-        while seq := ledger.take():
-            if ledger.exhausted(seq):
+        delivery_state = self._delivery_state
+        while seq := delivery_state.take():
+            if delivery_state.exhausted(seq):
                 self._exhausted(seq)
                 continue
             try:
-                return self._stream.store.get(seq), ledger.deliveries(seq) + 1
+                return self._stream.store.get(seq), delivery_state.deliveries(seq) + 1
             except NotFound:
                 self._dropped(seq)
             except Damaged as damage:
@@ -178,7 +184,7 @@ class MessageSelector:
             self.next_seq = max(self.next_seq, store.last_seq + 1)
             return None
         if message.seq > committed:
-            self._held, self.next_seq = None, message.seq
+            self._returned, self.next_seq = None, message.seq
             return None
         self.next_seq = message.seq + 1
         return message, 1
@@ -191,18 +197,18 @@ class MessageSelector:
     def give_back(self, message: StoredMessage, count: int) -> None:
         """Take back a message that was taken and not delivered: it comes first next time."""
         if count > 1:
-            self._ledger.queue_first(message.seq)
+            self._delivery_state.queue_first(message.seq)
         elif self._resume and message.seq < self._resume:
             self._picked.prepend(message.seq)
             self.next_seq = message.seq
         else:
             # kept, so that a message which waits for its time is read once
-            self._held, self.next_seq = message, message.seq
+            self._returned, self.next_seq = message, message.seq
 
     def removed(self, seq: int) -> bool:
         """Take note that a message left the stream; True if it was picked and not delivered yet."""
-        if self._held is not None and self._held.seq == seq:
-            self._held = None
+        if self._returned is not None and self._returned.seq == seq:
+            self._returned = None
         if self._ahead and seq >= self._ahead[0].seq:
             self.rest()
         if self._picked.discard(seq):
@@ -213,7 +219,7 @@ class MessageSelector:
 
     def purged(self, first_seq: int, gone: Iterable[int]) -> None:
         """Take note that these, and everything below `first_seq`, left the stream."""
-        self._held = None
+        self._returned = None
         self.rest()
         self.next_seq = max(self.next_seq, first_seq)
         if self._picked:
@@ -227,4 +233,4 @@ class MessageSelector:
         """Read on with other filters."""
         self.filters = tuple(filters)
         self.rest()
-        self._held = None
+        self._returned = None

@@ -1,4 +1,4 @@
-"""How many messages a consumer has yet to be given: counted once, then kept up to date.
+"""NumPending: how many messages a consumer has yet to be given: counted once, then kept up to date.
 
 Promises never to walk the stream: additions are asked of the store's index for the new sequences only,
 deliveries and removals are counted as they happen.
@@ -41,6 +41,6 @@ class NumPending:
             self.count -= 1
 
     def selects(self, subject: str) -> bool:
-        """Tell whether the consumer's filters match `subject`."""
+        """Whether the consumer's filters match `subject`."""
         filters = self._filters
         return not filters or subject in filters or any(matches(one, subject) for one in filters)

@@ -1,7 +1,7 @@
 """Priority groups: which waiting request may have the next message.
 
-`PinnedClient` is the state of a pinned_client group: who is pinned, since when. Judgement only: the consumer
-sends thestatuses and advisories, and keeps the timer of the pin.
+`PinnedClient` is the state of a pinned_client group: who is pinned, since when. Decisions only: the consumer
+sends the statuses and advisories, and keeps the timer of the pin.
 """
 
 import enum
@@ -36,7 +36,7 @@ class PinnedClient:
         self.identifier, self.since = "", 0
 
     def turn(self, pull: Pull) -> PriorityDecision:
-        """Judge a request of a pinned_client consumer."""
+        """Decide about a request of a pinned_client consumer."""
         if not self.identifier:
             return PriorityDecision.WRONG_PIN if pull.pin else PriorityDecision.PIN
         if pull.pin == self.identifier:
@@ -45,7 +45,7 @@ class PinnedClient:
 
 
 def overflow_turn(pull: Pull, pending: int, ack_pending: int) -> PriorityDecision:
-    """Judge a request of an overflow consumer: `pending` messages wait, `ack_pending` are not acked."""
+    """Decide about a request of an overflow consumer: `pending` messages wait, `ack_pending` are unacked."""
     if pull.min_pending <= 0 and pull.min_ack_pending <= 0:
         return PriorityDecision.SERVE
     if 0 < pull.min_pending <= pending or 0 < pull.min_ack_pending <= ack_pending:

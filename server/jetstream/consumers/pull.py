@@ -45,7 +45,7 @@ class Pull:
     over: bool = False
 
     def deadline(self) -> int:
-        """Tell when this request next wants something: a heartbeat or its end; 0 for never."""
+        """When this request next wants something: a heartbeat or its end; 0 for never."""
         if self.heartbeat_at and (not self.expires or self.heartbeat_at < self.expires):
             return self.heartbeat_at
         return self.expires
@@ -153,7 +153,7 @@ class WaitQueue:
         return (pull for line in self._lines for pull in tuple(line) if not pull.over)
 
     def full(self) -> bool:
-        """Tell whether no more request is taken."""
+        """Whether no more request is taken."""
         return self._live >= self.limit
 
     def add(self, pull: Pull) -> bool:
@@ -233,11 +233,11 @@ class WaitQueue:
             self.remove(head)
 
     def wanted(self) -> int:
-        """Tell how many messages all requests together ask for."""
+        """How many messages all requests together ask for."""
         return sum(pull.left for pull in self)
 
     def deadline(self) -> int:
-        """Tell when the first of them wants something; 0 for never."""
+        """When the first of them wants something; 0 for never."""
         due = self._due
         while due:
             at, _, pull = due[0]

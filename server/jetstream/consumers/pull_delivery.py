@@ -38,19 +38,19 @@ class PullDelivery:
 
     __slots__ = (
         "_account",
-        "_alarm",
-        "_bulk",
+        "_batch",
         "_checked_at",
         "_consumer",
         "_due",
         "_not_before",
-        "_pin_alarm",
-        "_rounds",
+        "_pin_timer",
+        "_runner",
+        "_timer",
         "_unswept",
         "last_request",
-        "pace",
         "pin",
         "queue",
+        "rate",
     )
 
     def __init__(self, consumer: Consumer) -> None:
@@ -59,16 +59,16 @@ class PullDelivery:
         config = consumer.config
         self.queue = WaitQueue(config.max_waiting, prioritized=config.priority_policy == "prioritized")
         self.pin = PinnedClient()
-        self.pace = DeliveryRate(0, None)
+        self.rate = DeliveryRate(0, None)
         self.last_request = consumer.clock.now()
-        self._alarm = DeadlineTimer(consumer.clock, self._tick)
+        self._timer = DeadlineTimer(consumer.clock, self._tick)
         self._due = False
-        self._pin_alarm = DeadlineTimer(consumer.clock, self._pin_expired)
+        self._pin_timer = DeadlineTimer(consumer.clock, self._pin_expired)
         self._checked_at = 0
         self._not_before = 0
         self._unswept: Iterator[Pull] | None = None
-        self._rounds = ReentrantRunner(self._serve, consumer.host.deliveries)
-        self._bulk = BatchDelivery(consumer) if config.ack_policy == "none" else None
+        self._runner = ReentrantRunner(self._serve, consumer.host.deliveries)
+        self._batch = BatchDelivery(consumer) if config.ack_policy == "none" else None
 
     @property
     def ready(self) -> bool:
@@ -82,17 +82,17 @@ class PullDelivery:
         if not reply:
             return
         if header and not serves_level(header, KNOWN_API_LEVEL):
-            self._say(reply, statuses.API_LEVEL)
+            self._send_status(reply, statuses.API_LEVEL)
             return
         now = self._consumer.clock.now()
         try:
             pull = parse(body, reply, now)
         except PullError as error:
-            self._say(reply, statuses.error(400, f"Bad Request - {error}"))
+            self._send_status(reply, statuses.error(400, f"Bad Request - {error}"))
             return
         refusal = refuse(pull, self._consumer.config, self.pin.identifier)
         if refusal:
-            self._say(reply, refusal)
+            self._send_status(reply, refusal)
             return
         if self.pin.identifier and pull.pin == self.pin.identifier:
             self._rest_pin(now)
@@ -103,15 +103,15 @@ class PullDelivery:
         if not self.queue.add(pull):
             # A client that watches for heartbeats asks again by itself; a refusal would make it a hot loop.
             if not pull.heartbeat:
-                self._say(reply, statuses.MAX_WAITING)
+                self._send_status(reply, statuses.MAX_WAITING)
             return
         self.last_request = now
         if self.queue.prioritized:
-            self._rounds.later()  # once all that ask at this moment stand in line
+            self._runner.later()  # once all that ask at this moment stand in line
         else:
             self.run()
         if len(self.queue) and (deadline := pull.deadline()):
-            self._alarm.at(deadline)
+            self._timer.at(deadline)
 
     def _answered(self, pull: Pull, now: int) -> bool:
         """Answer a no_wait request that cannot have anything; False if it may wait for its turn."""
@@ -120,27 +120,27 @@ class PullDelivery:
             if pull.expires:
                 return False
             self.last_request = now
-            self._say(pull.reply, statuses.NO_MESSAGES)
+            self._send_status(pull.reply, statuses.NO_MESSAGES)
             return True
         self._sweep(now)
         if pending < self.queue.wanted():
             self.last_request = now
-            self._say(pull.reply, statuses.REQUESTS_PENDING)
+            self._send_status(pull.reply, statuses.REQUESTS_PENDING)
             return True
         return False
 
-    def _say(self, reply: str, status: bytes) -> None:
+    def _send_status(self, reply: str, status: bytes) -> None:
         self._account.publish(reply, header=status)
 
     def _refuse(self, pull: Pull, status: str) -> None:
-        self._say(pull.reply, statuses.with_pending(status, pull.left, pull.max_bytes))
+        self._send_status(pull.reply, statuses.with_pending(status, pull.left, pull.max_bytes))
         self.queue.remove(pull)
 
     # -- delivery
 
     def run(self) -> None:
         """Deliver what can be delivered now, answer what is over, and set the timer for the rest."""
-        self._rounds.run()
+        self._runner.run()
 
     def _serve(self) -> None:
         consumer, queue = self._consumer, self.queue
@@ -149,25 +149,25 @@ class PullDelivery:
         if len(queue) and not consumer.paused(now):
             at_end = False
             if now >= self._not_before:
-                consumer.feed.ahead = self._worth_reading()
+                consumer.selector.ahead = self._worth_reading()
                 at_end = self._deliver(now)
-                consumer.feed.rest()
+                consumer.selector.rest()
                 consumer.delivered()
             else:
-                self._alarm.at(self._not_before)
+                self._timer.at(self._not_before)
         due, self._due = self._due, False
-        # Who is held back by what is not acked has all that no_wait gives when the timer rings.
-        if queue.ending and (at_end or (due and consumer.feed.stalled())):
+        # Who is held back by what is not acked has all that no_wait gives when the timer fires.
+        if queue.ending and (at_end or (due and consumer.selector.stalled())):
             self._end_no_wait(now)
         if due:
             self._answer_due(now)
             if deadline := queue.deadline():
-                self._alarm.at(max(deadline, now))
+                self._timer.at(max(deadline, now))
 
     def _tick(self) -> None:
         deadline, now = self.queue.deadline(), self._consumer.clock.now()
         if deadline > now:  # heartbeats move to later with each delivery
-            self._alarm.at(deadline)
+            self._timer.at(deadline)
             self.run()
         else:
             self._go_on()
@@ -179,47 +179,47 @@ class PullDelivery:
     def _worth_reading(self) -> int:
         """How many messages those who wait may take at once, roughly."""
         head = self.queue.head()
-        return min(head.left * len(self.queue), AHEAD) if head is not None and self.pace.free else 1
+        return min(head.left * len(self.queue), AHEAD) if head is not None and self.rate.free else 1
 
     def _deliver(self, now: int) -> bool:
         """Deliver until nothing is left, nobody takes more, or the budget is used; True at the end of it."""
-        consumer, queue, pace = self._consumer, self.queue, self.pace
-        feed, sender = consumer.feed, consumer.sender
-        consumer.backlog.grow()
-        trusted: set[Pull] = set()  # somebody listened to them when this round looked
+        consumer, queue, rate = self._consumer, self.queue, self.rate
+        selector, sender = consumer.selector, consumer.sender
+        consumer.num_pending.grow()
+        trusted: set[Pull] = set()  # somebody listened to them when this run looked
         policy = consumer.config.priority_policy
         pinned, in_turn = policy == "pinned_client", policy == "none"
-        tracked, free = consumer.ledger.track, pace.free
-        if in_turn and self._bulk is not None and self._deliver_run(now):
+        tracked, free = consumer.delivery_state.track, rate.free
+        if in_turn and self._batch is not None and self._deliver_run(now):
             if len(queue):
-                self._rounds.later()
+                self._runner.later()
             return not len(queue)
         spent, until = 0, self._consumer.host.deliveries.until()
         while spent <= BYTES_BUDGET and perf_counter() < until:
-            taken = feed.take()
+            taken = selector.take()
             if taken is None:
-                return not feed.stalled()
+                return not selector.stalled()
             message, count = taken
             out = sender.trim(message) if sender.headers_only else message
             ack_subject = sender.ack_subject(message, count)
             size = sender.size(out, ack_subject)
-            if not free and (wait := pace.delay(message, size, now)):
-                feed.give_back(message, count)
+            if not free and (wait := rate.delay(message, size, now)):
+                selector.give_back(message, count)
                 self._not_before = now + wait
-                self._alarm.at(self._not_before)
+                self._timer.at(self._not_before)
                 return False
             pull = queue.head()
             if pull is None or not in_turn or pull.max_bytes or pull not in trusted:
                 pull = self._choose(size, now, trusted)
                 if pull is None:
-                    feed.give_back(message, count)
+                    selector.give_back(message, count)
                     return True
                 trusted.add(pull)
             header = out.header
             if pinned:
                 header = headers.add(header, b"Nats-Pin-Id", self.pin.identifier.encode())
             if not sender.send(out, count, pull.reply, ack_subject, header, now):
-                feed.give_back(message, count)
+                selector.give_back(message, count)
                 queue.drop_head()
                 trusted.clear()
                 continue
@@ -229,14 +229,14 @@ class PullDelivery:
             self._served(pull, now)
             if not len(queue):
                 return True
-        self._rounds.later()
+        self._runner.later()
         return False
 
     def _deliver_run(self, now: int) -> bool:
         """Deliver many messages at once, if that is possible now."""
-        consumer, queue, bulk = self._consumer, self.queue, self._bulk
-        plain = self.pace.free and not consumer.sender.headers_only and not consumer.intake.releases
-        if bulk is None or not plain or not bulk.serve(pulls := list(queue), now):
+        consumer, queue, batch = self._consumer, self.queue, self._batch
+        plain = self.rate.free and not consumer.sender.headers_only and not consumer.ack_handler.releases
+        if batch is None or not plain or not batch.serve(pulls := list(queue), now):
             return False
         for pull in pulls:
             if pull.left > 0:
@@ -244,7 +244,9 @@ class PullDelivery:
                 continue
             queue.remove(pull)
             if pull.max_bytes > 0:
-                self._say(pull.reply, statuses.with_pending(statuses.BATCH_COMPLETED, 0, pull.max_bytes))
+                self._send_status(
+                    pull.reply, statuses.with_pending(statuses.BATCH_COMPLETED, 0, pull.max_bytes)
+                )
         return True
 
     def _served(self, pull: Pull, now: int) -> None:
@@ -253,7 +255,9 @@ class PullDelivery:
             if pull.heartbeat:
                 pull.heartbeat_at = now + pull.heartbeat
         elif pull.max_bytes > 0:
-            self._say(pull.reply, statuses.with_pending(statuses.BATCH_COMPLETED, pull.left, pull.max_bytes))
+            self._send_status(
+                pull.reply, statuses.with_pending(statuses.BATCH_COMPLETED, pull.left, pull.max_bytes)
+            )
 
     def _choose(self, size: int, now: int, trusted: set[Pull]) -> Pull | None:
         """Find the request that gets the next message, of `size` bytes; answer those that cannot."""
@@ -293,22 +297,24 @@ class PullDelivery:
         if policy == "pinned_client":
             return self.pin.turn(pull)
         if policy == "overflow":
-            return overflow_turn(pull, self._consumer.backlog.count, self._consumer.ledger.outstanding)
+            return overflow_turn(
+                pull, self._consumer.num_pending.count, self._consumer.delivery_state.outstanding
+            )
         return PriorityDecision.SERVE
 
     # -- the end of requests
 
     def _end_no_wait(self, now: int) -> None:
-        """Tell those that do not wait that there is no more for them; whoever is too many, next time."""
+        """Answer those that do not wait, as there is no more for them; whoever is too many, next time."""
         for pull in list(islice(self.queue.ending, SLICE)):
             if pull.expires and now >= pull.expires:
                 self._is_over(pull, now)
             else:
-                self._say(pull.reply, statuses.NO_MESSAGES)
+                self._send_status(pull.reply, statuses.NO_MESSAGES)
                 self.queue.remove(pull)
         if self.queue.ending:
             self._due = True
-            self._rounds.later()
+            self._runner.later()
 
     def _answer_due(self, now: int) -> None:
         """Let go of requests that are over, beat the heart of the others; whoever is too many, next time."""
@@ -319,8 +325,10 @@ class PullDelivery:
                 return
             if self._is_over(pull, now):
                 continue
-            ledger, feed = self._consumer.ledger, self._consumer.feed
-            self._say(pull.reply, statuses.idle_heartbeat(ledger.consumer_seq, feed.next_seq - 1))
+            delivery_state, selector = self._consumer.delivery_state, self._consumer.selector
+            self._send_status(
+                pull.reply, statuses.idle_heartbeat(delivery_state.consumer_seq, selector.next_seq - 1)
+            )
             pull.heartbeat_at = now + pull.heartbeat
             queue.watch(pull)
         self._consumer.host.deliveries.soon(self._tick)
@@ -328,7 +336,9 @@ class PullDelivery:
     def _is_over(self, pull: Pull, now: int) -> bool:
         """Let go of a request whose time has come, or that nobody listens for."""
         if pull.expires and now >= pull.expires:
-            self._say(pull.reply, statuses.with_pending(statuses.REQUEST_TIMEOUT, pull.left, pull.max_bytes))
+            self._send_status(
+                pull.reply, statuses.with_pending(statuses.REQUEST_TIMEOUT, pull.left, pull.max_bytes)
+            )
         elif self._account.has_interest(pull.reply):
             return False
         self.queue.remove(pull)
@@ -365,15 +375,15 @@ class PullDelivery:
 
     def stop(self, status: bytes) -> None:
         """Send everybody away with `status`."""
-        self._alarm.clear()
-        self._pin_alarm.clear()
+        self._timer.clear()
+        self._pin_timer.clear()
         self._unswept = None
         leaving = [pull.reply for pull in self.queue]
         self.queue = WaitQueue(self.queue.limit, prioritized=self.queue.prioritized)
 
         def tell(first: int) -> None:
             for reply in leaving[first : first + SLICE]:
-                self._say(reply, status)
+                self._send_status(reply, status)
             if first + SLICE < len(leaving):
                 self._consumer.host.deliveries.soon(lambda: tell(first + SLICE))
 
@@ -386,19 +396,19 @@ class PullDelivery:
         self.pin.set(consumer.host.new_id(), now)
         pull.pin = self.pin.identifier
         self._rest_pin(now)
-        consumer.notices.pinned(pull.group, self.pin.identifier)
+        consumer.advisories.pinned(pull.group, self.pin.identifier)
 
     def _rest_pin(self, now: int) -> None:
-        self._pin_alarm.again(now + self._consumer.config.priority_timeout)
+        self._pin_timer.again(now + self._consumer.config.priority_timeout)
 
     def _pin_expired(self) -> None:
         self.unpin("timeout")
 
     def unpin(self, reason: str) -> None:
         """Pin nobody, so that the next request may be."""
-        self._pin_alarm.clear()
+        self._pin_timer.clear()
         if not self.pin.identifier:
             return
         self.pin.clear()
-        self._consumer.notices.unpinned(self._consumer.config.priority_groups[0], reason)
+        self._consumer.advisories.unpinned(self._consumer.config.priority_groups[0], reason)
         self.run()

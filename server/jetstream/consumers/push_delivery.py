@@ -32,16 +32,16 @@ class PushDelivery:
 
     __slots__ = (
         "_account",
-        "_alarm",
         "_consumer",
         "_heartbeat",
         "_not_before",
-        "_rounds",
+        "_runner",
         "_subject",
+        "_timer",
         "_watch",
         "active",
         "flow",
-        "pace",
+        "rate",
     )
 
     def __init__(self, consumer: Consumer) -> None:
@@ -51,11 +51,11 @@ class PushDelivery:
         self._watch: InterestWatch | None = None
         self.active = False
         self.flow = FlowWindow() if consumer.config.flow_control else None
-        self.pace = DeliveryRate(0, None)
-        self._alarm = DeadlineTimer(consumer.clock, self.run)
+        self.rate = DeliveryRate(0, None)
+        self._timer = DeadlineTimer(consumer.clock, self.run)
         self._heartbeat = DeadlineTimer(consumer.clock, self._beat)
         self._not_before = 0
-        self._rounds = ReentrantRunner(self._deliver, consumer.host.deliveries)
+        self._runner = ReentrantRunner(self._deliver, consumer.host.deliveries)
 
     @property
     def ready(self) -> bool:
@@ -65,7 +65,7 @@ class PushDelivery:
     # -- the receiver
 
     def listen(self) -> None:
-        """Watch who hears the deliver subject, and begin when somebody does."""
+        """Watch who subscribes to the deliver subject, and begin when somebody does."""
         self.stop(b"")
         self._subject = self._consumer.config.deliver_subject
         self._watch = self._account.watch_interest(self._changed, self._subject)
@@ -77,63 +77,63 @@ class PushDelivery:
         self._look()
 
     def _look(self) -> None:
-        """See whether anybody listens now; begin to deliver, or to count the time of silence."""
-        active = self._heard()
+        """See whether anybody listens now; begin to deliver, or to count the time without listeners."""
+        active = self._has_listener()
         if active == self.active:
             return
         self.active = active
         self._consumer.inactivity.changed()
         if active:
             # Not at once: whoever subscribes has just begun, and its own answer goes first.
-            self._rounds.later()
+            self._runner.later()
 
-    def _heard(self) -> bool:
-        """Tell whether anybody listens; for a deliver group, only its members count."""
+    def _has_listener(self) -> bool:
+        """Whether anybody listens; for a deliver group, only its members count."""
         group = self._consumer.config.deliver_group
         if not group:
             return self._account.has_interest(self._subject)
-        return group in self._account.interest.match(self._subject)[1]
+        return group in self._account.sublist.match(self._subject)[1]
 
     def stop(self, _status: bytes) -> None:
-        """Hear and send nothing more."""
+        """Unsubscribe, and send nothing more."""
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None
         self.active = False
-        self._alarm.clear()
+        self._timer.clear()
         self._heartbeat.clear()
 
     # -- delivery
 
     def run(self) -> None:
         """Deliver what can be delivered now."""
-        self._rounds.run()
+        self._runner.run()
 
     def _deliver(self) -> None:
-        consumer, flow, pace = self._consumer, self.flow, self.pace
+        consumer, flow, rate = self._consumer, self.flow, self.rate
         now = consumer.clock.now()
         if not self.active or consumer.paused(now):
             return
         if now < self._not_before:
-            self._alarm.at(self._not_before)
+            self._timer.at(self._not_before)
             return
-        feed, sender = consumer.feed, consumer.sender
-        consumer.backlog.grow()
+        selector, sender = consumer.selector, consumer.sender
+        consumer.num_pending.grow()
         spent, until = 0, self._consumer.host.deliveries.until()
         while True:
-            if (flow is not None and flow.full()) or (taken := feed.take()) is None:
+            if (flow is not None and flow.full()) or (taken := selector.take()) is None:
                 break
             message, count = taken
             out = sender.trim(message) if sender.headers_only else message
             ack_subject = sender.ack_subject(message, count)
             size = sender.size(out, ack_subject)
-            if not pace.free and (wait := pace.delay(message, size, now)):
-                feed.give_back(message, count)
+            if not rate.free and (wait := rate.delay(message, size, now)):
+                selector.give_back(message, count)
                 self._not_before = now + wait
-                self._alarm.at(self._not_before)
+                self._timer.at(self._not_before)
                 break
             if not sender.send(out, count, self._subject, ack_subject, out.header, now):
-                feed.give_back(message, count)
+                selector.give_back(message, count)
                 self._look()
                 break
             consumer.sent(message.seq)
@@ -141,7 +141,7 @@ class PushDelivery:
             if flow is not None and self._wants_answer(flow, size + len(self._subject)):
                 self._ask(flow)
             if spent > BYTES_BUDGET or perf_counter() >= until:
-                self._rounds.later()
+                self._runner.later()
                 break
         consumer.delivered()
 
@@ -151,7 +151,7 @@ class PushDelivery:
         due = flow.sent(size)
         consumer = self._consumer
         if not due and not flow.asked and consumer.config.ack_policy == "flow_control":
-            return consumer.feed.stalled()
+            return consumer.selector.stalled()
         return due
 
     def _ask(self, flow: FlowWindow) -> None:
@@ -169,8 +169,8 @@ class PushDelivery:
             number = _number(headers.get(message.header, b"Nats-Last-Consumer"))
             seq = _number(headers.get(message.header, b"Nats-Last-Stream"))
             if seq > 0:
-                consumer.intake.ack_through(number, seq)
-        self._rounds.later()  # many may be answered at the same moment
+                consumer.ack_handler.ack_through(number, seq)
+        self._runner.later()  # many may be answered at the same moment
 
     # -- heartbeats
 
@@ -186,12 +186,12 @@ class PushDelivery:
             self._heartbeat.at(silent_until)
             return
         if self.active:
-            ledger, last = consumer.ledger, consumer.feed.next_seq - 1
+            delivery_state, last = consumer.delivery_state, consumer.selector.next_seq - 1
             stalled = flow.asked if flow is not None else ""
-            status = statuses.idle_heartbeat(ledger.consumer_seq, last, stalled)
+            status = statuses.idle_heartbeat(delivery_state.consumer_seq, last, stalled)
             self._account.publish(self._subject, header=status)
             # At the end of the stream nothing else would ever make the receiver acknowledge.
-            wants = consumer.config.ack_policy == "flow_control" and ledger.outstanding
+            wants = consumer.config.ack_policy == "flow_control" and delivery_state.outstanding
             if flow is not None and wants and not flow.asked:
                 self._ask(flow)
         self._rest()

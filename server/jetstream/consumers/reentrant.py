@@ -2,7 +2,7 @@
 
 What a delivery sets off (an acknowledgement, a new request) may ask for the next delivery. Promises: a run
 never begins inside another; who asks during a run has it run once more afterwards. Work that goes on in a
-later turn of the loop shares that turn's time with all others' (`Host.deliveries`).
+later turn of the loop shares that turn's time with all others' (`JetStreamHost.deliveries`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ...slices import LoopTurns
 
 
 class ReentrantRunner:
-    """The rounds of `work`. turns: where later ones wait."""
+    """The runs of `work`. turns: where later ones wait."""
 
     __slots__ = ("_again", "_running", "_turns", "_waiting", "_work")
 

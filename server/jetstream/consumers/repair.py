@@ -3,38 +3,38 @@
 from .delivery_state import DeliveryState
 
 
-def repair(ledger: DeliveryState, first_seq: int, last_seq: int) -> list[str]:
+def repair(state: DeliveryState, first_seq: int, last_seq: int) -> list[str]:
     """Let nothing be delivered or pending that is not in the stream, `first_seq` to `last_seq`.
 
     Gives a line for each thing that had to be changed, for the log.
     """
-    said: list[str] = []
-    pending = {**ledger.pending, **ledger.aside}
-    if ledger.stream_seq > last_seq:
-        said.append(f"delivered sequence {ledger.stream_seq} is past the stream's last {last_seq}")
+    lines: list[str] = []
+    pending = {**state.pending, **state.aside}
+    if state.stream_seq > last_seq:
+        lines.append(f"delivered sequence {state.stream_seq} is past the stream's last {last_seq}")
         for seq in [seq for seq in pending if seq > last_seq]:
-            ledger.forget(seq)
+            state.forget(seq)
             del pending[seq]
-        for seq in [seq for seq in ledger.redelivered if seq > last_seq]:
-            ledger.recount(seq, 0)
-        ledger.stream_seq = last_seq
-        ledger.consumer_seq = max((entry[0] for entry in pending.values()), default=ledger.consumer_seq)
-    if ledger.floor_stream > ledger.stream_seq:
-        said.append(f"ack floor {ledger.floor_stream} is past the delivered sequence {ledger.stream_seq}")
-        ledger.floor_stream = ledger.stream_seq
-        ledger.floor_consumer = min(ledger.floor_consumer, ledger.consumer_seq)
-    below = [seq for seq in pending if seq < first_seq or seq <= ledger.floor_stream]
+        for seq in [seq for seq in state.redelivered if seq > last_seq]:
+            state.recount(seq, 0)
+        state.stream_seq = last_seq
+        state.consumer_seq = max((entry[0] for entry in pending.values()), default=state.consumer_seq)
+    if state.floor_stream > state.stream_seq:
+        lines.append(f"ack floor {state.floor_stream} is past the delivered sequence {state.stream_seq}")
+        state.floor_stream = state.stream_seq
+        state.floor_consumer = min(state.floor_consumer, state.consumer_seq)
+    below = [seq for seq in pending if seq < first_seq or seq <= state.floor_stream]
     if below:
-        said.append(f"{len(below)} pending messages are below the ack floor or gone from the stream")
+        lines.append(f"{len(below)} pending messages are below the ack floor or gone from the stream")
         for seq in below:
-            ledger.forget(seq)
-            ledger.recount(seq, 0)
-    above = [seq for seq in pending if seq > ledger.stream_seq]
+            state.forget(seq)
+            state.recount(seq, 0)
+    above = [seq for seq in pending if seq > state.stream_seq]
     if above:
-        said.append(f"{len(above)} pending messages are past the delivered sequence {ledger.stream_seq}")
+        lines.append(f"{len(above)} pending messages are past the delivered sequence {state.stream_seq}")
         for seq in above:
-            ledger.forget(seq)
-    for seq in [seq for seq in ledger.redelivered if seq < first_seq]:
-        ledger.recount(seq, 0)
-    ledger.settle()
-    return said
+            state.forget(seq)
+    for seq in [seq for seq in state.redelivered if seq < first_seq]:
+        state.recount(seq, 0)
+    state.advance_floor()
+    return lines

@@ -1,6 +1,4 @@
-"""ConsumerReplication: what the leader of a replicated consumer is given: where others agree that it
-stands.
-"""
+"""ConsumerReplication: what the leader of a replicated consumer gets: the state agreed on."""
 
 from __future__ import annotations
 
@@ -25,5 +23,5 @@ class ConsumerReplication(Protocol):
     def last_active(self) -> tuple[int, int]:
         """When the last message was delivered and acknowledged, ns; 0 for never."""
 
-    def keeper(self, ledger: DeliveryState) -> ConsumerPersistence:
-        """Who lets the others agree on what becomes of `ledger`."""
+    def persistence(self, delivery_state: DeliveryState) -> ConsumerPersistence:
+        """The persistence that replicates the changes of `delivery_state`."""

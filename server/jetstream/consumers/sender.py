@@ -1,4 +1,4 @@
-"""The sender: puts a message on the wire for a receiver and into the ledger, in one step.
+"""MessageSender: sends a message to a receiver and records it in the delivery state, in one step.
 
 Promises: what nobody took is taken back and leaves no trace but its place as the next message. The hot
 path of consumers: no objects per message beyond the pending entry, the ack subject by one format.
@@ -23,29 +23,34 @@ class MessageSender:
     """Sends messages of one consumer. `delivered_at`: when the last one went (ns)."""
 
     __slots__ = (
-        "_backlog",
-        "_ledger",
+        "_delivery_state",
+        "_num_pending",
         "_prefix",
         "delivered_at",
+        "fast_sender",
         "headers_only",
-        "outlet",
     )
 
     def __init__(
-        self, account: Account, stream: str, consumer: str, ledger: DeliveryState, backlog: NumPending
+        self,
+        account: Account,
+        stream: str,
+        consumer: str,
+        delivery_state: DeliveryState,
+        num_pending: NumPending,
     ) -> None:
-        self.outlet = FastSender(account)
-        self._ledger = ledger
-        self._backlog = backlog
+        self.fast_sender = FastSender(account)
+        self._delivery_state = delivery_state
+        self._num_pending = num_pending
         self._prefix = ack_prefix(stream, consumer)
         self.headers_only = False
         self.delivered_at = 0
 
     def ack_subject(self, message: StoredMessage, count: int) -> str:
         """Give the reply subject of the next delivery, if it is this one."""
-        pending = self._backlog.count - (count == 1)
+        pending = self._num_pending.count - (count == 1)
         return (
-            f"{self._prefix}{count}.{message.seq}.{self._ledger.consumer_seq + 1}."
+            f"{self._prefix}{count}.{message.seq}.{self._delivery_state.consumer_seq + 1}."
             f"{message.time}.{max(pending, 0)}"
         )
 
@@ -64,19 +69,19 @@ class MessageSender:
     def send(
         self, message: StoredMessage, count: int, to: str, ack_subject: str, header: bytes, now: int
     ) -> bool:
-        """Deliver to the subject `to`; False if nobody took it: it is then for the feed to take back."""
-        ledger = self._ledger
-        before = (ledger.consumer_seq, ledger.stream_seq)
+        """Deliver to the subject `to`; False if nobody took it: the selector then takes it back."""
+        delivery_state = self._delivery_state
+        before = (delivery_state.consumer_seq, delivery_state.stream_seq)
         seq = message.seq
         if count == 1:
-            ledger.deliver(seq, now)
-            self._backlog.count -= 1
+            delivery_state.deliver(seq, now)
+            self._num_pending.count -= 1
         else:
-            ledger.redeliver(seq, now)
-        if self.outlet.send(to, message.subject, ack_subject, header, message.body):
+            delivery_state.redeliver(seq, now)
+        if self.fast_sender.send(to, message.subject, ack_subject, header, message.body):
             self.delivered_at = now
             return True
-        ledger.undo(seq, count, before)
+        delivery_state.undo(seq, count, before)
         if count == 1:
-            self._backlog.count += 1
+            self._num_pending.count += 1
         return False

@@ -39,7 +39,7 @@ class SequenceHeap:
             self._numbers.pop(seq, None)
 
     def first(self) -> int | None:
-        """Tell the smallest number; None if nothing is known."""
+        """The smallest number; None if nothing is known."""
         heap, numbers = self._heap, self._numbers
         while heap and numbers.get(heap[0][1]) != heap[0][0]:
             heapq.heappop(heap)
@@ -56,6 +56,6 @@ class SequenceHeap:
 
     def remains(self) -> list[list[tuple[int, int]] | dict[int, int]]:
         """Forget everything; what held it is given, to be let go of bit by bit."""
-        held: list[list[tuple[int, int]] | dict[int, int]] = [self._heap, self._numbers]
+        parts: list[list[tuple[int, int]] | dict[int, int]] = [self._heap, self._numbers]
         self._heap, self._numbers = [], {}
-        return held
+        return parts

@@ -1,4 +1,4 @@
-"""The saver: carries a consumer's ledger to the disk.
+"""ConsumerStateWriter: writes a consumer's delivery state to the disk.
 
 Promises: at most one commit runs at a time; a change is on its way to the disk within `INTERVAL`; those
 who must know (`after`) are called when all that had happened before is durable. When a write fails, that
@@ -25,7 +25,7 @@ INTERVAL = 100_000_000
 
 
 class ConsumerPersistence(Protocol):
-    """Keeps a ledger's state where a crash does not reach it."""
+    """Keeps a delivery state where a crash does not reach it."""
 
     def changed(self) -> None:
         """Keep it soon."""
@@ -49,30 +49,32 @@ class ConsumerPersistence(Protocol):
 
 
 class ConsumerStateWriter:
-    """Saves one consumer's ledger in its store."""
+    """Saves one consumer's delivery state in its store."""
 
     __slots__ = (
-        "_alarm",
         "_broken",
         "_closed",
+        "_delivery_state",
         "_dirty",
         "_ending",
         "_host",
         "_job",
         "_last",
-        "_ledger",
         "_running",
         "_store",
+        "_timer",
         "_waiting",
         "_what",
     )
 
-    def __init__(self, store: ConsumerStore, ledger: DeliveryState, host: JetStreamHost, what: str) -> None:
+    def __init__(
+        self, store: ConsumerStore, delivery_state: DeliveryState, host: JetStreamHost, what: str
+    ) -> None:
         self._store = store
-        self._ledger = ledger
+        self._delivery_state = delivery_state
         self._host = host
         self._what = what
-        self._alarm = DeadlineTimer(host.clock, self._begin)
+        self._timer = DeadlineTimer(host.clock, self._begin)
         self._waiting: list[Callable[[], None]] = []
         self._dirty = False
         self._closed = self._broken = False
@@ -91,7 +93,7 @@ class ConsumerStateWriter:
             self._arm()
 
     def _arm(self) -> None:
-        self._alarm.at(max(self._last + INTERVAL, self._host.clock.now()))
+        self._timer.at(max(self._last + INTERVAL, self._host.clock.now()))
 
     def after(self, done: Callable[[], None]) -> None:
         """Save as soon as the disk is free, and then call `done`."""
@@ -101,7 +103,7 @@ class ConsumerStateWriter:
         self._dirty = True
         if self._running is None:
             # not at once: acks that came in the same read go in the same write
-            self._alarm.at(self._host.clock.now())
+            self._timer.at(self._host.clock.now())
 
     def _begin(self) -> None:
         if self._running is not None or not self._dirty:
@@ -110,7 +112,7 @@ class ConsumerStateWriter:
         waiting, self._waiting = self._waiting, []
         self._last = self._host.clock.now()
         try:
-            self._store.save(self._ledger.to_save())
+            self._store.save(self._delivery_state.to_save())
             commit = self._store.begin_commit()
         except (OSError, StoreError) as error:
             self._failed(error)
@@ -131,11 +133,11 @@ class ConsumerStateWriter:
                 for done in waiting:
                     done()
             if self._waiting:
-                self._alarm.at(self._host.clock.now())
+                self._timer.at(self._host.clock.now())
             elif self._dirty:
                 self._arm()
 
-        job = self._host.runner.work(commit.run, finished)
+        job = self._host.executor.work(commit.run, finished)
         self._job = job if self._running is commit else None
 
     def _end_commit(self) -> None:
@@ -151,7 +153,7 @@ class ConsumerStateWriter:
     def halt(self) -> None:
         """Take no more."""
         self._closed = True
-        self._alarm.clear()
+        self._timer.clear()
         self._waiting.clear()
         if self._running is not None:
             self._ending = (self._running, self._job)
@@ -178,7 +180,7 @@ class ConsumerStateWriter:
         self._wait()
         try:
             if self._dirty and not self._broken:
-                self._store.save(self._ledger.to_save())
+                self._store.save(self._delivery_state.to_save())
                 self._store.commit_sync()
             self._store.close()
         except (OSError, StoreError) as error:

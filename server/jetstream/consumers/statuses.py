@@ -11,7 +11,7 @@ PIN_MISMATCH = b"NATS/1.0 423 Nats-Pin-Id mismatch\r\n\r\n"
 NO_RESPONDERS = b"NATS/1.0 503\r\n\r\n"
 FLOW_CONTROL = b"NATS/1.0 100 FlowControl Request\r\n\r\n"
 
-# Those that tell what was left of the request: messages, bytes.
+# Those with what was left of the request: messages, bytes.
 REQUEST_TIMEOUT = "408 Request Timeout"
 INTEREST_EXPIRED = "408 Interest Expired"
 MAX_BYTES = "409 Message Size Exceeds MaxBytes"

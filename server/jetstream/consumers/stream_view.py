@@ -1,4 +1,4 @@
-"""What the feed needs of the stream it reads: a view of `stream.core.Stream`, small enough to fake."""
+"""StreamView: what the message selector needs of the `Stream` that it reads; small enough to fake."""
 
 from __future__ import annotations
 

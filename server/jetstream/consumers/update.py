@@ -19,7 +19,7 @@ _FIXED = (
 
 
 def check_update(old: ConsumerConfig, new: ConsumerConfig, *, bound: bool) -> None:
-    """Judge the change of a consumer. `bound`: somebody listens on the old deliver subject.
+    """Check the change of a consumer. `bound`: somebody listens on the old deliver subject.
 
     Raises ApiError: 10012 with the reason, 10013 for a bound deliver subject.
     """
@@ -42,7 +42,7 @@ def _refuse(text: str) -> ApiError:
 
 
 def same(old: ConsumerConfig, new: ConsumerConfig) -> bool:
-    """Tell whether two configurations are equal, apart from what the server notes in the metadata."""
+    """Whether two configurations are equal, apart from what the server notes in the metadata."""
     return _plain(old) == _plain(new)
 
 

@@ -1,14 +1,14 @@
-"""Applying: one command after the other, each judged against the state it meets.
+"""Applying: one command after the other, each checked against the state it meets.
 
 Promises:
 
-1. Deterministic: what comes out depends on the state and the entry only; no clock, no dice, no settings.
+1. Deterministic: what comes out depends on the state and the entry only; no clock, no chance, no settings.
 2. An index is applied once; to apply it again does nothing.
-3. A command takes effect whole, or not at all and says why: Refused with the error of the API, or Stale when
-   it was judged by what has changed since.
+3. A command takes effect whole, or not at all and says why: CommandRejected with the error of the API, or
+   StaleCommand when what it was decided by has changed since.
 4. The invariants of `assignment` hold after each.
 
-Rules that need only one configuration were judged by who proposed; here are those that need the others.
+Rules that need only one configuration were checked by who proposed; here are those that need the others.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ from .effect import (
     StreamDeleted,
     StreamUpdated,
 )
-from .peers import in_new_life, moved, peers_fault, without
-from .state import MetaState, Read, is_held, lives
-from .tier_limits import consumer_fault, stream_fault
+from .peers import moved, peers_problem, with_new_incarnation, without
+from .state import MetaState, Read, has_holder, other_incarnations
+from .tier_limits import consumer_limit_error, stream_limit_error
 
 Effects = list[Effect]
 
 
 def apply(state: MetaState, index: int, entry: bytes) -> Effects:
-    """Apply the entry at `index` to `state`. Raises EntryError, and then nothing has changed."""
+    """Apply the entry at `index` to `state`. Raises MetaCommandError, and then nothing has changed."""
     if index <= state.index:
         return []
     command = decode(entry)
@@ -89,7 +89,7 @@ def _put_server(state: MetaState, command: PutServer) -> Effects:
         return []
     if server.id in state.retired:
         return _refused("JSClusterServerNotMemberErr")
-    earlier = lives(state, server)
+    earlier = other_incarnations(state, server)
     if earlier:
         return [StaleCommand(f"server {earlier[0]}")]
     state.servers[server.id] = server
@@ -101,7 +101,7 @@ def _waited_for(state: MetaState, server: str) -> Effects:
     effects: Effects = []
     for stream in list(state.held_by(server)):
         absent = [peer for peer in stream.peers if peer not in state.servers]
-        if absent and is_held(state, stream):
+        if absent and has_holder(state, stream):
             after = stream
             for gone in absent:
                 after = without(state, after, gone, None) or after
@@ -114,12 +114,12 @@ def _replace_server(state: MetaState, command: ReplaceServer) -> Effects:
     if server.id in state.retired:
         return _refused("JSClusterServerNotMemberErr")
     effects: Effects = []
-    for old in lives(state, server):
+    for old in other_incarnations(state, server):
         state.servers.pop(old, None)
         state.retired.add(old)
         effects.append(ServerReplaced(old, server))
         for stream in list(state.held_by(old)):
-            effects.append(_changed(state, stream, in_new_life(stream, old, server.id, state.index)))
+            effects.append(_changed(state, stream, with_new_incarnation(stream, old, server.id, state.index)))
     if not effects:
         return _put_server(state, PutServer(server))
     state.servers[server.id] = server
@@ -156,7 +156,7 @@ def _changed(state: MetaState, before: StreamAssignment, after: StreamAssignment
 
 
 def _sound(config: Document) -> bool:
-    """Whether what is read here of a stream's configuration has its type; the rest was judged before."""
+    """Whether what is read here of a stream's configuration has its type; the rest was validated before."""
     numbers = (config.get(name, 0) for name in ("num_replicas", "max_bytes", "max_consumers"))
     subjects = config.get("subjects") or []
     return (
@@ -193,10 +193,10 @@ def _create_stream(state: MetaState, command: CreateStream) -> Effects:
         return _refused("JSStreamNameExistErr")
     if state.overlap(account, wanted.subjects, wanted.name):
         return _refused("JSStreamSubjectOverlapErr")
-    fault = stream_fault(command.share, wanted, state.streams.get(account, {}).values(), new=True)
-    if fault is not None:
-        return [CommandRejected(fault)]
-    stale = _stale(state, account, command.reads) or peers_fault(state, wanted.peers)
+    error = stream_limit_error(command.share, wanted, state.streams.get(account, {}).values(), new=True)
+    if error is not None:
+        return [CommandRejected(error)]
+    stale = _stale(state, account, command.reads) or peers_problem(state, wanted.peers)
     if state.has_group(wanted.group):
         stale = f"group {wanted.group}"
     if stale:
@@ -223,9 +223,9 @@ def _update_stream(state: MetaState, command: UpdateStream) -> Effects:
         return _refused("JSStreamUpdateErrF", err=text)
     if _weight(command, after) > _weight(command, before):
         others = [one for one in state.streams[account].values() if one.name != after.name]
-        fault = stream_fault(command.share, after, others, new=False)
-        if fault is not None:
-            return [CommandRejected(fault)]
+        error = stream_limit_error(command.share, after, others, new=False)
+        if error is not None:
+            return [CommandRejected(error)]
     stale = _stale(state, account, command.reads)
     if stale:
         return [StaleCommand(stale)]
@@ -264,11 +264,11 @@ def _place_anew(
         return _refused("JSStreamMoveInProgressErr")
     if command.change == "move" and before.change:
         return _refused("JSStreamReconfigureInProgressErr")
-    if not is_held(state, before):
+    if not has_holder(state, before):
         return _refused("JSStreamOfflineErr")
-    fault = peers_fault(state, command.peers)
-    if fault or (command.group not in ("", before.group) and state.has_group(command.group)):
-        return [StaleCommand(fault or f"group {command.group}")]
+    problem = peers_problem(state, command.peers)
+    if problem or (command.group not in ("", before.group) and state.has_group(command.group)):
+        return [StaleCommand(problem or f"group {command.group}")]
     if len(command.peers) != after.replicas:
         return _refused("JSClusterNoPeersErrF", err="no suitable peers for placement, miscellaneous issue")
     after = moved(state, after, command.peers, command.group, command.change)
@@ -285,37 +285,37 @@ def _change_peers(state: MetaState, command: ChangePeers) -> Effects:
         return _refused("JSStreamNotFoundErr")
     if before.revision != move.revision:
         return [StaleCommand(f"stream {before.name}")]
-    if not is_held(state, before):
+    if not has_holder(state, before):
         return _refused("JSStreamOfflineErr")
-    fault = peers_fault(state, move.peers)
-    if fault or (move.group not in ("", before.group) and state.has_group(move.group)):
-        return [StaleCommand(fault or f"group {move.group}")]
+    problem = peers_problem(state, move.peers)
+    if problem or (move.group not in ("", before.group) and state.has_group(move.group)):
+        return [StaleCommand(problem or f"group {move.group}")]
     if len(move.peers) > before.replicas:
         return _refused("JSPeerRemapErr")
     change = "move" if before.change == "move" else command.change
     return [_changed(state, before, moved(state, before, move.peers, move.group, change))]
 
 
-def _begun(state: MetaState, command: GroupStarted) -> Effects:
+def _group_started(state: MetaState, command: GroupStarted) -> Effects:
     before = state.stream(command.account, command.stream)
     if before is None or before.placed != command.placed or not before.seeds:
         return []
     holders = tuple(seed for seed in before.seeds if seed in command.holders)
-    if not holders or peers_fault(state, before.peers):
+    if not holders or peers_problem(state, before.peers):
         return []
     return [_changed(state, before, replace(before, seeds=(), holders=holders))]
 
 
-def _settle(state: MetaState, command: PeersConfirmed) -> Effects:
+def _peers_confirmed(state: MetaState, command: PeersConfirmed) -> Effects:
     before = state.stream(command.account, command.stream)
     if before is None or before.placed != command.placed:
         return []
     if not (before.change or before.leaving or before.seeds):
         return []
-    if peers_fault(state, before.peers):
-        return []  # one was removed: it is not as the peers say after all
-    settled = replace(before, seeds=(), holders=before.peers, leaving=(), change="", preferred="")
-    return [_changed(state, before, settled)]
+    if peers_problem(state, before.peers):
+        return []  # one was removed: the group does not match the peers after all
+    confirmed = replace(before, seeds=(), holders=before.peers, leaving=(), change="", preferred="")
+    return [_changed(state, before, confirmed)]
 
 
 def _prefer(state: MetaState, command: PreferLeader) -> Effects:
@@ -376,9 +376,9 @@ def _put_consumer(state: MetaState, command: PutConsumer) -> Effects:
     made = ConsumerAssignment(
         account, stream_name, name, command.config, command.created, state.index, command.client
     )
-    fault = consumer_fault(command.share, stream, made, state.consumers_of(account, stream_name))
-    if fault is not None:
-        return [CommandRejected(fault)]
+    error = consumer_limit_error(command.share, stream, made, state.consumers_of(account, stream_name))
+    if error is not None:
+        return [CommandRejected(error)]
     stale = _stale(state, account, command.reads)
     if stale:
         return [StaleCommand(stale)]
@@ -413,8 +413,8 @@ _HANDLERS: dict[type[Command], Callable[[MetaState, Any], Effects]] = {
     CreateStream: _create_stream,
     UpdateStream: _update_stream,
     ChangePeers: _change_peers,
-    GroupStarted: _begun,
-    PeersConfirmed: _settle,
+    GroupStarted: _group_started,
+    PeersConfirmed: _peers_confirmed,
     PreferLeader: _prefer,
     DeleteStream: _delete_stream,
     PurgeAccount: _purge_account,

@@ -27,7 +27,7 @@ class StreamAssignment:
     as soon as it has begun, so that nobody who lost it begins it again: they join. peers: who is to hold it.
     leaving: who held it, and serves on until the group has let it go. holders: the members that are sure to
     have its messages; the others may be filling up. change: what is under way with the members ("scale",
-    "move", "heal"), "" when the group is as `peers` says. client: who made it. revision: the index of the
+    "move", "heal"), "" when the group matches `peers`. client: who made it. revision: the index of the
     command that changed it last; placed: the peers.
     """
 

@@ -1,7 +1,7 @@
 """Commands: what may be proposed to the meta group, and their form as entries of its log.
 
 An entry is a byte for the version, then JSON with sorted keys: the command's name and its fields. Everything
-that is chance, time or a server's own opinion stands in the command, so that applying it needs neither.
+that is chance, time or a server's own view stands in the command, so that applying it needs neither.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class MetaCommandError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PeerMove:
-    """Other peers for one stream. revision: of the assignment this was thought for."""
+    """Other peers for one stream. revision: of the assignment this was made for."""
 
     account: str
     stream: str
@@ -36,14 +36,14 @@ class PeerMove:
 
 @dataclass(frozen=True, slots=True)
 class PutServer:
-    """A server joins, or says something else of itself."""
+    """A server joins, or reports something else of itself."""
 
     server: NodeInfo
 
 
 @dataclass(frozen=True, slots=True)
 class ReplaceServer:
-    """A server takes over from its earlier lives: their places become its own, empty."""
+    """A server replaces its earlier incarnations: their places become its own, empty."""
 
     server: NodeInfo
 
@@ -58,7 +58,7 @@ class RemoveServer:
 
 @dataclass(frozen=True, slots=True)
 class CreateStream:
-    """See StreamAssignment. config is judged, and complete with its defaults."""
+    """See StreamAssignment. config is validated, and complete with its defaults."""
 
     account: str
     config: Document
@@ -108,7 +108,7 @@ class GroupStarted:
 
 @dataclass(frozen=True, slots=True)
 class PeersConfirmed:
-    """A stream's group has begun and is as its peers say; its leader says so, or who has the only copy.
+    """A stream's group has begun and matches its peers; proposed by its leader, or by who has the only copy.
 
     placed: the assignment's, as the group knew it.
     """
@@ -217,8 +217,8 @@ def decode(entry: bytes) -> Command:
     try:
         name, value = json.loads(entry[1:])
         command: Command = _build(NAMES[name], value)
-    except (ValueError, KeyError, TypeError, AttributeError) as fault:
-        raise MetaCommandError(f"not a command: {type(fault).__name__}: {fault}") from fault
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise MetaCommandError(f"not a command: {type(error).__name__}: {error}") from error
     return command
 
 

@@ -1,6 +1,6 @@
 """Effects: what applying one entry has changed, the same on every server, and how a proposal ended.
 
-What a server has to do about a change is `duties`' matter.
+What a server has to do about a change is derived by `reconcile`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .node_info import NodeInfo
 
 @dataclass(frozen=True, slots=True)
 class ServerUpdated:
-    """A server has joined, or says something else of itself. before: None for a new one."""
+    """A server has joined, or reports something else of itself. before: None for a new one."""
 
     server: NodeInfo
     before: NodeInfo | None = None
@@ -22,7 +22,7 @@ class ServerUpdated:
 
 @dataclass(frozen=True, slots=True)
 class ServerReplaced:
-    """A server came back in another life: it had lost its disk."""
+    """A server came back as another incarnation: it had lost its disk."""
 
     before: str
     server: NodeInfo
@@ -95,7 +95,7 @@ class CommandRejected:
 
 @dataclass(frozen=True, slots=True)
 class StaleCommand:
-    """The proposal was judged by what is no longer so; nothing has changed. Who proposed judges anew."""
+    """The proposal was decided by what is no longer so; nothing has changed. Who proposed it tries again."""
 
     what: str
 

@@ -1,6 +1,6 @@
 """Health: what is wrong with this server's part of the cluster, in the words of `/healthz`.
 
-Promises: the worst is said first, and "" means that nothing is wrong. Works on plain data.
+Promises: the worst is named first, and "" means that nothing is wrong. Works on plain data.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class HealthzError:
 class MetaHealth:
     """This server in the meta group. failure: why it cannot write, or not apply.
 
-    recovering: it has not caught up since it started. member: it is one. current: it heard from the leader
-    lately and has what was decided. stalemate: why nobody can lead.
+    recovering: it has not caught up since it started. member: it is one. current: it had contact with the
+    leader lately and has what was decided. quorum_diagnosis: why nobody can lead.
     """
 
     member: bool = True
@@ -45,24 +45,24 @@ class MetaHealth:
     apply_failure: str = ""
     recovering: bool = False
     current: bool = True
-    stalemate: str = ""
+    quorum_diagnosis: str = ""
 
 
-def meta_problem(facts: MetaHealth) -> str:
+def meta_problem(health: MetaHealth) -> str:
     """What is wrong with the meta group here."""
-    if facts.failure:
-        return f"JetStream meta layer write error: {facts.failure}"
-    if facts.apply_failure:
-        return f"JetStream meta layer apply error: {facts.apply_failure}"
-    if not facts.running:
+    if health.failure:
+        return f"JetStream meta layer write error: {health.failure}"
+    if health.apply_failure:
+        return f"JetStream meta layer apply error: {health.apply_failure}"
+    if not health.running:
         return "JetStream meta layer is not running"
-    if facts.stalemate:
-        return f"JetStream has not established contact with a meta leader: {facts.stalemate}"
-    if facts.member and facts.recovering:
+    if health.quorum_diagnosis:
+        return f"JetStream has not established contact with a meta leader: {health.quorum_diagnosis}"
+    if health.member and health.recovering:
         return "JetStream is still recovering meta layer"
-    if not facts.member or not facts.leader:
+    if not health.member or not health.leader:
         return "JetStream has not established contact with a meta leader"
-    if not facts.current:
+    if not health.current:
         return "JetStream is not current with the meta leader"
     return ""
 
@@ -72,8 +72,8 @@ class StreamHealth:
     """One stream that is assigned to this server. error: why it could not be opened.
 
     Of a group: running, failure (it cannot write), store_failure, damage (what was found to be damaged, and
-    is to come from the others), hopeless (none of them has the stream whole), catching_up, stalemate (why
-    nobody can lead), healthy (led, and level).
+    is to come from the others), hopeless (none of them has the stream whole), catching_up, quorum_diagnosis
+    (why nobody can lead), healthy (led, and level).
     """
 
     found: bool = True
@@ -84,33 +84,33 @@ class StreamHealth:
     store_failure: str = ""
     damage: str = ""
     hopeless: bool = False
-    stalemate: str = ""
+    quorum_diagnosis: str = ""
     catching_up: bool = False
     healthy: bool = True
 
 
-def stream_problem(account: str, stream: str, facts: StreamHealth) -> str:
+def stream_problem(account: str, stream: str, health: StreamHealth) -> str:
     """What is wrong with a stream's replica here."""
-    why = _why(facts)
+    why = _why(health)
     return f"JetStream stream '{account} > {stream}' is not current: {why}" if why else ""
 
 
-def _why(facts: StreamHealth) -> str:
-    if facts.error:
-        return f"stream assignment error: {facts.error}"
-    if not facts.found:
+def _why(health: StreamHealth) -> str:
+    if health.error:
+        return f"stream assignment error: {health.error}"
+    if not health.found:
         return "stream not found"
-    if not facts.replicated:
-        return f"stream write error: {facts.store_failure}" if facts.store_failure else ""
+    if not health.replicated:
+        return f"stream write error: {health.store_failure}" if health.store_failure else ""
     for wrong, text in (
-        (not facts.running, "group node missing"),
-        (bool(facts.failure), f"node write error: {facts.failure}"),
-        (bool(facts.store_failure), f"stream write error: {facts.store_failure}"),
-        (bool(facts.stalemate), f"stream has no leader: {facts.stalemate}"),
-        (facts.hopeless, f"{HOPELESS}{f' (here: {facts.damage})' if facts.damage else ''}"),
-        (bool(facts.damage), f"stream damaged, fetched from the other servers: {facts.damage}"),
-        (facts.catching_up, "stream catching up"),
-        (not facts.healthy, "group node unhealthy"),
+        (not health.running, "group node missing"),
+        (bool(health.failure), f"node write error: {health.failure}"),
+        (bool(health.store_failure), f"stream write error: {health.store_failure}"),
+        (bool(health.quorum_diagnosis), f"stream has no leader: {health.quorum_diagnosis}"),
+        (health.hopeless, f"{HOPELESS}{f' (here: {health.damage})' if health.damage else ''}"),
+        (bool(health.damage), f"stream damaged, fetched from the other servers: {health.damage}"),
+        (health.catching_up, "stream catching up"),
+        (not health.healthy, "group node unhealthy"),
     ):
         if wrong:
             return text

@@ -1,4 +1,4 @@
-"""InfoGather: pages of names, and of infos that the leaders of many assets have to be asked for.
+"""InfoGather: pages of names, and of infos for which many leaders have to be asked.
 
 The meta leader answers NAMES of what was decided; for LIST it asks each leader for its info, and answers when
 all are there, or when TIMEOUT is over, with those that are: once for all servers. Source: JetStream API,
@@ -21,7 +21,7 @@ A = TypeVar("A", StreamAssignment, ConsumerAssignment)
 
 
 class Page(Generic[A]):
-    """One page of assets, sorted by name."""
+    """One page of streams or consumers, sorted by name."""
 
     def __init__(self, found: Sequence[A], offset: int, limit: int) -> None:
         self.total = len(found)
@@ -55,10 +55,10 @@ def consumers_page(
 
 
 class InfoGather(Generic[A]):
-    """The infos of one page. Asks nobody itself: `waiting` says whose info is still to come."""
+    """The infos of one page. Asks nobody itself: `waiting` names whose info is still to come."""
 
     def __init__(self, page: Page[A], unreachable: Mapping[str, Json] | None = None) -> None:
-        """unreachable: what can be said of those all of whose servers are away, by name."""
+        """unreachable: what is known of those all of whose servers are away, by name."""
         self.page: Page[A] = page
         self._names = set(page.names)
         self._found: dict[str, Json] = dict(unreachable or {})
@@ -78,7 +78,7 @@ class InfoGather(Generic[A]):
         return True
 
     def take_offline(self, name: str, reason: str) -> bool:
-        """A member says why it cannot serve; whether that was waited for."""
+        """A member reports why it cannot serve it; whether that was waited for."""
         if name not in self.waiting:
             return False
         self._offline[name] = reason

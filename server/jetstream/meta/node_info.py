@@ -1,7 +1,7 @@
-"""A server of the cluster, as the meta group knows it, and what is seen of it just now.
+"""A server of the cluster, as the meta group knows it, and its status just now.
 
 `NodeInfo` is replicated: it changes only by commands. `NodeStatus` is not: each server has its own view, made
-ofgreetings and reports, and only who proposes uses it.
+of their reports, and only who proposes uses it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class NodeInfo:
-    """id: of its member, `<node>-<life>`. tags in lower case. max_memory, max_store: bytes, -1 no limit."""
+    """id: its member, `<node>-<incarnation>`. tags: lower case. max_memory, max_store: bytes, -1 no limit."""
 
     id: str
     name: str
@@ -48,7 +48,7 @@ class NodeInfo:
 
 @dataclass(frozen=True, slots=True)
 class NodeStatus:
-    """online: heard of lately. known: it has reported at least once. memory, store: bytes used."""
+    """online: it has reported lately. known: it has reported at least once. memory, store: bytes used."""
 
     online: bool = True
     known: bool = True

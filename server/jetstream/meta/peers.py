@@ -1,7 +1,7 @@
 """Peers: a stream's assignment with other servers in its places, and those that are leaving.
 
 Promises: nothing here changes a state; and a copy that its group may still need is never left out: who was a
-peer is leaving until the group's leader says that it has let that server go.
+peer is leaving until the group's leader confirms that it has let that server go.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from .assignment import StreamAssignment
 from .command import PeerMove
-from .state import MetaState, is_held
+from .state import MetaState, has_holder
 
 
-def peers_fault(state: MetaState, peers: tuple[str, ...]) -> str:
+def peers_problem(state: MetaState, peers: tuple[str, ...]) -> str:
     """Why these cannot be the peers, "" if they can."""
     if not peers or len(set(peers)) != len(peers):
         return "peers"
@@ -38,8 +38,8 @@ def moved(
     )
 
 
-def in_new_life(stream: StreamAssignment, old: str, new: str, index: int) -> StreamAssignment:
-    """The assignment with a server's new life in its old place; alone it begins the group anew."""
+def with_new_incarnation(stream: StreamAssignment, old: str, new: str, index: int) -> StreamAssignment:
+    """The assignment with a server's new incarnation in its old place; alone it begins the group anew."""
     peers = tuple(dict.fromkeys(new if peer == old else peer for peer in stream.peers))
     leaving = tuple(peer for peer in stream.leaving if peer not in (old, new))
     alone = len(peers + leaving) == 1
@@ -57,22 +57,22 @@ def in_new_life(stream: StreamAssignment, old: str, new: str, index: int) -> Str
 def without(
     state: MetaState, stream: StreamAssignment, gone: str, move: PeerMove | None
 ) -> StreamAssignment | None:
-    """The assignment when a server is gone: as the move says, or one peer fewer.
+    """The assignment when a server is gone: as the move has it, or one peer fewer.
 
     A peer is among those that are leaving then: when it comes back before the group has let it go, its vote
     may be one that the group cannot do without. Nobody waits for it to begin the group.
 
     None: nothing changes, because the server has the only copy. It is kept for the day it comes back.
     """
-    held = is_held(state, stream)
-    if gone in stream.holders and not held:
+    whole = has_holder(state, stream)
+    if gone in stream.holders and not whole:
         return None
     if (
-        held
+        whole
         and move is not None
         and move.revision == stream.revision
         and len(move.peers) <= stream.replicas
-        and not peers_fault(state, move.peers)
+        and not peers_problem(state, move.peers)
     ):
         after = moved(state, stream, move.peers, move.group, "heal")
     else:

@@ -1,9 +1,9 @@
 """Placement: which servers are to hold a stream, and which of them had better lead it.
 
-Promises: the same state, sights and dice give the same peers. Never chooses a server twice, one outside the
-wanted cluster, or one that lacks a wanted tag; prefers servers that are online, then (for replicated streams)
-those with fewer of them, then those with more room, then those with fewer streams. Source: JetStream
-clustering, placement; the texts of the reasons are those of error 10005.
+Promises: the same state, node statuses and random numbers give the same peers. Never chooses a server twice,
+one outside the wanted cluster, or one that lacks a wanted tag; prefers servers that are online, then (for
+replicated streams) those with fewer of them, then those with more room, then those with fewer streams.
+Source: JetStream clustering, placement; the texts of the reasons are those of error 10005.
 """
 
 from __future__ import annotations
@@ -116,32 +116,32 @@ def loads(state: MetaState) -> dict[str, NodeLoad]:
     return found
 
 
-def room(server: NodeInfo, sight: NodeStatus, load: NodeLoad, storage: str) -> int:
+def room(server: NodeInfo, node_status: NodeStatus, load: NodeLoad, storage: str) -> int:
     """The bytes a server has left: its limit less what is used or promised, whichever is more."""
     if storage == "memory":
-        limit, taken = server.max_memory, max(sight.memory, load.memory)
+        limit, taken = server.max_memory, max(node_status.memory, load.memory)
     else:
-        limit, taken = server.max_store, max(sight.store, load.store)
+        limit, taken = server.max_store, max(node_status.store, load.store)
     return ENDLESS if limit < 0 else max(0, limit - taken)
 
 
 def place(
     state: MetaState,
-    sights: Mapping[str, NodeStatus],
-    wish: PlacementRequest,
+    node_statuses: Mapping[str, NodeStatus],
+    placement: PlacementRequest,
     policy: PlacementPolicy,
-    dice: Random,
+    random: Random,
     *,
     existing: Sequence[str] = (),
     ignore: Collection[str] = (),
 ) -> tuple[tuple[str, ...], str]:
     """Choose: (peers, cluster). existing: peers that stay, and come first. Raises ApiError 10005."""
-    if len(existing) >= wish.replicas:
-        return tuple(existing[: wish.replicas]), wish.clusters[0]
+    if len(existing) >= placement.replicas:
+        return tuple(existing[: placement.replicas]), placement.clusters[0]
     reasons = PeerSelectionErrors()
-    for cluster in wish.clusters:
-        search = _Search(state, sights, wish, policy, cluster, existing)
-        chosen = search.run(dice, ignore)
+    for cluster in placement.clusters:
+        search = _Search(state, node_statuses, placement, policy, cluster, existing)
+        chosen = search.run(random, ignore)
         if chosen is not None:
             return (*existing, *chosen), cluster
         reasons.add(search.reasons)
@@ -154,22 +154,22 @@ class _Search:
     def __init__(
         self,
         state: MetaState,
-        sights: Mapping[str, NodeStatus],
-        wish: PlacementRequest,
+        node_statuses: Mapping[str, NodeStatus],
+        placement: PlacementRequest,
         policy: PlacementPolicy,
         cluster: str,
         existing: Sequence[str],
     ) -> None:
         self.state = state
-        self.sights = sights
-        self.wish = wish
+        self.node_statuses = node_statuses
+        self.placement = placement
         self.policy = policy
         self.cluster = cluster
         self.existing = existing
         self.reasons = PeerSelectionErrors()
         self.loads = loads(state)
         self.prefix = policy.unique_tag.lower()
-        if self.prefix and any(tag.lower().startswith(self.prefix) for tag in wish.tags):
+        if self.prefix and any(tag.lower().startswith(self.prefix) for tag in placement.tags):
             self.prefix = ""  # asked for by name: then it need not be unique
         self.taken: set[str] = set()
         for member in existing:
@@ -177,38 +177,38 @@ class _Search:
             if server is not None:
                 self.taken.update(self._unique_tags(server))
 
-    def run(self, dice: Random, ignore: Collection[str]) -> list[str] | None:
+    def run(self, random: Random, ignore: Collection[str]) -> list[str] | None:
         """The peers that are added, best first; None when there are not enough."""
         servers = sorted(self.state.servers.values(), key=lambda server: server.id)
-        dice.shuffle(servers)
+        random.shuffle(servers)
         fit = [
             server
             for server in servers
             if server.cluster == self.cluster and self._suits(server, ignore) and self._is_unique(server)
         ]
-        wanted = self.wish.replicas - len(self.existing)
-        online = sum(self._sight(server).online for server in fit) + len(self.existing)
+        wanted = self.placement.replicas - len(self.existing)
+        online = sum(self._status(server).online for server in fit) + len(self.existing)
         enough = len(fit) >= wanted
-        if not enough or online < self.wish.replicas // 2 + 1:
+        if not enough or online < self.placement.replicas // 2 + 1:
             self.reasons.no_servers |= not servers
             self.reasons.offline |= enough and bool(servers)
             return None
         fit.sort(key=self._rank)
         return [server.id for server in fit[:wanted]]
 
-    def _sight(self, server: NodeInfo) -> NodeStatus:
-        return self.sights.get(server.id, UNSEEN)
+    def _status(self, server: NodeInfo) -> NodeStatus:
+        return self.node_statuses.get(server.id, UNSEEN)
 
     def _rank(self, server: NodeInfo) -> tuple[bool, int, int, int]:
         load = self.loads[server.id]
-        left = room(server, self._sight(server), load, self.wish.storage)
-        replicated = load.replicated if self.wish.replicas > 1 else 0
-        return not self._sight(server).online, replicated, -left, load.streams
+        left = room(server, self._status(server), load, self.placement.storage)
+        replicated = load.replicated if self.placement.replicas > 1 else 0
+        return not self._status(server).online, replicated, -left, load.streams
 
     def _suits(self, server: NodeInfo, ignore: Collection[str]) -> bool:
-        """Whether the server by itself is one to choose; if not the reasons say why."""
-        reasons, sight, load = self.reasons, self._sight(server), self.loads[server.id]
-        if not sight.known:
+        """Whether the server by itself is one to choose; if not it is noted in the reasons."""
+        reasons, node_status, load = self.reasons, self._status(server), self.loads[server.id]
+        if not node_status.known:
             reasons.offline = True
             return False
         if server.id in ignore or server.id in self.existing:
@@ -216,7 +216,7 @@ class _Search:
         if EXCLUDED in server.tags:
             reasons.excluded = True
             return False
-        for tag in self.wish.tags:
+        for tag in self.placement.tags:
             bare = tag.removeprefix("!").lower()
             if tag.startswith("!") and bare in server.tags:
                 reasons.unwanted_tags.add(bare)
@@ -224,7 +224,7 @@ class _Search:
             if not tag.startswith("!") and bare not in server.tags:
                 reasons.missing_tags.add(bare)
                 return False
-        if self.wish.max_bytes > room(server, sight, load, self.wish.storage):
+        if self.placement.max_bytes > room(server, node_status, load, self.placement.storage):
             reasons.no_storage = True
             return False
         if 0 < self.policy.max_ha_assets <= load.ha_assets:
@@ -249,16 +249,16 @@ class _Search:
         return True
 
 
-def preferred(peers: Sequence[str], sights: Mapping[str, NodeStatus], dice: Random) -> str:
+def preferred(peers: Sequence[str], node_statuses: Mapping[str, NodeStatus], random: Random) -> str:
     """Who should lead a new group: any that is online."""
-    online = [peer for peer in peers if sights.get(peer, UNSEEN).online]
-    return dice.choice(online or list(peers))
+    online = [peer for peer in peers if node_statuses.get(peer, UNSEEN).online]
+    return random.choice(online or list(peers))
 
 
 def survivors(
     peers: Sequence[str],
     count: int,
-    sights: Mapping[str, NodeStatus],
+    node_statuses: Mapping[str, NodeStatus],
     *,
     holders: Collection[str],
     leader: str = "",
@@ -271,7 +271,7 @@ def survivors(
     lags = lags or {}
 
     def rank(peer: str) -> tuple[bool, bool, bool, bool, int]:
-        online = sights.get(peer, UNSEEN).online
+        online = node_statuses.get(peer, UNSEEN).online
         return peer != leader, not online, peer not in holders, peer not in lags, lags.get(peer, 0)
 
     kept = set(sorted(peers, key=rank)[:count])
@@ -281,12 +281,12 @@ def survivors(
 def may_host_consumer(
     state: MetaState,
     stream: StreamAssignment,
-    sights: Mapping[str, NodeStatus],
+    node_statuses: Mapping[str, NodeStatus],
     replicas: int,
     policy: PlacementPolicy,
 ) -> bool:
     """Whether a stream's servers can take one consumer more now; if not it is error 10023."""
-    online = [peer for peer in stream.peers if sights.get(peer, UNSEEN).online]
+    online = [peer for peer in stream.peers if node_statuses.get(peer, UNSEEN).online]
     if len(online) < replicas // 2 + 1:
         return False
     if not policy.max_ha_assets or not stream.replicated:
@@ -301,8 +301,8 @@ def successor(
     state: MetaState,
     members: Sequence[str],
     leader: str,
-    sights: Mapping[str, NodeStatus],
-    dice: Random,
+    node_statuses: Mapping[str, NodeStatus],
+    random: Random,
     *,
     server: str = "",
     cluster: str = "",
@@ -325,10 +325,10 @@ def successor(
         one.id
         for one in servers
         if one.id != leader
-        and sights.get(one.id, UNSEEN).online
+        and node_statuses.get(one.id, UNSEEN).online
         and (not cluster or one.cluster == cluster)
         and all(tag.lower() in one.tags for tag in tags)
     ]
     if not fit:
         raise api_error("JSClusterNoPeersErrF", err="no replacement peer connected")
-    return dice.choice(sorted(fit))
+    return random.choice(sorted(fit))

@@ -1,7 +1,7 @@
-"""MetaPlanner: where the meta leader turns wishes into commands.
+"""MetaPlanner: how the meta leader turns requests into commands.
 
 Promises: what it refuses it refuses as the reference does, before anything is proposed; what it proposes may
-still be refused when it is applied, or be stale: then the wish comes here again, with the state of that
+still be refused when it is applied, or be stale: then the request comes here again, with the state of that
 moment. It changes nothing itself.
 """
 
@@ -35,7 +35,7 @@ from .placement import (
     preferred,
     survivors,
 )
-from .state import AccountView, MetaState, is_held, lives
+from .state import AccountView, MetaState, has_holder, other_incarnations
 from .tier_limits import UNLIMITED, TierLimits
 
 NAME_LENGTH = 8
@@ -51,11 +51,11 @@ class Requester:
 
 @dataclass(frozen=True, slots=True)
 class MetaPlanner:
-    """state: as applied here. sights: of each member, by id. dice: for names and equal choices."""
+    """state: as applied here. node_statuses: of each member, by id. random: for names and equal choices."""
 
     state: MetaState
-    sights: Mapping[str, NodeStatus]
-    dice: Random
+    node_statuses: Mapping[str, NodeStatus]
+    random: Random
     policy: PlacementPolicy = ANYWHERE
 
     # --- streams
@@ -64,32 +64,32 @@ class MetaPlanner:
         self,
         view: AccountView,
         config: Document,
-        asker: Requester,
+        requester: Requester,
         created: int,
-        share: TierLimits = UNLIMITED,
+        tier_limits: TierLimits = UNLIMITED,
     ) -> CreateStream:
-        """For a stream with this configuration, judged and complete. Raises ApiError 10005, 10058, 10065."""
+        """For a stream with this configuration, validated, complete. Raises ApiError 10005, 10058, 10065."""
         account, name = view.account, str(config["name"])
         existing = view.stream(name)
         if existing is not None:
             if existing.config != config:
                 raise api_error("JSStreamNameExistErr")
-            # The log says again that it is there: who leads no longer learns it so.
+            # The proposal confirms that it is there: one who does not lead any more fails at it.
             group, peers, cluster = existing.group, existing.peers, existing.cluster
-            return CreateStream(account, config, group, cluster, peers, existing.created, share=share)
+            return CreateStream(account, config, group, cluster, peers, existing.created, share=tier_limits)
         self._check_overlap(account, config)
-        wish = _wish(config, asker.clusters)
-        peers, cluster = place(self.state, self.sights, wish, self.policy, self.dice)
+        placement = _placement_request(config, requester.clusters)
+        peers, cluster = place(self.state, self.node_statuses, placement, self.policy, self.random)
         return CreateStream(
             account,
             config,
-            self._group(wish),
+            self._group(placement),
             cluster,
             peers,
             created,
-            preferred=preferred(peers, self.sights, self.dice),
-            client=asker.info,
-            share=share,
+            preferred=preferred(peers, self.node_statuses, self.random),
+            client=requester.info,
+            share=tier_limits,
             reads=dict(view.reads),
         )
 
@@ -97,13 +97,13 @@ class MetaPlanner:
         self,
         view: AccountView,
         config: Document,
-        asker: Requester,
-        share: TierLimits = UNLIMITED,
+        requester: Requester,
+        tier_limits: TierLimits = UNLIMITED,
         *,
         leader: str = "",
         lags: Mapping[str, int] | None = None,
     ) -> UpdateStream:
-        """For another configuration, judged as a successor of the one there is; other peers if need be.
+        """For another configuration, validated against the one there is; other peers if need be.
 
         leader, lags: of the stream's group as far as known, to choose who stays. Raises ApiError.
         """
@@ -113,34 +113,39 @@ class MetaPlanner:
         if self.offline(before):
             raise api_error("JSStreamOfflineErr")
         self._check_overlap(view.account, config)
-        command = UpdateStream(view.account, config, share, dict(view.reads), asker.info)
-        wish = _wish(config, asker.clusters)
+        command = UpdateStream(view.account, config, tier_limits, dict(view.reads), requester.info)
+        request = _placement_request(config, requester.clusters)
         placement = config.get("placement")
         moves = bool(placement) and placement != before.config.get("placement")
-        if moves and wish.replicas != before.replicas:
+        if moves and request.replicas != before.replicas:
             raise api_error("JSStreamMoveAndScaleErr")
-        if not moves and wish.replicas == before.replicas:
+        if not moves and request.replicas == before.replicas:
             return command
         if before.change == "move":
             raise api_error("JSStreamMoveInProgressErr")
         if moves:
-            return self._move(command, before, wish)
-        if wish.replicas < len(before.peers):
+            return self._move(command, before, request)
+        if request.replicas < len(before.peers):
             peers = survivors(
-                before.peers, wish.replicas, self.sights, holders=before.holders, leader=leader, lags=lags
+                before.peers,
+                request.replicas,
+                self.node_statuses,
+                holders=before.holders,
+                leader=leader,
+                lags=lags,
             )
             return _placed(command, peers, "", before.cluster, "", "scale")
-        wish = _wish(config, [before.cluster])
+        request = _placement_request(config, [before.cluster])
         peers, cluster = place(
             self.state,
-            self.sights,
-            wish,
+            self.node_statuses,
+            request,
             self.policy,
-            self.dice,
-            existing=self._staying(before, wish.replicas),
+            self.random,
+            existing=self._staying(before, request.replicas),
             ignore=before.leaving,
         )
-        return _placed(command, peers, self._regroup(before, wish), cluster, before.peers[0], "scale")
+        return _placed(command, peers, self._regroup(before, request), cluster, before.peers[0], "scale")
 
     def _check_overlap(self, account: str, config: Document) -> None:
         try:
@@ -151,19 +156,21 @@ class MetaPlanner:
 
     def _staying(self, stream: StreamAssignment, count: int) -> list[str]:
         """The peers, and of those that leave because it was scaled down a moment ago as many as fit."""
-        back = [one for one in stream.leaving if self.sights.get(one, UNSEEN).online]
+        back = [one for one in stream.leaving if self.node_statuses.get(one, UNSEEN).online]
         return [*stream.peers, *(back if stream.change == "scale" else ())][:count]
 
-    def _move(self, command: UpdateStream, before: StreamAssignment, wish: PlacementRequest) -> UpdateStream:
+    def _move(
+        self, command: UpdateStream, before: StreamAssignment, placement: PlacementRequest
+    ) -> UpdateStream:
         if before.change:
             raise api_error("JSStreamReconfigureInProgressErr")
-        peers, cluster = place(self.state, self.sights, wish, self.policy, self.dice)
-        return _placed(command, peers, self._regroup(before, wish), cluster, "", "move")
+        peers, cluster = place(self.state, self.node_statuses, placement, self.policy, self.random)
+        return _placed(command, peers, self._regroup(before, placement), cluster, "", "move")
 
     def offline(self, stream: StreamAssignment) -> bool:
         """Whether nobody who holds it is there."""
-        online = any(self.sights.get(member, UNSEEN).online for member in stream.members)
-        return not online or not is_held(self.state, stream)
+        online = any(self.node_statuses.get(member, UNSEEN).online for member in stream.members)
+        return not online or not has_holder(self.state, stream)
 
     # --- peers and servers
 
@@ -176,7 +183,7 @@ class MetaPlanner:
         if not gone:
             raise api_error("JSClusterPeerNotMemberErr")
         move = self._replacement(stream, gone)
-        if not is_held(self.state, stream):
+        if not has_holder(self.state, stream):
             raise api_error("JSStreamOfflineErr")
         if move is None or len(move.peers) < stream.replicas:
             raise api_error("JSPeerRemapErr")
@@ -212,14 +219,20 @@ class MetaPlanner:
     def _filled(self, stream: StreamAssignment, stay: tuple[str, ...], ignore: set[str]) -> PeerMove | None:
         """As many peers as there can be, at most as many as are wanted; None when it is none more."""
         for count in range(stream.replicas, len(stay), -1):
-            wish = _wish(stream.config, [stream.cluster], replicas=count)
+            placement = _placement_request(stream.config, [stream.cluster], replicas=count)
             try:
                 peers, _ = place(
-                    self.state, self.sights, wish, self.policy, self.dice, existing=stay, ignore=ignore
+                    self.state,
+                    self.node_statuses,
+                    placement,
+                    self.policy,
+                    self.random,
+                    existing=stay,
+                    ignore=ignore,
                 )
             except ApiError:
                 continue
-            group = self._regroup(stream, wish)
+            group = self._regroup(stream, placement)
             return PeerMove(stream.account, stream.name, peers, group, stream.revision)
         return None
 
@@ -228,21 +241,22 @@ class MetaPlanner:
         found = [
             self._filled(stream, stream.peers, set(stream.leaving))
             for stream in self.state.every_stream()
-            if stream.short and stream.change != "move" and is_held(self.state, stream)
+            if stream.short and stream.change != "move" and has_holder(self.state, stream)
         ]
         return [ChangePeers(move) for move in found if move is not None]
 
-    def greet(self, server: NodeInfo) -> PutServer | ReplaceServer | None:
-        """A server says who it is: what to propose about it, None for nothing.
+    def admit(self, server: NodeInfo) -> PutServer | ReplaceServer | None:
+        """A server reports who it is: what to propose about it, None for nothing.
 
-        One of the same node and another life has lost its disk, and is replaced; so are lives that were
-        removed and still have the only copy of a stream. While the other life is heard of there are two
-        servers of one name: nothing is done. Raises ApiError 10044 for a life that was itself replaced.
+        One of the same node and another incarnation has lost its disk, and is replaced; so are incarnations
+        that were removed and still have the only copy of a stream. While the other one is online there are
+        two servers of one name: nothing is done. Raises ApiError 10044 for an incarnation that was itself
+        replaced.
         """
         if server.id in self.state.retired:
             raise api_error("JSClusterServerNotMemberErr")
-        earlier = lives(self.state, server)
-        if any(self.sights.get(one, UNSEEN).online for one in earlier):
+        earlier = other_incarnations(self.state, server)
+        if any(self.node_statuses.get(one, UNSEEN).online for one in earlier):
             return None
         if earlier:
             return ReplaceServer(server)
@@ -255,13 +269,13 @@ class MetaPlanner:
         view: AccountView,
         stream_name: str,
         config: Document,
-        asker: Requester,
+        requester: Requester,
         created: int,
         *,
         action: str = "",
-        share: TierLimits = UNLIMITED,
+        tier_limits: TierLimits = UNLIMITED,
     ) -> PutConsumer:
-        """For a consumer with this configuration, judged and complete; without a name it is given one.
+        """For a consumer with this configuration, validated and complete; without a name it is given one.
 
         Raises ApiError 10023, 10059, 10119, 10148, 10149.
         """
@@ -280,38 +294,46 @@ class MetaPlanner:
         elif not may_host_consumer(
             self.state,
             stream,
-            self.sights,
+            self.node_statuses,
             int(config.get("num_replicas") or 0) or stream.replicas,
             self.policy,
         ):
             raise api_error("JSInsufficientResourcesErr")
         name = name or self._consumer_name(view.account, stream_name)
         return PutConsumer(
-            view.account, stream_name, name, config, created, action, asker.info, share, dict(view.reads)
+            view.account,
+            stream_name,
+            name,
+            config,
+            created,
+            action,
+            requester.info,
+            tier_limits,
+            dict(view.reads),
         )
 
     def _consumer_name(self, account: str, stream: str) -> str:
-        while self.state.consumer(account, stream, name := new_id(self.dice.randbytes, NAME_LENGTH)):
+        while self.state.consumer(account, stream, name := new_id(self.random.randbytes, NAME_LENGTH)):
             continue
         return name
 
     # --- groups
 
-    def _group(self, wish: PlacementRequest) -> str:
+    def _group(self, placement: PlacementRequest) -> str:
         """A new group's name: S for a stream, its copies, its storage, and chance."""
-        letter = wish.storage[:1].upper()
-        return f"S-R{wish.replicas}{letter}-{new_id(self.dice.randbytes, NAME_LENGTH)}"
+        letter = placement.storage[:1].upper()
+        return f"S-R{placement.replicas}{letter}-{new_id(self.random.randbytes, NAME_LENGTH)}"
 
-    def _regroup(self, stream: StreamAssignment, wish: PlacementRequest) -> str:
+    def _regroup(self, stream: StreamAssignment, placement: PlacementRequest) -> str:
         """The name of a group that begins; "" where there is one already.
 
         A stream that had one copy had no group, and what a former one of it left on other servers must not be
         taken for the new one.
         """
-        return "" if stream.replicated else self._group(wish)
+        return "" if stream.replicated else self._group(placement)
 
 
-def _wish(config: Document, clusters: Sequence[str], replicas: int = 0) -> PlacementRequest:
+def _placement_request(config: Document, clusters: Sequence[str], replicas: int = 0) -> PlacementRequest:
     placement = config.get("placement") or {}
     named = placement.get("cluster")
     return PlacementRequest(

@@ -1,10 +1,10 @@
-"""Duties: what one server has to do about an effect, and what it has to do when it starts.
+"""Reconcile: what one server has to do about an effect, and what it has to do when it starts.
 
-Promises: every server derives its duties from the same effects, so that together they do what was decided;
+Promises: every server derives its actions from the same effects, so that together they do what was decided;
 nothing is deleted here but what was assigned to this server by the meta group and is no longer. Data that the
-group never heard of is nobody's duty: it is reported and left alone. A server that is none of the cluster's,
-because it was removed, or another life took its place, has no duties and deletes nothing; when it is let in
-again it asks as at a start.
+group never knew concerns nobody: it is reported and left alone. A server that does not belong to the cluster,
+because it was removed, or another incarnation took its place, does nothing and deletes nothing; when it is
+admitted again it asks as at a start.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from .state import MetaState
 class OpenReplica:
     """Start a replica. joins: the group exists, so start empty and wait to be let in; else begin it.
 
-    lost: it should be here, or nobody has it any more. The log says so; a member of a group may have vouched
-    for what it lost, and recovers as Raft's `HardState.recovering` does.
+    lost: it should be here, or nobody has it any more. It is logged; a member of a group may have
+    acknowledged what it lost, and recovers as Raft's `HardState.recovering` does.
     """
 
     stream: StreamAssignment
@@ -45,8 +45,8 @@ class ChangeReplica:
     """Its configuration or its peers have changed; this server has it and keeps it for now.
 
     The one who leads takes the configuration into the group's log, brings its members to the peers
-    (`cluster.keeper`), and tells the meta group when they are (`is_settled`). leaves: this server is to go
-    when the group has let it go.
+    (`cluster.membership_changes`), and proposes that to the meta group (`has_converged`). leaves: this
+    server is to go when the group has let it go.
     """
 
     before: StreamAssignment
@@ -56,7 +56,7 @@ class ChangeReplica:
 
 @dataclass(frozen=True, slots=True)
 class CloseReplica:
-    """Stop and delete the replica here. gone: the stream is no more; else it lives on elsewhere."""
+    """Stop and delete the replica here. gone: the stream is deleted; else others keep it."""
 
     stream: StreamAssignment
     gone: bool
@@ -64,7 +64,7 @@ class CloseReplica:
 
 @dataclass(frozen=True, slots=True)
 class OpenConsumer:
-    """A consumer is to be there. Its leader takes it into the stream's log, which says where it starts."""
+    """A consumer is to be there. Its leader takes it into the stream's log, which fixes where it starts."""
 
     consumer: ConsumerAssignment
 
@@ -87,7 +87,7 @@ class CloseConsumer:
 ReconcileAction = OpenReplica | ChangeReplica | CloseReplica | OpenConsumer | ChangeConsumer | CloseConsumer
 
 
-def duties(state: MetaState, effect: Effect, me: str) -> list[ReconcileAction]:
+def actions_for(state: MetaState, effect: Effect, me: str) -> list[ReconcileAction]:
     """What `me` has to do about one effect; `state` is as it is after it."""
     if me not in state.servers:
         return []
@@ -129,11 +129,11 @@ def _open(
     yield from (OpenConsumer(consumer) for consumer in state.consumers_of(stream.account, stream.name))
 
 
-def is_settled(stream: StreamAssignment, members: Members) -> bool:
+def has_converged(stream: StreamAssignment, members: Members) -> bool:
     """Whether a group's members are the stream's peers, server by server: then its leader proposes
     `PeersConfirmed`.
 
-    A member's life in the group is another one than in the meta group: nodes are compared.
+    A member's incarnation in the group is another one than in the meta group: nodes are compared.
     """
     voters = sorted(node_of(voter) for voter in members.voters)
     return not members.learners and voters == sorted(node_of(peer) for peer in stream.peers)
@@ -149,7 +149,7 @@ def _joins(stream: StreamAssignment, me: str) -> bool:
 def catch_up(before: MetaState, after: MetaState, me: str) -> Iterator[ReconcileAction]:
     """What `me` has to do when a leader's snapshot took it from one state to another.
 
-    What was deleted and made again meanwhile is closed and opened: nothing of the old one may live on.
+    What was deleted and made again meanwhile is closed and opened: nothing of the old one may remain.
     """
     if me not in after.servers:
         return
@@ -190,7 +190,7 @@ def _consumers_between(
 
 @dataclass(frozen=True, slots=True)
 class ReplicaOnDisk:
-    """What lies on this server's disk of one stream: its group's name ("" if it never had one), its birth."""
+    """One stream on this server's disk. group: its name, "" if it never had one; created: ns."""
 
     group: str
     created: int
@@ -198,7 +198,7 @@ class ReplicaOnDisk:
 
 @dataclass(frozen=True, slots=True)
 class RecoverReplica:
-    """The replica on the disk is the one that is assigned: recover it. leaves: see Change."""
+    """The replica on the disk is the one that is assigned: recover it. leaves: see ChangeReplica."""
 
     stream: StreamAssignment
     leaves: bool = False
@@ -214,7 +214,7 @@ class DeleteReplica:
 
 @dataclass(frozen=True, slots=True)
 class OrphanStream:
-    """A stream that the meta group never heard of: not served, not deleted, told to the log."""
+    """A stream that the meta group never knew: not served, not deleted, logged."""
 
     account: str
     name: str
@@ -224,19 +224,19 @@ StartupAction = RecoverReplica | DeleteReplica | OrphanStream | OpenReplica
 
 
 def at_start(
-    state: MetaState, held: Mapping[tuple[str, str], ReplicaOnDisk], me: str
+    state: MetaState, on_disk: Mapping[tuple[str, str], ReplicaOnDisk], me: str
 ) -> Iterator[StartupAction]:
     """What to do with the streams on the disk, and which others to open.
 
-    What it held for certain, and does not have, it has lost.
+    What it had for certain, and does not have, it has lost.
 
     `state` must be as current as the meta group's when the question was asked: what it does not know yet
-    would look deleted. What lies here of another birth is another stream; what is of a former group of the
-    stream, and did not begin the present one, is a former copy that was to go.
+    would look deleted. What lies here with another creation time is another stream; what is of a former group
+    of the stream, and did not begin the present one, is a former copy that was to go.
     """
     if me not in state.servers:
         return
-    for (account, name), found in sorted(held.items()):
+    for (account, name), found in sorted(on_disk.items()):
         stream = state.stream(account, name)
         if stream is not None and _is_ours(stream, found, me):
             yield RecoverReplica(stream, leaves=me in stream.leaving)
@@ -245,21 +245,21 @@ def at_start(
         else:
             yield OrphanStream(account, name)
     for stream in state.held_by(me):
-        here = held.get((stream.account, stream.name))
+        here = on_disk.get((stream.account, stream.name))
         if here is None or not _is_ours(stream, here, me):
             lost = (me in stream.holders and not stream.seeds) or _is_left_alone(stream, me)
             yield OpenReplica(stream, joins=_joins(stream, me), lost=lost)
 
 
 def _is_left_alone(stream: StreamAssignment, me: str) -> bool:
-    """Whether `me` has come into the place of the only one who held the stream."""
+    """Whether `me` has come into the place of the only one that had the stream."""
     return stream.members == (me,) and stream.change == "heal"
 
 
-def _is_ours(stream: StreamAssignment, held: ReplicaOnDisk | StreamAssignment, me: str) -> bool:
-    """Whether what is held is a copy of the stream as it is now, and `me` a member of its group."""
+def _is_ours(stream: StreamAssignment, replica: ReplicaOnDisk | StreamAssignment, me: str) -> bool:
+    """Whether the replica is a copy of the stream as it is now, and `me` a member of its group."""
     return (
         me in stream.members
-        and held.created == stream.created
-        and (held.group == stream.group or me in stream.seeds)
+        and replica.created == stream.created
+        and (replica.group == stream.group or me in stream.seeds)
     )

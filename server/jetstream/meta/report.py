@@ -1,7 +1,7 @@
-"""Report: where an asset lives and how its replicas are, and the same of the meta group.
+"""Report: where a stream is and how its replicas are, and the same of the meta group.
 
 Works on what was decided (`MetaState`) and what a group's member sees just now (`GroupView`, plain data), so
-thatit says the same of a group that runs here, and of one that is known by its assignment only. Source:
+that it is the same for a group that runs here, and for one that is known by its assignment only. Source:
 JetStream API, `cluster` of stream and consumer info, `meta_cluster` of jsz.
 """
 
@@ -17,15 +17,15 @@ from .assignment import StreamAssignment
 from .node_info import UNSEEN, NodeStatus, node_of
 from .state import MetaState
 
-SILENCE = 10_000_000_000  # ns after which a replica that was not heard of counts as not current
+SILENCE = 10_000_000_000  # ns after which a replica without contact counts as not current
 
 
 @dataclass(frozen=True, slots=True)
 class PeerView:
-    """A member as another one sees it. heard: ns since, -1 never. lag: operations behind. level: has all."""
+    """A member as another one sees it. last_contact: ns since, -1 never. lag: operations."""
 
-    level: bool = False
-    heard: int = -1
+    caught_up: bool = False
+    last_contact: int = -1
     lag: int = 0
 
 
@@ -45,7 +45,7 @@ class GroupView:
 
 def cluster_info(
     state: MetaState,
-    sights: Mapping[str, NodeStatus],
+    node_statuses: Mapping[str, NodeStatus],
     stream: StreamAssignment,
     view: GroupView | None,
     me: str,
@@ -66,16 +66,16 @@ def cluster_info(
         info.system_account = view.system_account
         info.traffic_account = view.traffic_account
     pending = {member for member in stream.peers if view is not None and member not in {*seen, me}}
-    info.replicas = _replicas(state, sights, stream.members, leader, seen, pending, me)
+    info.replicas = _replicas(state, node_statuses, stream.members, leader, seen, pending, me)
     if stream.leaving:
-        wanted = _replicas(state, sights, stream.peers, "", {}, set(), me)
+        wanted = _replicas(state, node_statuses, stream.peers, "", {}, set(), me)
         info.desired = DesiredCluster(name=stream.cluster, replicas=wanted)
     return info
 
 
 def _replicas(
     state: MetaState,
-    sights: Mapping[str, NodeStatus],
+    node_statuses: Mapping[str, NodeStatus],
     members: Iterable[str],
     leader: str,
     seen: Mapping[str, PeerView],
@@ -91,13 +91,14 @@ def _replicas(
             continue
         view = seen.get(member, PeerView())
         known = member in state.servers or member in names
-        heard = max(1, view.heard) if view.heard >= 0 else 0  # 0 means never: `nats` shows "not seen"
+        # 0 means never: `nats` shows "not seen"
+        active = max(1, view.last_contact) if view.last_contact >= 0 else 0
         found.append(
             PeerInfo(
                 name=names.get(member) or _name(state, member),
-                current=view.level and 0 <= view.heard <= SILENCE,
-                offline=member != me and not (known and sights.get(member, UNSEEN).online),
-                active=heard,
+                current=view.caught_up and 0 <= view.last_contact <= SILENCE,
+                offline=member != me and not (known and node_statuses.get(member, UNSEEN).online),
+                active=active,
                 lag=view.lag if known else 0,
                 peer=node_of(member),
                 pending=member in pending,
@@ -123,7 +124,7 @@ class MetaLog:
 
 def meta_cluster(
     state: MetaState,
-    sights: Mapping[str, NodeStatus],
+    node_statuses: Mapping[str, NodeStatus],
     members: Iterable[str],
     view: GroupView,
     me: str,
@@ -138,7 +139,7 @@ def meta_cluster(
     names: what members call themselves that are not let in yet.
     """
     names = names or {}
-    replicas = _replicas(state, sights, members, view.leader, view.peers, set(), me, names)
+    replicas = _replicas(state, node_statuses, members, view.leader, view.peers, set(), me, names)
     document: dict[str, Any] = {}
     if cluster:
         document["name"] = cluster

@@ -1,10 +1,11 @@
-"""Who answers: for each subject of the API, what one server does with a request that it heard.
+"""Who responds: for each subject of the API, what one server does with a request that it received.
 
-Every server hears every request, because all of them listen; so nothing is forwarded, and each decides alone.
-Promises: while there are leaders exactly one server answers. Without a leader members say so; who merely
-suspects it (`LATER`) waits DELAY first, and its answer is of no use when another came before.
+Every server receives every request, because all of them subscribe; so nothing is forwarded, and each decides
+alone. Promises: while there are leaders exactly one server answers. Without a leader members answer with an
+error; who merely suspects it (`LATER`) waits DELAY first, and its answer is of no use when another came
+before.
 
-Two subjects are not here but listened for only by who answers (`LISTENERS`): a request finds nobody, and
+Two subjects are not here: only who answers them subscribes (`LISTENERS`): a request finds nobody, and
 fails at once, while there is none. Source: JetStream API, who answers in a cluster.
 """
 
@@ -51,9 +52,9 @@ class ResponderRule(enum.Enum):
 
     META = enum.auto()  # the meta leader's
     STREAM = enum.auto()  # the stream leader's
-    STREAM_INFO = enum.auto()  # as STREAM, but members without a leader tell what they know
+    STREAM_INFO = enum.auto()  # as STREAM, but members without a leader answer with what they know
     CONSUMER = enum.auto()  # the leader's of a consumer's stream
-    CONSUMER_INFO = enum.auto()  # as CONSUMER, but a member that is to lead tells what it knows
+    CONSUMER_INFO = enum.auto()  # as CONSUMER, but a member that is to lead answers with what it knows
     SYSTEM = enum.auto()  # the meta leader's, from the system account only
     EVERYBODY = enum.auto()  # of all servers, from the system account only
 
@@ -123,7 +124,7 @@ RULES: dict[str, ResponderRule] = {
     "ACCOUNT.STREAM.CANCEL_MOVE.*.*": ResponderRule.SYSTEM,
 }
 
-# subject after `$JS.API.` -> who listens: the stream's leader, or every member that is current, as one queue.
+# subject after `$JS.API.` -> who subscribes: the stream's leader, or all current members, as one queue.
 LISTENERS: dict[str, str] = {
     "CONSUMER.MSG.NEXT.*.*": "leader",
     "DIRECT.GET.*": "current members",
@@ -133,10 +134,10 @@ LISTENERS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ResponderState:
-    """Where this server stands. consumer: whether the consumer of the request exists (in the meta state)."""
+    """This server's part in a request. consumer: whether its consumer exists (in the meta state)."""
 
     meta: MetaRole
-    asset: StreamRole = StreamRole.ABSENT
+    stream: StreamRole = StreamRole.ABSENT
     consumer: bool = True
     system: bool = False  # the request is of the system account
 
@@ -153,31 +154,34 @@ class LeaderStatus:
     ever: bool = False
 
 
-def meta_of(me: str, led: LeaderStatus) -> MetaRole:
-    """Where this server stands in the meta group."""
-    if led.leader:
-        return MetaRole.LEADER if led.leader == me else MetaRole.FOLLOWER
-    return MetaRole.LEADERLESS if led.since > PATIENCE else MetaRole.FOLLOWER
+def meta_role(me: str, leader_status: LeaderStatus) -> MetaRole:
+    """This server's role in the meta group."""
+    if leader_status.leader:
+        return MetaRole.LEADER if leader_status.leader == me else MetaRole.FOLLOWER
+    return MetaRole.LEADERLESS if leader_status.since > PATIENCE else MetaRole.FOLLOWER
 
 
-def asset_of(
-    stream: StreamAssignment | None, sights: Mapping[str, NodeStatus], me: str, led: LeaderStatus | None
+def stream_role(
+    stream: StreamAssignment | None,
+    node_statuses: Mapping[str, NodeStatus],
+    me: str,
+    leader_status: LeaderStatus | None,
 ) -> StreamRole:
-    """Where this server stands with a stream. led: None where no group of it runs here (yet)."""
+    """This server's role for a stream. leader_status: None where no group of it runs here (yet)."""
     if stream is None:
         return StreamRole.ABSENT
     if me not in stream.members:
-        online = any(sights.get(member, UNSEEN).online for member in stream.members)
+        online = any(node_statuses.get(member, UNSEEN).online for member in stream.members)
         return StreamRole.ELSEWHERE if online else StreamRole.OFFLINE
     if not stream.replicated:
         return StreamRole.LEADER
-    if led is None:
+    if leader_status is None:
         return StreamRole.MEMBER
-    if led.leader:
-        return StreamRole.LEADER if led.leader == me else StreamRole.MEMBER
-    if led.since > PATIENCE:
+    if leader_status.leader:
+        return StreamRole.LEADER if leader_status.leader == me else StreamRole.MEMBER
+    if leader_status.since > PATIENCE:
         return StreamRole.LEADERLESS
-    return StreamRole.NEW if stream.preferred == me and not led.ever else StreamRole.MEMBER
+    return StreamRole.NEW if stream.preferred == me and not leader_status.ever else StreamRole.MEMBER
 
 
 def rule_for(pattern: str, *, internal: bool = False, retention: str = "limits") -> ResponderRule:
@@ -191,19 +195,19 @@ def rule_for(pattern: str, *, internal: bool = False, retention: str = "limits")
     return ResponderRule.STREAM if internal and creates and retention == "limits" else rule
 
 
-def action_for(rule: ResponderRule, standing: ResponderState) -> ResponderAction:
+def action_for(rule: ResponderRule, state: ResponderState) -> ResponderAction:
     """What this server does with the request."""
     if rule is ResponderRule.EVERYBODY:
-        return ResponderAction.ANSWER if standing.system else ResponderAction.SILENT
+        return ResponderAction.ANSWER if state.system else ResponderAction.SILENT
     if rule is ResponderRule.SYSTEM:
         return (
             ResponderAction.ANSWER
-            if standing.system and standing.meta is MetaRole.LEADER
+            if state.system and state.meta is MetaRole.LEADER
             else ResponderAction.SILENT
         )
     if rule is ResponderRule.META:
-        return _META[standing.meta]
-    return _asset(rule, standing)
+        return _META[state.meta]
+    return _stream_action(rule, state)
 
 
 _META = {
@@ -211,7 +215,7 @@ _META = {
     MetaRole.FOLLOWER: ResponderAction.SILENT,
     MetaRole.LEADERLESS: ResponderAction.UNAVAILABLE,
 }
-# what who is not concerned does: only a missing meta leader is worth a word
+# what a server does that is not concerned: it answers only when there is no meta leader
 _ELSEWHERE = {
     MetaRole.LEADER: ResponderAction.SILENT,
     MetaRole.FOLLOWER: ResponderAction.SILENT,
@@ -219,22 +223,22 @@ _ELSEWHERE = {
 }
 
 
-def _asset(rule: ResponderRule, standing: ResponderState) -> ResponderAction:
-    asset, meta = standing.asset, standing.meta
+def _stream_action(rule: ResponderRule, state: ResponderState) -> ResponderAction:
+    stream, meta = state.stream, state.meta
     of_consumer = rule in {ResponderRule.CONSUMER, ResponderRule.CONSUMER_INFO}
-    if asset is StreamRole.ABSENT or (of_consumer and not standing.consumer):
+    if stream is StreamRole.ABSENT or (of_consumer and not state.consumer):
         if meta is not MetaRole.LEADER:
             return _ELSEWHERE[meta]
-        return ResponderAction.NO_STREAM if asset is StreamRole.ABSENT else ResponderAction.NO_CONSUMER
-    if asset is StreamRole.LEADER:
+        return ResponderAction.NO_STREAM if stream is StreamRole.ABSENT else ResponderAction.NO_CONSUMER
+    if stream is StreamRole.LEADER:
         return ResponderAction.ANSWER
-    if asset is StreamRole.OFFLINE:
+    if stream is StreamRole.OFFLINE:
         if meta is not MetaRole.LEADER:
             return _ELSEWHERE[meta]
         return ResponderAction.CONSUMER_OFFLINE_LATER if of_consumer else ResponderAction.STREAM_OFFLINE_LATER
-    if asset is StreamRole.LEADERLESS:
+    if stream is StreamRole.LEADERLESS:
         return ResponderAction.ANSWER if rule is ResponderRule.STREAM_INFO else ResponderAction.UNAVAILABLE
-    if asset is StreamRole.NEW and rule in {ResponderRule.STREAM_INFO, ResponderRule.CONSUMER_INFO}:
+    if stream is StreamRole.NEW and rule in {ResponderRule.STREAM_INFO, ResponderRule.CONSUMER_INFO}:
         return ResponderAction.ANSWER
     return _ELSEWHERE[meta]
 

@@ -56,6 +56,6 @@ def restore(data: bytes) -> MetaState:
             state.consumers.setdefault((consumer.account, consumer.stream), {})[consumer.name] = consumer
         for account, name, index in value["consumer_changes"]:
             state.consumer_changes[account, name] = index
-    except (ValueError, KeyError, TypeError) as fault:
-        raise MetaSnapshotError(f"not a snapshot: {type(fault).__name__}: {fault}") from fault
+    except (ValueError, KeyError, TypeError) as error:
+        raise MetaSnapshotError(f"not a snapshot: {type(error).__name__}: {error}") from error
     return state

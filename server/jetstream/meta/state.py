@@ -13,7 +13,7 @@ from ....protocol.subject_tree import SubjectOwners
 from .assignment import ConsumerAssignment, Document, StreamAssignment
 from .node_info import NodeInfo, node_of
 
-# What a proposal was judged by: (kind, stream, consumer) -> revision, 0 for "not there".
+# What a proposal was decided by: (kind, stream, consumer) -> revision, 0 for "not there".
 Read = tuple[str, str, str]
 
 
@@ -21,7 +21,8 @@ Read = tuple[str, str, str]
 class MetaState:
     """index: of the last command applied. consumer_changes: when a stream's consumers changed last.
 
-    retired: lives that another one has replaced; they are never let in again, whatever is on their disks.
+    retired: incarnations that another one has replaced; they are never admitted again, whatever is on their
+    disks.
     """
 
     index: int = 0
@@ -112,13 +113,13 @@ class MetaState:
         return AccountView(self, account)
 
 
-def is_held(state: MetaState, stream: StreamAssignment) -> bool:
+def has_holder(state: MetaState, stream: StreamAssignment) -> bool:
     """Whether a server has the stream's messages for certain."""
     return any(holder in state.servers for holder in stream.holders)
 
 
-def lives(state: MetaState, server: NodeInfo) -> list[str]:
-    """Other lives of this server that are servers, or hold streams."""
+def other_incarnations(state: MetaState, server: NodeInfo) -> list[str]:
+    """Other incarnations of this server that are servers, or hold streams."""
     known = {*state.servers, *(member for stream in state.every_stream() for member in stream.members)}
     return sorted(one for one in known if one != server.id and node_of(one) == server.node)
 
@@ -127,7 +128,7 @@ class AccountView:
     """One account as a proposal sees it.
 
     What it read goes along with the proposal (`reads`): when any of it has changed by the time the proposal
-    is applied, the proposal is stale and must be judged anew.
+    is applied, the proposal is stale and must be made anew.
     """
 
     def __init__(self, state: MetaState, account: str) -> None:

@@ -1,9 +1,8 @@
-"""MetaStateMachine: the meta state as the application of the meta group, and this server's duties as they
-come up.
+"""MetaStateMachine: the meta state as the meta group replicates it; gives this server's actions as they come.
 
 Promises: a server that starts does nothing about what it applies until `begin`, when it is as current as the
-group was; then it is told its duties in order, each once, also when a leader's snapshot takes it further. Who
-proposed learns what became of it. An entry that is not understood ends the member, never just the entry.
+group was; then its actions are given in order, each once, also when a leader's snapshot takes it further. Who
+proposed learns the outcome. An entry that is not understood ends the member, never just the entry.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from .apply import apply
 from .effect import Effect, ServerUpdated
-from .reconcile import ReconcileAction, ReplicaOnDisk, StartupAction, at_start, catch_up, duties
+from .reconcile import ReconcileAction, ReplicaOnDisk, StartupAction, actions_for, at_start, catch_up
 from .snapshot import restore, take
 from .state import MetaState
 
@@ -20,32 +19,32 @@ from .state import MetaState
 class MetaStateMachine:
     """See the module. me: this server's id in the meta group.
 
-    do: is given each duty. tell: is given each effect, on every server alike.
+    do: is given each action. notify: is given each effect, on every server alike.
     """
 
-    applied = 0  # lives by snapshots and the log
+    applied = 0  # kept by snapshots and the log
 
     def __init__(
-        self, me: str, do: Callable[[ReconcileAction], None], tell: Callable[[Effect], None]
+        self, me: str, do: Callable[[ReconcileAction], None], notify: Callable[[Effect], None]
     ) -> None:
         self.me = me
         self.state = MetaState()
         self.leading = False
         self._do = do
-        self._tell = tell
+        self._notify = notify
         self._begun = False
         self._outcomes: dict[int, list[Effect]] = {}
 
-    # --- the group's application
+    # --- StateMachine
 
     def apply(self, entries: Sequence[tuple[int, bytes]], upto: int) -> None:
-        """Take committed entries. Raises EntryError, ValueError: this server can follow no further."""
+        """Take committed entries. Raises MetaCommandError, ValueError: this server can follow no further."""
         for index, entry in entries:
             effects = apply(self.state, index, entry)
             if self.leading:
                 self._outcomes[index] = effects
             for effect in effects:
-                self._tell(effect)
+                self._notify(effect)
                 if self._begun:
                     self._follow(effect)
         self.state.index = max(self.state.index, upto)
@@ -55,23 +54,23 @@ class MetaStateMachine:
         return self.state.index, take(self.state)
 
     def restore(self, data: bytes, index: int) -> None:
-        """Stand where a snapshot stands. Raises MetaSnapshotError."""
+        """Take over the state of a snapshot. Raises MetaSnapshotError."""
         before, self.state = self.state, restore(data)
         self.state.index = max(self.state.index, index)
         if self._begun:
-            for duty in catch_up(before, self.state, self.me):
-                self._do(duty)
+            for action in catch_up(before, self.state, self.me):
+                self._do(action)
 
     def _follow(self, effect: Effect) -> None:
-        for duty in duties(self.state, effect, self.me):
-            self._do(duty)
+        for action in actions_for(self.state, effect, self.me):
+            self._do(action)
 
     # --- for who runs it
 
-    def begin(self, held: Mapping[tuple[str, str], ReplicaOnDisk]) -> Iterator[StartupAction]:
-        """From now on duties are told as they come; those of before are given here, see `at_start`."""
+    def begin(self, on_disk: Mapping[tuple[str, str], ReplicaOnDisk]) -> Iterator[StartupAction]:
+        """From now on actions are given as they come; those of before are given here, see `at_start`."""
         self._begun = True
-        return at_start(self.state, held, self.me)
+        return at_start(self.state, on_disk, self.me)
 
     def lead(self) -> None:
         """This server leads and has applied everything before."""
@@ -88,7 +87,7 @@ class MetaStateMachine:
 
 
 def lets_in(effect: Effect, me: str) -> bool:
-    """Whether the cluster lets this server in (again): then it asks as at a start
+    """Whether the cluster admits this server (again): then it asks as at a start
     (`MetaStateMachine.begin`).
     """
     return isinstance(effect, ServerUpdated) and effect.server.id == me and effect.before is None

@@ -1,7 +1,7 @@
 """TierLimits: an account's limits for one tier, as they travel in commands, and how they are counted.
 
 Limits come from each server's own configuration or from tokens, which servers may read at different times.
-So the leader puts those it judged by into its command, and every server counts by the same numbers. Source
+So the leader puts those it decided by into its command, and every server counts by the same numbers. Source
 of what counts how: JetStream API, account tiers.
 """
 
@@ -43,32 +43,32 @@ class TierLimits:
 UNLIMITED = TierLimits()
 
 
-def stream_fault(
-    share: TierLimits, wanted: StreamAssignment, others: Iterable[StreamAssignment], *, new: bool
+def stream_limit_error(
+    tier_limits: TierLimits, wanted: StreamAssignment, others: Iterable[StreamAssignment], *, new: bool
 ) -> ApiError | None:
     """Why `wanted` may not be there beside `others`, or None. new: it is one more."""
     streams = reserved = 0
     for other in others:
-        if not share.counts(other.replicas):
+        if not tier_limits.counts(other.replicas):
             continue
         streams += 1
         if other.storage == wanted.storage:
-            reserved += share.reservation(other.max_bytes, other.replicas)
-    if new and 0 < share.max_streams <= streams:
+            reserved += tier_limits.reservation(other.max_bytes, other.replicas)
+    if new and 0 < tier_limits.max_streams <= streams:
         return api_error("JSMaximumStreamsLimitErr")
-    if 0 < share.max_consumers < int(wanted.config.get("max_consumers") or 0):
+    if 0 < tier_limits.max_consumers < int(wanted.config.get("max_consumers") or 0):
         return api_error("JSMaximumConsumersLimitErr")
-    # without a promise there must be room for a byte
-    size = share.reservation(wanted.max_bytes or 1, wanted.replicas)
+    # without a reservation there must be room for a byte
+    size = tier_limits.reservation(wanted.max_bytes or 1, wanted.replicas)
     memory = wanted.storage == "memory"
-    limit = share.max_memory if memory else share.max_store
+    limit = tier_limits.max_memory if memory else tier_limits.max_store
     if limit >= 0 and reserved + size > limit:
         return api_error("JSMemoryResourcesExceededErr" if memory else "JSStorageResourcesExceededErr")
     return None
 
 
-def consumer_fault(
-    share: TierLimits,
+def consumer_limit_error(
+    tier_limits: TierLimits,
     stream: StreamAssignment,
     wanted: ConsumerAssignment,
     others: Iterable[ConsumerAssignment],
@@ -80,8 +80,8 @@ def consumer_fault(
     for other in others:
         if other.public:
             total += 1
-            counted += share.counts(other.replicas(stream))
+            counted += tier_limits.counts(other.replicas(stream))
     most = int(stream.config.get("max_consumers") or 0)
-    if 0 < most <= total or 0 < share.max_consumers <= counted:
+    if 0 < most <= total or 0 < tier_limits.max_consumers <= counted:
         return api_error("JSMaximumConsumersLimitErr")
     return None

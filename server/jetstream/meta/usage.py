@@ -1,7 +1,8 @@
 """Usage: what an account uses over the whole cluster, of what the servers report.
 
-Each server tells at times how many bytes its replicas use, by account and tier; the meta leader answers INFO
-with their sum, and counts streams, consumers and reservations itself. Source: JetStream API, account info.
+Each server reports at times how many bytes its replicas use, by account and tier; the meta leader answers
+INFO with their sum, and counts streams, consumers and reservations itself. Source: JetStream API, account
+info.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def account_info(
     """The account's numbers. limits: by tier, or one under "" for all. `api` is the caller's to fill in."""
     flat = limits.get("")
     info = AccountInfo(limits=AccountLimits() if flat is None else flat, domain=domain)
-    tiers = {name: AccountTier(limits=share) for name, share in limits.items() if name}
+    tiers = {name: AccountTier(limits=tier_limits) for name, tier_limits in limits.items() if name}
     for used in reports.values():
         for tier, (memory, store) in used.items():
             for one in (info, tiers.setdefault(tier, AccountTier())):

@@ -1,7 +1,7 @@
-"""Who tells publishers of a replicated stream's messages: once the entry is applied, as a quorum has it.
+"""AppliedAckQueue: answers publishers of a replicated stream once the entry is applied, as a quorum has it.
 
-Promises the same order as a commit to one's own disk. On a follower nobody is told anything: what is to be
-sent goes through the stream, which only lets a leader speak.
+Promises the same order as a commit to one's own disk. A follower answers nobody: what is to be sent goes
+through the stream, and only the leader's stream publishes.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
 
 
 class AppliedAckQueue:
-    """A `Settler` whose messages are safe as soon as they are stored."""
+    """An `AckQueue` whose messages are safe as soon as they are stored."""
 
     def __init__(
         self,
-        runner: TaskExecutor,
+        executor: TaskExecutor,
         send: Send,
         answer: Callable[[list[Answer]], object],
-        settled: Callable[[], None],
+        applied: Callable[[], None],
     ) -> None:
-        self._runner = runner
+        self._executor = executor
         self._send = send
         self._answer = answer
-        self._settled = settled
+        self._applied = applied
         self._waiting: list[Done] = []
         self.answers: list[Answer] = []
         self.republish: list[tuple[str, bytes, bytes]] = []
-        self.idle = False  # never to be woken: whoever applies an entry settles
+        self.idle = False  # never to be woken: whoever applies an entry calls `flush`
         self.error: BaseException | None = None
 
     def wake(self) -> None:
@@ -39,10 +39,10 @@ class AppliedAckQueue:
     def after(self, done: Done) -> None:
         """Call `done` soon: what is stored is safe already."""
         self._waiting.append(done)
-        self._runner.soon(self.settle)
+        self._executor.soon(self.flush)
 
-    def settle(self) -> None:
-        """Tell of everything that was stored."""
+    def flush(self) -> None:
+        """Send the answers to everything that was stored."""
         answers, self.answers = self.answers, []
         republish, self.republish = self.republish, []
         waiting, self._waiting = self._waiting, []
@@ -50,12 +50,12 @@ class AppliedAckQueue:
             self._send(subject, header, body)
         if answers:
             self._answer(answers)
-        self._settled()
+        self._applied()
         for done in waiting:
             done(self.error)
 
     def close(self) -> None:
-        """Tell those who wait."""
+        """Call those who wait."""
         self.answer()
 
     def halt(self) -> None:
@@ -65,7 +65,7 @@ class AppliedAckQueue:
         """Do nothing: what is stored is safe already."""
 
     def answer(self) -> None:
-        """Tell those who wait."""
+        """Call those who wait."""
         waiting, self._waiting = self._waiting, []
         for done in waiting:
             done(self.error)

@@ -7,7 +7,7 @@ also over a restart.
 
 Promises: a record is checked when it leaves (the store's checksum, then its own) and when it arrives; a
 sender that has lost a message to damage sends nothing at all; the receiver's store is a replica again only
-when figures and state fit, and says so durably in one step. Pure: bytes in, bytes out.
+when figures and state fit, and records that durably in one step. Pure: bytes in, bytes out.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def answer(stream: ReplicatedStream, ask: bytes) -> bytes:
     """
     try:
         version, created, after, most = _ASK.unpack(ask)
-    except error as fault:
-        raise CatchupSenderError(f"not a question: {fault}") from fault
+    except error as cause:
+        raise CatchupSenderError(f"not a question: {cause}") from cause
     if version != VERSION or created != stream.created:
         raise CatchupSenderError("a question about another stream")
     store = stream.store
@@ -137,8 +137,8 @@ class CatchupReceiver:
         """
         try:
             version, created, kind, after = _ANSWER.unpack_from(data)
-        except error as fault:
-            raise CatchupError(f"not an answer: {fault}") from fault
+        except error as cause:
+            raise CatchupError(f"not an answer: {cause}") from cause
         if version != VERSION or created != self._created or kind not in (_MORE, _LAST):
             raise CatchupError("not an answer of this stream")
         if after != self._store.last_seq:
@@ -173,8 +173,8 @@ class CatchupReceiver:
             state_size, _, *figures = _FINAL.unpack(check.body)
             state = states.decode(more.body[:state_size])
             pairs = record.pairs_from_bytes(zlib.decompress(more.body[state_size:]))
-        except (error, zlib.error, ValueError) as fault:
-            raise CatchupError(f"the state cannot be read: {fault}") from fault
+        except (error, zlib.error, ValueError) as cause:
+            raise CatchupError(f"the state cannot be read: {cause}") from cause
         self._messages(data, _ANSWER.size + check.length + more.length)
         store, wanted = self._store, CatchupFigures(*figures)
         store.purge(up_to=wanted.first or 1)

@@ -1,8 +1,8 @@
-"""Catch up: how a replica that the log cannot help asks the others for what it lacks.
+"""CatchupRequests: how a replica that the log cannot help asks the others for what it lacks.
 
-The questions and answers are the replica's (`replica.refill`); they go as letters between the members of one
-group. Promises: one question at a time, asked again when no answer comes, of another member then; who is not
-current says so at once. Nothing more is asked before an answer is on the disk, so that no more than one
+The questions and answers are the replica's (`catchup`); they go as letters between the members of one group.
+Promises: one question at a time, asked again when no answer comes, of another member then; a member that is
+not current refuses at once. Nothing more is asked before an answer is on the disk, so that no more than one
 answer is ever under way. A leader asks who is to vote whether it is whole: it has to hold what it votes on.
 """
 
@@ -26,20 +26,20 @@ class CatchupRequests:
     """The correspondence of one replica.
 
     answer: gives what another one asks for, or raises CatchupSenderError. answered: takes an answer. peers:
-    whom toask, nodes, the best first. whole: whether this replica lacks nothing.
+    whom to ask, nodes, the best first. whole: whether this replica lacks nothing.
     """
 
     def __init__(
         self,
         group: str,
-        mailbox: RaftTransport,
+        transport: RaftTransport,
         answer: Callable[[bytes], bytes],
         answered: Callable[[bytes], None],
         peers: Callable[[], list[str]],
         whole: Callable[[], bool],
     ) -> None:
         self._group = group
-        self._mailbox = mailbox
+        self._transport = transport
         self._answer = answer
         self._answered = answered
         self._peers = peers
@@ -48,16 +48,16 @@ class CatchupRequests:
         self._peer = ""
         self._waited = 0
         self._now = 0  # ticks
-        self._refused: dict[str, int] = {}  # who cannot help, and when it said so
-        self._wholes: dict[str, int] = {}  # who lacks nothing, and when it said so
+        self._refused: dict[str, int] = {}  # who cannot help, and when it refused
+        self._wholes: dict[str, int] = {}  # who lacks nothing, and when it answered so
 
     def start(self) -> None:
-        """Hear the others."""
-        self._mailbox.correspond(self._group, self._heard)
+        """Receive from the others."""
+        self._transport.correspond(self._group, self._receive)
 
     def stop(self) -> None:
-        """Hear and ask nothing more."""
-        self._mailbox.end_correspondence(self._group)
+        """Receive and ask nothing more."""
+        self._transport.end_correspondence(self._group)
         self._question = b""
 
     def ask(self, question: bytes, *, another: bool = False) -> None:
@@ -79,16 +79,16 @@ class CatchupRequests:
 
     @property
     def hopeless(self) -> bool:
-        """Whether all of the others have just said that they cannot help."""
+        """Whether all of the others have just refused."""
         peers = self._peers()
         since = self._now - FRESH - len(peers)
         return bool(peers) and all(self._refused.get(peer, since) > since for peer in peers)
 
     def is_whole(self, node: str) -> bool:
-        """Whether a node has said that it lacks nothing; if not, it is asked."""
+        """Whether a node has answered that it lacks nothing; if not, it is asked."""
         if self._now - self._wholes.get(node, -HOLDS) < HOLDS:
             return True
-        self._mailbox.write(self._group, node, _INQUIRY)
+        self._transport.write(self._group, node, _INQUIRY)
         return False
 
     def tick(self) -> None:
@@ -112,19 +112,19 @@ class CatchupRequests:
         if not self._peer:
             self._turn()
         if self._peer:
-            self._mailbox.write(self._group, self._peer, _QUESTION + self._question)
+            self._transport.write(self._group, self._peer, _QUESTION + self._question)
 
-    def _heard(self, node: str, letter: bytes) -> None:
+    def _receive(self, node: str, letter: bytes) -> None:
         kind, body = letter[:1], letter[1:]
         if kind == _QUESTION:
             try:
                 reply = _ANSWER + self._answer(body)
             except CatchupSenderError as refusal:
                 reply = _REFUSAL + str(refusal).encode()
-            self._mailbox.write(self._group, node, reply)
+            self._transport.write(self._group, node, reply)
         elif kind == _INQUIRY:
             if self._whole():
-                self._mailbox.write(self._group, node, _WHOLE)
+                self._transport.write(self._group, node, _WHOLE)
         elif kind == _WHOLE:
             self._wholes[node] = self._now
         elif kind == _REFUSAL and node == self._peer:

@@ -31,7 +31,7 @@ MOST = 8 << 20  # bytes of entries that are not waited for
 
 
 class Checkpoint:
-    """The checkpoints of one replica. `done(index)` is told of each, `failed` when the disk refuses."""
+    """The checkpoints of one replica. `done(index)` is called after each, `failed` when the disk refuses."""
 
     def __init__(
         self,
@@ -42,10 +42,10 @@ class Checkpoint:
     ) -> None:
         self._stream = stream
         self._store = stream.store
-        self._runner, self._clock, self._turns = host.runner, host.clock, host.turns
-        self._told = done
+        self._executor, self._clock, self._turns = host.executor, host.clock, host.turns
+        self._on_checkpoint = done
         self._failed = failed
-        self._alarm = DeadlineTimer(host.clock, self.begin)
+        self._timer = DeadlineTimer(host.clock, self.begin)
         self.durable = stream.index
         self._job: Job | None = None
         self._gathering: Steps[bytes] | None = None
@@ -60,8 +60,8 @@ class Checkpoint:
             return
         if self._grown >= MOST:
             self.begin()
-        elif not self._alarm.pending:
-            self._alarm.at(self._clock.now() + REST + self._rest)
+        elif not self._timer.pending:
+            self._timer.at(self._clock.now() + REST + self._rest)
 
     @property
     def gathering(self) -> bool:
@@ -75,7 +75,7 @@ class Checkpoint:
             return
         if stream.between:  # `grown` comes at its end
             return
-        self._alarm.clear()
+        self._timer.clear()
         self._grown = 0
         index = stream.index
         self._gathering = steps = self._noting()
@@ -119,7 +119,7 @@ class Checkpoint:
             if work is not None:
                 work.run()
 
-        job = self._runner.work(run, self._done)
+        job = self._executor.work(run, self._done)
         self._job = job if self._under_way is not None else None
 
     def _take(self, note: bytes) -> Commit | None:
@@ -143,21 +143,21 @@ class Checkpoint:
 
     def _reached(self, index: int) -> None:
         self.durable = index
-        self._told(index)
+        self._on_checkpoint(index)
 
     def _end(self, error: BaseException) -> None:
         self._closed = True
         self._gathering = None
-        self._alarm.clear()
+        self._timer.clear()
         self._failed(error)
 
     def stop(self) -> None:
         """Make no more; wait for the one under way."""
-        self._alarm.clear()
+        self._timer.clear()
         self._gathering = None
         if self._job is not None:
             self._done(self._job.wait())
-        self._alarm.clear()
+        self._timer.clear()
         self._closed = True
 
     def close(self) -> None:

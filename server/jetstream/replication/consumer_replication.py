@@ -1,7 +1,7 @@
 """ReplicatedPersistence: lets the replicas agree on what a consumer's leader did.
 
 Promises: changes reach the log in order, one under way at a time, each relative to the one before; who waits
-(`after`) is told once all that had happened before is agreed on, and never when it is not. Plain acks and
+(`after`) is called once all that had happened before is agreed on, and never when it is not. Plain acks and
 deliveries go together, within `REST` and a little more for much that is pending. Where very much is, what is
 sent costs by what changed.
 """
@@ -27,28 +27,28 @@ if TYPE_CHECKING:
 REST = 10_000_000  # ns between two changes of one consumer
 PER_PENDING = 5_000  # ns more of it per pending message, up to MANY: they are compared, more are not
 
-# Proposes (name, base, whole, change); tells whether it was taken in, None: nobody knows.
+# Proposes (name, base, whole, change); the callback gets whether it was taken in, None: nobody knows.
 Propose = Callable[[str, int, bool, bytes, Callable[[bool | None], None]], None]
 
 
 class ReplicatedPersistence:
-    """A `ConsumerPersistence` that keeps a ledger's state in the log."""
+    """A `ConsumerPersistence` that keeps a consumer's delivery state in the log."""
 
     def __init__(
         self,
-        standing: ReplicatedConsumerState,
-        ledger: DeliveryState,
+        state: ReplicatedConsumerState,
+        delivery_state: DeliveryState,
         clock: Clock,
         turns: LoopTurns,
         propose: Propose,
     ) -> None:
-        self._standing = standing
-        self._ledger = ledger
+        self._state = state
+        self._delivery_state = delivery_state
         self._clock = clock
         self._turns = turns
         self._propose = propose
-        self._alarm = DeadlineTimer(clock, self._begin)
-        self._known = True  # whether what is agreed on is what the ledger's changes follow
+        self._timer = DeadlineTimer(clock, self._begin)
+        self._known = True  # whether the delivery state's changes follow the agreed state
         self._waiting: list[Callable[[], None]] = []
         self._dirty = self._running = self._closed = False
         self._last = 0
@@ -62,8 +62,8 @@ class ReplicatedPersistence:
             self._arm()
 
     def _arm(self) -> None:
-        rest = REST + min(self._ledger.outstanding, MANY) * PER_PENDING
-        self._alarm.at(max(self._last + rest, self._clock.now()))
+        rest = REST + min(self._delivery_state.outstanding, MANY) * PER_PENDING
+        self._timer.at(max(self._last + rest, self._clock.now()))
 
     def after(self, done: Callable[[], None]) -> None:
         """Let it be known at once, and call `done` when it is agreed on."""
@@ -72,7 +72,7 @@ class ReplicatedPersistence:
         self._waiting.append(done)
         self._dirty = True
         if not self._running:
-            self._alarm.at(self._clock.now())
+            self._timer.at(self._clock.now())
 
     def _begin(self) -> None:
         if self._running or self._closed or not self._dirty:
@@ -81,26 +81,26 @@ class ReplicatedPersistence:
         waiting, self._waiting = self._waiting, []
         self._last = self._clock.now()
         self._running = True
-        standing, known, news = self._standing, self._known, self._ledger.to_save()
+        state, known, news = self._state, self._known, self._delivery_state.to_save()
         if not known and isinstance(news, ConsumerChange):
-            news = self._ledger.state()
-        version = standing.version
+            news = self._delivery_state.state()
+        version = state.version
 
         def finished(taken: bool | None) -> None:
             self._finished(waiting, taken)
 
         def encoded(change: bytes) -> None:
             if not self._closed:
-                self._propose(standing.name, version, not known, change, finished)
+                self._propose(state.name, version, not known, change, finished)
 
-        steps = encoding(news, standing.state if known else None)
+        steps = encoding(news, state.state if known else None)
         Slices(self._turns, steps, encoded, lambda _: finished(None))
 
     def _finished(self, waiting: list[Callable[[], None]], taken: bool | None) -> None:
         self._running = False
         if self._closed:
             return
-        self._known = bool(taken)  # what is not known is said as a whole next time
+        self._known = bool(taken)  # what is not known is sent as a whole next time
         if taken:
             for done in waiting:
                 done()
@@ -108,14 +108,14 @@ class ReplicatedPersistence:
             self._waiting = waiting + self._waiting
             self._dirty = True
         if self._waiting and taken:
-            self._alarm.at(self._clock.now())
+            self._timer.at(self._clock.now())
         elif self._dirty:
             self._arm()
 
     def close(self) -> None:
         """End: another leads. What was not agreed on will be done again."""
         self._closed = True
-        self._alarm.clear()
+        self._timer.clear()
         self._waiting.clear()
 
     def halt(self) -> None:
@@ -131,29 +131,29 @@ class ReplicatedPersistence:
 
 
 class LeaderReplication:
-    """A `Post` for the leader of one consumer."""
+    """A `ConsumerReplication` for the leader of one consumer."""
 
     def __init__(
-        self, standing: ReplicatedConsumerState, clock: Clock, turns: LoopTurns, propose: Propose
+        self, state: ReplicatedConsumerState, clock: Clock, turns: LoopTurns, propose: Propose
     ) -> None:
-        self._standing = standing
+        self._state = state
         self._clock = clock
         self._turns = turns
         self._propose = propose
 
     def state(self) -> ConsumerState:
         """What is agreed on; the caller gets its own."""
-        state = self._standing.state
+        state = self._state.state
         return ConsumerState(state.delivered, state.ack_floor, dict(state.pending), dict(state.redelivered))
 
     def start(self) -> StartPosition:
         """Where to read on."""
-        return self._standing.start()
+        return self._state.start()
 
     def last_active(self) -> tuple[int, int]:
         """When the last message was delivered and acknowledged."""
-        return self._standing.delivered_at, self._standing.acked_at
+        return self._state.delivered_at, self._state.acked_at
 
-    def keeper(self, ledger: DeliveryState) -> ConsumerPersistence:
-        """Who lets the others agree on what becomes of `ledger`."""
-        return ReplicatedPersistence(self._standing, ledger, self._clock, self._turns, self._propose)
+    def persistence(self, delivery_state: DeliveryState) -> ConsumerPersistence:
+        """The persistence that replicates the changes of `delivery_state`."""
+        return ReplicatedPersistence(self._state, delivery_state, self._clock, self._turns, self._propose)

@@ -1,8 +1,8 @@
-"""ReplicatedConsumerState: where a consumer of a replicated stream stands, as all replicas agree.
+"""ReplicatedConsumerState: the state of a consumer of a replicated stream, as all replicas agree on it.
 
-Promises: changed only by entries, in place, so that it is the same at the same index everywhere; what it says
-of a message's being wanted decides what interest and work queues keep. The leader's own ledger is ahead of
-it, by what is not agreed on yet; who leads next goes on from here.
+Promises: changed only by entries, in place, so that it is the same at the same index everywhere; whether
+it wants a message decides what interest and work queues keep. The leader's own delivery state is
+ahead of it, by what is not agreed on yet; who leads next goes on from here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STEP = 512  # messages looked at in one step
 
 class ReplicatedConsumerState:
     """One consumer's. version: how many changes were applied; picked, resume: see
-    `consumer.start.StartPosition`.
+    `consumers.start.StartPosition`.
 
     delivered_at, acked_at: when the last message was delivered and acknowledged, ns; 0 for never.
     """
@@ -65,7 +65,7 @@ class ReplicatedConsumerState:
         self.config = config
         self.filters = tuple(config.filters)
 
-    # --- where it stands
+    # --- its state
 
     @property
     def passed(self) -> int:
@@ -80,12 +80,12 @@ class ReplicatedConsumerState:
         return StartPosition(max(after, self.resume) if self.resume else after, [])
 
     def needs(self, seq: int) -> bool:
-        """Tell whether a message that it selects has to be kept for it."""
+        """Whether a message that it selects has to be kept for it."""
         state = self.state
         return seq in state.redelivered or seq > state.delivered[1] or seq in state.pending
 
     def selects(self, subject: str) -> bool:
-        """Tell whether its filters match the subject."""
+        """Whether its filters match the subject."""
         filters = self.filters
         return not filters or subject in filters or any(matches(one, subject) for one in filters)
 
@@ -105,8 +105,8 @@ class ReplicatedConsumerState:
             cared = [*before.pending, *before.redelivered]
             acked = not before.pending.keys() <= state.pending.keys()
         else:
-            acks, settles = yield from changing(body, before)
-            cared, acked = [*acks, *settles], bool(acks)
+            acks, cleared = yield from changing(body, before)
+            cared, acked = [*acks, *cleared], bool(acks)
         self.version += 1
         self._note_activity(delivered, floor, time, acked=acked)
         passed = self.passed

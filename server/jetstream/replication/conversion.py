@@ -1,9 +1,9 @@
 """From a stream on one server to a replicated one, and back.
 
 Promises: nothing that was acknowledged gets lost on the way, and consumers go on where they were; after
-`found` the store says durably that it is a replica's, as of index 0, and after `dissolve` that it is not.
-Both block for a commit. Who joins a group founded over messages is no founder: its `Replica` is made with
-`joining`.
+`scale_up` the store's note marks it durably as a replica's, as of index 0, and after `scale_down` it does
+not. Both block for a commit. A server that joins a group bootstrapped over messages is no founder: its
+`Replica` is made with `joining`.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from .replica import Replica
 
 
-def found(stream: Stream, group: str = "") -> StreamStore:
+def scale_up(stream: Stream, group: str = "") -> StreamStore:
     """End a plain stream and give its store, for the first `Replica` of a group.
 
     Raises OSError, StoreError.
     """
-    standings = []
+    consumer_states = []
     for consumer in stream.public_consumers():
-        standing = ReplicatedConsumerState(consumer.name, consumer.created, consumer.config)
-        standing.state = consumer.ledger.state()
-        standing.delivered_at, standing.acked_at = consumer.last_active
-        standings.append(standing)
+        consumer_state = ReplicatedConsumerState(consumer.name, consumer.created, consumer.config)
+        consumer_state.state = consumer.delivery_state.state()
+        consumer_state.delivered_at, consumer_state.acked_at = consumer.last_active
+        consumer_states.append(consumer_state)
     store = stream.hand_over()
     for sequence in store.damaged():
         store.remove(sequence)  # what is lost, and was reported, is gone for all replicas alike
@@ -47,7 +47,7 @@ def found(stream: Stream, group: str = "") -> StreamStore:
         stream.config,
         group,
         **states.knowledge(stream),
-        standings=standings,
+        consumer_states=consumer_states,
     )
     store.note = states.encode(state)
     store.commit_sync()
@@ -63,40 +63,40 @@ def begin(config: StreamConfig, store: StreamStore, created: int, group: str) ->
     store.commit_sync()
 
 
-def dissolve(replica: Replica, ended: Callable[[Consumer], None] | None = None) -> Stream:
+def scale_down(replica: Replica, ended: Callable[[Consumer], None] | None = None) -> Stream:
     """End a replica and go on as a plain stream with its consumers. Raises ApiError, OSError, StoreError.
 
-    ended: is told of each consumer that has come to its end, see `lifecycle.adopt`.
+    ended: is called for each consumer that has come to its end, see `lifecycle.adopt`.
     """
     old = replica.stream
     account, config, created = old.account, old.config, old.created
-    positions = old.positions.to_json()
-    standings = list(old.standings.values())
+    offsets = old.source_offsets.to_json()
+    states = list(old.states.values())
     store = replica.hand_over()
     if config.storage == "file":
-        account.save(old, positions)
-        names = {standing.name for standing in standings}
-        for asset in account.directory.consumers(config.name):
-            if asset.name not in names:
-                account.directory.remove_consumer(config.name, asset.name)
+        account.save(old, offsets)
+        names = {state.name for state in states}
+        for stored in account.directory.consumers(config.name):
+            if stored.name not in names:
+                account.directory.remove_consumer(config.name, stored.name)
     store.note = b""
     store.commit_sync()
     stream = Stream(config, store, account, created)
     account.streams[config.name] = stream
-    stream.recover(positions)
-    for standing in standings:
-        kept = _store(stream, standing)
-        consumer = lifecycle.adopt(stream, standing.name, standing.config, standing.created, kept, ended)
-        consumer.last_active = standing.delivered_at, standing.acked_at
+    stream.recover(offsets)
+    for state in states:
+        kept = _store(stream, state)
+        consumer = lifecycle.adopt(stream, state.name, state.config, state.created, kept, ended)
+        consumer.last_active = state.delivered_at, state.acked_at
     stream.start()
-    stream.start_inflow()
+    stream.start_sourcing()
     return stream
 
 
-def _store(stream: Stream, standing: ReplicatedConsumerState) -> ConsumerStore:
+def _store(stream: Stream, state: ReplicatedConsumerState) -> ConsumerStore:
     """A consumer's store with its state in it, durable where it is to be."""
-    kept = lifecycle.open_store(stream, standing.name, standing.config, standing.created)
+    kept = lifecycle.open_store(stream, state.name, state.config, state.created)
     store: ConsumerStore = MemoryConsumer() if kept is None else kept
-    store.save(standing.state)
+    store.save(state.state)
     store.commit_sync()
     return store

@@ -1,4 +1,4 @@
-"""The dice of a replicated stream: the same throws for the same entry on every replica."""
+"""Random numbers of a replicated stream: the same ones for the same entry on every replica."""
 
 from __future__ import annotations
 

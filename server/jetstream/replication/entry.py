@@ -1,9 +1,9 @@
-"""What the log of a replicated stream says: its entries, and their form as bytes.
+"""The entries of a replicated stream's log, and their form as bytes.
 
 Promises: an entry holds all that its effect depends on besides the stream itself; the time is the leader's
 when it was proposed; what is not understood raises StreamEntryError and is never guessed at, since a replica
-thatskips an entry is no replica any more. Numbers are little-endian. Hot path: a read's publishes are one
-entry,packed and unpacked without an object per message beyond the tuple that the ingest takes.
+that skips an entry is no replica any more. Numbers are little-endian. Hot path: a read's publishes are one
+entry, packed and unpacked without an object per message beyond the tuple that the ingest takes.
 """
 
 from __future__ import annotations
@@ -83,9 +83,9 @@ class RemoveConsumer(NamedTuple):
 
 
 class ConsumerDelta(NamedTuple):
-    """What a consumer's leader did: `change` as `store.consumer.encode_change` gives it.
+    """What a consumer's leader did: `change` as `store.consumer_state.encode_change` gives it.
 
-    base: how many changes there were before. whole: it says everything, whatever was before.
+    base: how many changes there were before. whole: it has everything, whatever was before.
     """
 
     time: int
@@ -148,7 +148,7 @@ Entry = (
 
 _DELETE = Struct("<Q?")
 _PURGE = Struct("<QQ")
-_SEAT = Struct("<qH")
+_ADD_CONSUMER = Struct("<qH")
 _CHANGE = Struct("<HI?")
 _MIRRORED = Struct("<QqHII")
 _COPIED = Struct("<HHQHII")
@@ -194,8 +194,8 @@ def decode(data: bytes) -> Entry:
         if version != VERSION or kind not in _READERS:
             raise StreamEntryError(f"entry of version {version}, kind {kind}")
         return _READERS[kind](data, time)
-    except (error, UnicodeDecodeError, IndexError) as fault:
-        raise StreamEntryError(f"not an entry: {fault}") from fault
+    except (error, UnicodeDecodeError, IndexError) as cause:
+        raise StreamEntryError(f"not an entry: {cause}") from cause
 
 
 class _Cursor:
@@ -278,9 +278,9 @@ def _read_purge(data: bytes, time: int) -> Purge:
     return Purge(time, subject, up_to, keep)
 
 
-def _read_seat(data: bytes, time: int) -> AddConsumer:
+def _read_add_consumer(data: bytes, time: int) -> AddConsumer:
     cursor = _Cursor(data)
-    created, size = cursor.numbers(_SEAT)
+    created, size = cursor.numbers(_ADD_CONSUMER)
     name = cursor.text(size)
     return AddConsumer(time, created, name, cursor.rest())
 
@@ -367,7 +367,11 @@ _WRITERS: dict[int, Callable[[Any], list[bytes]]] = {
     3: lambda entry: [_PURGE.pack(entry.up_to, entry.keep), _raw(entry.subject)],
     4: lambda entry: [bytes([entry.what])],
     5: lambda entry: [entry.config],
-    6: lambda entry: [_SEAT.pack(entry.created, len(_raw(entry.name))), _raw(entry.name), entry.config],
+    6: lambda entry: [
+        _ADD_CONSUMER.pack(entry.created, len(_raw(entry.name))),
+        _raw(entry.name),
+        entry.config,
+    ],
     7: lambda entry: [_raw(entry.name)],
     8: lambda entry: [
         _CHANGE.pack(len(_raw(entry.name)), entry.base, entry.whole),
@@ -386,7 +390,7 @@ _READERS: dict[int, Callable[[bytes, int], Entry]] = {
     3: _read_purge,
     4: _read_expire,
     5: lambda data, time: Configure(time, _Cursor(data).rest()),
-    6: _read_seat,
+    6: _read_add_consumer,
     7: lambda data, time: RemoveConsumer(time, _Cursor(data).rest().decode("utf-8", "surrogateescape")),
     8: _read_change,
     9: _read_mirrored,

@@ -1,4 +1,4 @@
-"""The owner of a stream's group, as `cluster.Owner` has it: the membership of a replica here."""
+"""The `GroupListener` of a stream's group: passes everything on to the replica's membership."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ if TYPE_CHECKING:
 
 
 class MembershipGroupListener:
-    """What the member of a group tells is told to the membership."""
+    """Calls the membership for each event of the group's member."""
 
     def __init__(self, membership: ReplicaMembership) -> None:
         self._membership = membership
 
     def leading(self, group: RaftNode) -> None:
-        """See cluster.Owner."""
+        """See `GroupListener`."""
         self._membership.leading(group)
 
     def following(self, group: RaftNode) -> None:
-        """See cluster.Owner."""
+        """See `GroupListener`."""
         del group
         self._membership.following()
 
     def leader_changed(self, group: RaftNode) -> None:
-        """See cluster.Owner."""
+        """See `GroupListener`."""
         del group
         self._membership.leader_changed()
 
     def failed(self, group: RaftNode) -> None:
-        """See cluster.Owner."""
+        """See `GroupListener`."""
         self._membership.ended(group)

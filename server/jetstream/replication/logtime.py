@@ -1,8 +1,8 @@
 """The time that a replicated stream goes by: that of its log's entries.
 
-Promises: `now` never falls, and says the same on every replica at the same entry, whatever their clocks say.
-Timers only run on the leader and change nothing by themselves: when the leader's own clock says that one is
-due, `due` is told, which proposes what all replicas then do.
+Promises: `now` never falls, and is the same on every replica at the same entry, whatever their clocks show.
+Timers only run on the leader and change nothing by themselves: when one is due by the leader's own clock,
+`due` is called, which proposes what all replicas then do.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class LogClock:
         return self._time.at
 
     def call_later(self, delay: int, callback: Callable[[], None]) -> Timer:
-        """Have `due` told, `delay` ns after `now`; `callback` is what the entry will do."""
+        """Have `due` called, `delay` ns after `now`; `callback` is what the entry will do."""
         del callback
         time = self._time
         if not time.leading:

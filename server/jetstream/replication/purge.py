@@ -3,7 +3,7 @@
 The leader proposes purges up to rising sequences, and at last the one that was asked for, which finds what is
 left. The earlier ones remove only what the last one would, so that in the end it is as if that had been the
 only one; publishes between them are stored as ever. Where the leader goes meanwhile, a smaller purge remains,
-and who asked is told that the outcome is not known.
+and the requester learns that the outcome is not known.
 """
 
 from __future__ import annotations

@@ -54,9 +54,9 @@ class EntryRemoval(MessageRemoval):
                 outcome = yield from steps
             except (StoreError, OSError):
                 raise
-            except Exception as fault:  # the same on all replicas
-                outcome = fault
+            except Exception as error:  # the same on all replicas
+                outcome = error
             if done is not None:
                 done(outcome)
             elif isinstance(outcome, Exception):
-                self._stream.troubled(outcome)
+                self._stream.store_failed(outcome)

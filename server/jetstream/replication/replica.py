@@ -1,10 +1,10 @@
 """Replica: one server's copy of a stream, as the application of its Raft group.
 
-States: current (entries are applied as they come) and refilling (what is here cannot lead to the log's
-entries; they wait, while messages and state come from the leader, see `refill`). Promises: `applied` is what
+States: current (entries are applied as they come) and catching up (what is here cannot lead to the log's
+entries; they wait, while messages and state come from the leader, see `catchup`). Promises: `applied` is what
 the disk holds for certain at a start; an entry's answer goes out once, from the leader that applied it;
 nothing damaged goes on (`failure`), and no entry that is applied in part is on the disk, or in the state that
-another replica is told. Knows no asyncio and no network: proposes through `ReplicaLog`, is told by its group.
+another replica gets. Knows no asyncio and no network: proposes through `ReplicaLog`, is called by its group.
 
 The log may be compacted up to `take()`'s index, never further: that is the last checkpoint (`checkpoint`).
 """
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from ..account.account import JetStreamAccount
     from ..consumers.core import Consumer
 
-MOST_WAITING = 32 << 20  # bytes of entries that wait for the end of a refill
+MOST_WAITING = 32 << 20  # bytes of entries that wait for the end of a catchup
 STEP = 128 << 10  # bytes of entries applied in one step; at most RUN publishes, or one entry more
-_MARK = Struct("<qQ")  # what a snapshot says: the stream's creation, the index
+_MARK = Struct("<qQ")  # what a snapshot contains: the stream's creation, the index
 
 
 class ReplicaError(Exception):
@@ -91,8 +91,8 @@ class Replica:
     ) -> None:
         """`config` counts as long as the store has no state yet. group: its name.
 
-        joining: it was not there when the group was founded, and what was there then is not in the log; a
-        store without a state is filled from the leader's. Raises ReplicaStateError.
+        joining: it was not there when the group was bootstrapped, and what was there then is not in the log;
+        a store without a state is filled from the leader's. Raises ReplicaStateError.
         """
         self._store = store
         self._account = account
@@ -106,9 +106,9 @@ class Replica:
         self._waiting_bytes = 0
         self._saving = False
         self._waiting_from = self._waiting_upto = 0
-        self._behind: Steps[None] | None = None  # entries that had waited, while they are applied
+        self._deferred: Steps[None] | None = None  # entries that had waited, while they are applied
         self.failure = ""
-        self.refill: CatchupReceiver | None = None
+        self.catchup: CatchupReceiver | None = None
         begun = store.note.startswith(BEGUN)
         state = states.decode(store.note) if store.note and not begun else None
         if state is not None and state.created != created:
@@ -120,13 +120,13 @@ class Replica:
         self.stream = self._over(config if state is None else state.config, state)
         self._begin()
         if begun:
-            self._refill(0, "an earlier filling was cut short")
+            self._start_catchup(0, "an earlier filling was cut short")
         elif joining and state is None:
-            self._refill(0, "it has nothing of its own here")
+            self._start_catchup(0, "it has nothing of its own here")
 
     def _over(self, config: StreamConfig, state: states.ReplicaState | None) -> ReplicatedStream:
         stream = ReplicatedStream(
-            config, self._store, self._account, self._created, desk=self, group=self._group
+            config, self._store, self._account, self._created, proposer=self, group=self._group
         )
         if state is not None:
             states.install(stream, state)
@@ -150,17 +150,17 @@ class Replica:
                 self._begin_anew(index, data)
                 news = news[at + 1 :]
                 break
-        if self.refill is not None:
+        if self.catchup is not None:
             self._wait(news, upto)
             return None
-        return self._applying(news, upto) if self._behind is None else self._in_turn(news, upto)
+        return self._applying(news, upto) if self._deferred is None else self._in_turn(news, upto)
 
     def _check(self) -> None:
         if self.failure:
             raise ReplicaError(self.failure)
 
     def _in_turn(self, news: Sequence[tuple[int, bytes]], upto: int) -> Steps[None]:
-        while self._behind is not None:  # the entries before
+        while self._deferred is not None:  # the entries before
             yield
             self._check()
         yield from self._applying(news, upto)
@@ -170,7 +170,7 @@ class Replica:
         for index, data in news:
             if size - rested >= STEP or self._store.last_seq - stored >= RUN:
                 rested, stored = size, self._store.last_seq
-                stream.settle_entries(index - 1)
+                stream.finish_entries(index - 1)
                 yield
                 self._check()
             while self.checkpoint.gathering:
@@ -178,17 +178,17 @@ class Replica:
                 self._check()
             try:
                 outcome = yield from stream.applying_entry(index, data)
-            except Exception as fault:  # a part of it may be applied: that must not go to the disk
-                self.failure = self.failure or f"entry {index}: {type(fault).__name__}: {fault}"
+            except Exception as error:  # a part of it may be applied: that must not go to the disk
+                self.failure = self.failure or f"entry {index}: {type(error).__name__}: {error}"
                 raise
             size += len(data)
             if outcome is not None and stream.leading:
                 self._outcomes[index] = outcome
-        stream.settle_entries(upto)
+        stream.finish_entries(upto)
         self.checkpoint.grown(size)
 
     def take(self) -> tuple[int, bytes] | None:
-        """A snapshot: (index, what it says); it names a checkpoint. None: there is none, one is begun."""
+        """A snapshot: (index, its bytes); it names a checkpoint. None: there is none, one is begun."""
         index = self.applied
         if not index:
             self.checkpoint.begin()
@@ -200,8 +200,8 @@ class Replica:
         created, _ = _MARK.unpack(data)
         if created != self._created:
             raise ReplicaError("a snapshot of another stream")
-        if index > self.stream.index or self.refill is not None:
-            self._refill(index, f"the log does not reach back to its entry {self.stream.index}")
+        if index > self.stream.index or self.catchup is not None:
+            self._start_catchup(index, f"the log does not reach back to its entry {self.stream.index}")
 
     def _begin_anew(self, index: int, data: bytes) -> None:
         """Nobody has anything any more: what is here, a part of what others had, goes, too."""
@@ -215,8 +215,8 @@ class Replica:
         self._store = MemoryStream()
         self._store.skip_to(max(config.first_seq, 1) - 1)
         state = states.ReplicaState(index, begin.time, self._created, config, self._group)
-        self.refill = None
-        self._leave_behind()
+        self.catchup = None
+        self._drop_deferred()
         self._waiting.clear()
         self._waiting_bytes = 0
         self.stream = self._over(config, state)
@@ -227,7 +227,7 @@ class Replica:
 
     def lead(self) -> bool:
         """This replica leads and has applied everything before. False: it cannot, and must resign."""
-        if self.refill is not None or self._behind is not None or self.failure:
+        if self.catchup is not None or self._deferred is not None or self.failure:
             return False
         self.stream.lead()
         return True
@@ -237,30 +237,30 @@ class Replica:
         self.stream.follow()
         self._outcomes.clear()
 
-    # --- refilling
+    # --- catching up
 
-    def _refill(self, index: int, why: str) -> None:
-        """Wait for a state of `index` or later; the log says why."""
+    def _start_catchup(self, index: int, why: str) -> None:
+        """Wait for a state of `index` or later; the reason is logged."""
         self.follow()
         self.checkpoint.stop()
         self.applied = 0
-        if self.refill is None:
-            self._tell(f"is filled from the other servers: {why}")
-            self.refill = CatchupReceiver(self._store, self._created)
+        if self.catchup is None:
+            self._log_info(f"is filled from the other servers: {why}")
+            self.catchup = CatchupReceiver(self._store, self._created)
             self._waiting_from = self._waiting_upto = index
         self._waiting_from = max(self._waiting_from, index)
         self._ask()
 
-    def _tell(self, text: str) -> None:
+    def _log_info(self, text: str) -> None:
         self._account.host.log.info(f"Stream '{self._account.name} > {self.stream.name}' {text}")
 
     def _ask(self, *, another: bool = False) -> None:
-        if self.refill is not None and not self._saving:
-            self._owner.ask(self, self.refill.ask(), another=another)
+        if self.catchup is not None and not self._saving:
+            self._owner.ask(self, self.catchup.ask(), another=another)
 
     def answer(self, question: bytes) -> bytes:
         """Help another replica. Raises CatchupSenderError when this one cannot."""
-        if self.failure or self.refill is not None:
+        if self.failure or self.catchup is not None:
             raise CatchupSenderError("this replica is not current")
         return answer(self.stream, question)
 
@@ -269,10 +269,10 @@ class Replica:
 
         Raises CatchupError: it was damaged, `ask` again; CatchupMismatchError: only an empty store can help.
         """
-        refill = self.refill
-        if refill is None or self._saving:
+        catchup = self.catchup
+        if catchup is None or self._saving:
             return
-        refill.take(data)
+        catchup.take(data)
         commit = self._store.begin_commit()
         if commit is None:
             self._saved(None)
@@ -284,14 +284,14 @@ class Replica:
             self._store.finish(commit)
             self._saved(error)
 
-        self._account.host.runner.work(commit.run, done)
+        self._account.host.executor.work(commit.run, done)
 
     def _saved(self, error: BaseException | None) -> None:
         if error is not None:
             self._refused(error)
-        elif self.refill is not None and self.refill.state is None:
+        elif self.catchup is not None and self.catchup.state is None:
             self._ask()
-        elif self.refill is not None and not self._refilled():
+        elif self.catchup is not None and not self._catchup_done():
             self._ask(another=True)
 
     def _wait(self, news: Sequence[tuple[int, bytes]], upto: int) -> None:
@@ -304,46 +304,46 @@ class Replica:
             self._waiting.clear()
             self._waiting_bytes = 0
 
-    def _refilled(self) -> bool:
-        """The refill has come to its end and is on the disk: go on from there; False: it was too old."""
-        assert self.refill is not None and self.refill.state is not None
-        state = self.refill.state
+    def _catchup_done(self) -> bool:
+        """The catchup has come to its end and is on the disk: go on from there; False: it was too old."""
+        assert self.catchup is not None and self.catchup.state is not None
+        state = self.catchup.state
         if state.index < self._waiting_from:
-            self.refill = CatchupReceiver(self._store, self._created)
+            self.catchup = CatchupReceiver(self._store, self._created)
             return False
-        self.refill = None
-        self._tell(f"is filled, with {self._store.messages} messages up to {self._store.last_seq}")
+        self.catchup = None
+        self._log_info(f"is filled, with {self._store.messages} messages up to {self._store.last_seq}")
         self.stream.hand_over()
         self.stream = self._over(state.config, state)
         self._begin()
         self._owner.replaced(self)
         waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
         news = [(index, data) for index, data in waiting if index > state.index]
-        self._behind = self._applying(news, self._waiting_upto)
+        self._deferred = self._applying(news, self._waiting_upto)
         turns = self._account.host.turns
-        Slices(turns, self._behind, self._caught_up, lambda fault: self._end(self.failure, fault))
+        Slices(turns, self._deferred, self._deferred_applied, lambda error: self._end(self.failure, error))
         return True
 
-    def _caught_up(self, _: object = None) -> None:
+    def _deferred_applied(self, _: object = None) -> None:
         """What had waited is applied."""
-        self._behind = None
+        self._deferred = None
 
-    def _leave_behind(self) -> None:
+    def _drop_deferred(self) -> None:
         """What had waited is of no use any more."""
-        behind, self._behind = self._behind, None
-        if behind is not None:
-            behind.close()
+        deferred, self._deferred = self._deferred, None
+        if deferred is not None:
+            deferred.close()
 
     # --- what the leader proposes
 
     def read(self, run: list[Publish]) -> None:
-        """Publishes that came together: judged when they are applied, but for the account's room."""
+        """Publishes that came together: validated when they are applied, but for the account's limits."""
         if self._gathered:
             self._hand_in()
         self._propose(run)
 
     def _propose(self, run: list[Publish]) -> None:
-        if self.stream.committer.error is None:
+        if self.stream.ack_queue.error is None:
             run = self._with_room(run) if not self._log.full else self._turn_away(run)
             if run:
                 data = entries.encode_publishes(self.stream.time.next(), run)
@@ -367,7 +367,7 @@ class Replica:
         return kept
 
     def _turn_away(self, run: list[Publish]) -> list[Publish]:
-        """Too much is under way: take nothing, and say so."""
+        """Too much is under way: refuse all, with an error."""
         refusal = self.stream.ingest.refusal(api_error("JSStreamTooManyRequests"))
         self.stream.send_each([(publish[1], refusal) for publish in run if publish[1]])
         return []
@@ -379,7 +379,7 @@ class Replica:
         subject = message.subject.encode("utf-8", "surrogateescape")
         self._gathered.append((subject, reply, len(message.header), len(payload), payload + b"\r\n"))
         if len(self._gathered) == 1:
-            self._account.host.runner.soon(self._hand_in)
+            self._account.host.executor.soon(self._hand_in)
 
     def _hand_in(self) -> None:
         run, self._gathered = self._gathered, []
@@ -407,7 +407,7 @@ class Replica:
     def change(
         self, name: str, base: int, whole: bool, change: bytes, done: Callable[[bool | None], None]
     ) -> None:
-        """A consumer did something; see `relay`.
+        """A consumer's state changed; see `consumer_replication`.
 
         What it did after this replica lost a message is not agreed on: it passed by what others still have.
         """
@@ -422,7 +422,7 @@ class Replica:
 
     def unused(self, consumer: Consumer) -> None:
         """A consumer has ended by itself."""
-        if consumer.name in self.stream.standings:
+        if consumer.name in self.stream.states:
             self._owner.unused(consumer)
 
     # --- the end
@@ -437,7 +437,7 @@ class Replica:
 
     def _end(self, why: str, error: BaseException) -> None:
         self.failure = why
-        self.stream.committer.error = error
+        self.stream.ack_queue.error = error
         self.follow()
         self._owner.failed(self, error)
 
@@ -448,8 +448,8 @@ class Replica:
     def stop(self) -> None:
         """Stop with the server, leaving everything on the disk. Raises OSError, StoreError."""
         self.follow()
-        if self.failure or self.refill is not None or self._behind is not None or self.stream.between:
-            self._leave_behind()
+        if self.failure or self.catchup is not None or self._deferred is not None or self.stream.between:
+            self._drop_deferred()
             self.checkpoint.stop()
             self.stream.abandon()
             return
@@ -464,9 +464,9 @@ class Replica:
 
     def write_out(self) -> None:
         """Put all that is applied on the disk, once the group has ended. Raises OSError, StoreError."""
-        if self._behind is not None:
-            at_once(self._behind)
-            self._caught_up()
+        if self._deferred is not None:
+            at_once(self._deferred)
+            self._deferred_applied()
         if self.stream.between:
             raise StoreError("an entry is applied in part")
         self.checkpoint.close()
@@ -474,7 +474,7 @@ class Replica:
     def delete(self) -> None:
         """Remove the replica and its messages."""
         self.follow()
-        self._leave_behind()
+        self._drop_deferred()
         self.checkpoint.stop()
         self.stream.delete()
 

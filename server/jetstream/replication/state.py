@@ -1,7 +1,7 @@
 """What a replica knows besides its messages: the state that goes with each checkpoint, and with a snapshot.
 
 Promises: with the messages of the same moment it is all that the next entries' effects depend on; what the
-messages tell themselves (ids that are still stored, lifetimes) is read back from them. A JSON object for what
+messages contain themselves (ids that are still stored, TTLs) is read back from them. A JSON object for what
 is small, and columns for what can be much. Bytes that are no state raise ReplicaStateError.
 """
 
@@ -59,7 +59,7 @@ class ReplicaState:
     remembered_from: int = 0
     gone: list[tuple[int, int, bytes]] = field(default_factory=list)
     positions: dict[str, tuple[int, str]] = field(default_factory=dict)
-    standings: list[ReplicatedConsumerState] = field(default_factory=list)
+    consumer_states: list[ReplicatedConsumerState] = field(default_factory=list)
 
 
 class PartialReplicaState(TypedDict):
@@ -78,11 +78,11 @@ def gather(stream: ReplicatedStream) -> ReplicaState:
 
 def gathering(stream: ReplicatedStream) -> Steps[ReplicaState]:
     """The same in steps, during which no entry may be applied."""
-    standings = list(stream.standings.values())
+    states = list(stream.states.values())
     index, time = stream.index, stream.time.at
     known = yield from knowing(stream)
     return ReplicaState(
-        index, time, stream.created, stream.config, stream.group, **known, standings=standings
+        index, time, stream.created, stream.config, stream.group, **known, consumer_states=states
     )
 
 
@@ -104,7 +104,9 @@ def knowing(stream: Stream) -> Steps[PartialReplicaState]:
         "last_id": stream.dedupe.last_id,
         "remembered_from": order[0][2] if order else store.last_seq + 1,
         "gone": gone,
-        "positions": {index: (known.sequence, known.identity) for index, known in stream.positions.known()},
+        "positions": {
+            index: (known.sequence, known.identity) for index, known in stream.source_offsets.known()
+        },
     }
 
 
@@ -113,8 +115,8 @@ def install(stream: ReplicatedStream, state: ReplicaState) -> None:
     stream.index = state.index
     stream.time.pass_to(state.time)
     for index, (sequence, identity) in state.positions.items():
-        stream.positions.note(index, SourceOffset(sequence, identity), 0)
-    stream.standings.update({standing.name: standing for standing in state.standings})
+        stream.source_offsets.note(index, SourceOffset(sequence, identity), 0)
+    stream.states.update({consumer_state.name: consumer_state for consumer_state in state.consumer_states})
     _remember(stream.dedupe, stream.store, state)
     stream.dedupe.last_id = state.last_id
     if stream.expiry.active:
@@ -158,7 +160,7 @@ def encoding(state: ReplicaState) -> Steps[bytes]:
         "remembered_from": state.remembered_from,
         "gone": len(state.gone),
         "positions": {index: list(position) for index, position in state.positions.items()},
-        "consumers": [_describe(standing) for standing in state.standings],
+        "consumers": [_describe(consumer_state) for consumer_state in state.consumer_states],
     }
     head = json.dumps(document, separators=(",", ":")).encode()
     note = bytearray(_HEAD.pack(VERSION, len(head)) + head)
@@ -167,8 +169,8 @@ def encoding(state: ReplicaState) -> Steps[bytes]:
         note += b"".join([_IDENTIFIER.pack(time, seq, len(name)) + name for time, seq, name in page])
         if len(page) == STEP:
             yield
-    for standing in state.standings:
-        change = yield from encoding_consumer(standing.state, None)
+    for consumer_state in state.consumer_states:
+        change = yield from encoding_consumer(consumer_state.state, None)
         note += _LENGTH.pack(len(change))
         note += change
         if len(change) > MUCH:
@@ -176,15 +178,15 @@ def encoding(state: ReplicaState) -> Steps[bytes]:
     return bytes(note)
 
 
-def _describe(standing: ReplicatedConsumerState) -> dict[str, Any]:
+def _describe(state: ReplicatedConsumerState) -> dict[str, Any]:
     return {
-        "name": standing.name,
-        "created": standing.created,
-        "config": standing.config.to_json(),
-        "version": standing.version,
-        "picked": standing.picked,
-        "resume": standing.resume,
-        "active": [standing.delivered_at, standing.acked_at],
+        "name": state.name,
+        "created": state.created,
+        "config": state.config.to_json(),
+        "version": state.version,
+        "picked": state.picked,
+        "resume": state.resume,
+        "active": [state.delivered_at, state.acked_at],
     }
 
 
@@ -192,8 +194,8 @@ def decode(data: bytes) -> ReplicaState:
     """Read a state. Raises ReplicaStateError."""
     try:
         return _decode(data)
-    except (error, ValueError, KeyError, TypeError, IndexError) as fault:
-        raise ReplicaStateError(f"not the state of a replica: {fault}") from fault
+    except (error, ValueError, KeyError, TypeError, IndexError) as cause:
+        raise ReplicaStateError(f"not the state of a replica: {cause}") from cause
 
 
 def _decode(data: bytes) -> ReplicaState:
@@ -217,16 +219,22 @@ def _decode(data: bytes) -> ReplicaState:
         at += _IDENTIFIER.size + length
         state.gone.append((time, seq, data[at - length : at]))
     for one in document["consumers"]:
-        standing = ReplicatedConsumerState(
+        consumer_state = ReplicatedConsumerState(
             one["name"], one["created"], ConsumerConfig.from_json(one["config"])
         )
         (length,) = _LENGTH.unpack_from(data, at)
         at += _LENGTH.size + length
-        standing.state = ConsumerState()
-        apply_change(data[at - length : at], standing.state)
-        standing.version, standing.picked, standing.resume = one["version"], one["picked"], one["resume"]
-        standing.delivered_at, standing.acked_at = one.get("active", (0, 0))  # not told by older servers
-        state.standings.append(standing)
+        consumer_state.state = ConsumerState()
+        apply_change(data[at - length : at], consumer_state.state)
+        consumer_state.version, consumer_state.picked, consumer_state.resume = (
+            one["version"],
+            one["picked"],
+            one["resume"],
+        )
+        consumer_state.delivered_at, consumer_state.acked_at = one.get(
+            "active", (0, 0)
+        )  # older servers do not write it
+        state.consumer_states.append(consumer_state)
     if at != len(data):
         raise ReplicaStateError("it has another length than it says")
     return state

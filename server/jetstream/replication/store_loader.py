@@ -20,8 +20,8 @@ class StoreLoader:
         self.let_go()
         try:
             self._found = self._open_store()
-        except (OSError, StoreError) as fault:
-            self._found = fault
+        except (OSError, StoreError) as error:
+            self._found = error
 
     def take(self) -> FileStream:
         """What was read, or else what lies there now. Raises OSError, StoreError."""

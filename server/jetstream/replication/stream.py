@@ -1,9 +1,9 @@
 """A stream that is driven by a log: the core of any stream, with the log in the place of its server.
 
 Promises: what it holds follows from the entries alone, so that all replicas hold the same after the same
-entry; `applying_entry` is the only way in. Only while it leads does it listen, answer, deliver and propose;
-a follower says nothing to anybody. A store that fails ends the replica (`applying_entry` raises), never just
-one message: it would not be like the others any more.
+entry; `applying_entry` is the only way in. Only while it leads does it subscribe, answer, deliver and
+propose; a follower sends nothing to anybody. A store that fails ends the replica (`applying_entry` raises),
+never just one message: it would not be like the others any more.
 
 An entry is applied in steps where that takes long. What comes of it is the same wherever they rest: nothing
 else changes what the stream holds meanwhile, and each part of it begins when the one before has ended.
@@ -52,12 +52,12 @@ if TYPE_CHECKING:
 RUN = 512  # publishes of one step
 LARGE = 8192  # bytes of a message that may push out many
 
-# What an entry came to, for who proposed it: a number or True; an ApiError; None: nothing to tell.
+# What an entry came to, for who proposed it: a number or True; an ApiError; None: nothing to answer.
 Outcome = int | bool | ApiError | None
 
 
 class CountingQuota(Quota):
-    """Counts what is used and refuses nothing: room is judged by the leader before it proposes."""
+    """Counts what is used and refuses nothing: the leader checks the limits before it proposes."""
 
     __slots__ = ()
 
@@ -90,7 +90,7 @@ class Proposer(Protocol):
     def change(
         self, name: str, base: int, whole: bool, change: bytes, done: Callable[[bool | None], None]
     ) -> None:
-        """What a consumer did; see `relay`."""
+        """A change of a consumer's state; see `consumer_replication`."""
 
     def unused(self, consumer: Consumer) -> None:
         """A consumer has ended by itself, since nobody used it (or `RemoveConsumer` ended it)."""
@@ -100,7 +100,7 @@ class ReplicatedStream(Stream):
     """One replica. index: of the last entry applied, group: whose entry that is. between: whether another one
     is applied in part: what the stream holds is of no index then.
 
-    desk: takes, while it leads, what is to be proposed.
+    proposer: takes, while it leads, what is to be proposed.
     """
 
     def __init__(
@@ -110,43 +110,43 @@ class ReplicatedStream(Stream):
         account: JetStreamAccount,
         created: int,
         *,
-        desk: Proposer,
+        proposer: Proposer,
         group: str = "",
     ) -> None:
         self.index = 0
         self.between = False
         self.group = group
         self.time = LogTime(account.host.clock)
-        self.dice = DeterministicRandom()
-        self.standings: Readers[ReplicatedConsumerState] = Readers()
-        self._desk = desk
-        self.arrivals = SourceProposals(account.host.runner, self.time.next, desk.order)
+        self.random = DeterministicRandom()
+        self.states: Readers[ReplicatedConsumerState] = Readers()
+        self._proposer = proposer
+        self.source_proposals = SourceProposals(account.host.executor, self.time.next, proposer.order)
         super().__init__(config, store, account, created)
 
-    def _rules(self) -> StreamDeps:
-        due = self._desk.due
+    def _new_deps(self) -> StreamDeps:
+        due = self._proposer.due
         age = LogClock(self.time, lambda: due(entries.AGE))
         ttl = LogClock(self.time, lambda: due(entries.LIFETIMES))
         config = self.config
         quota = CountingQuota(parent=self.account.quota(config.storage, config.num_replicas))
-        return StreamDeps(age, age, ttl, self.dice.below, quota, self.standings)
+        return StreamDeps(age, age, ttl, self.random.below, quota, self.states)
 
     def _removal(self) -> EntryRemoval:
         """Together with an entry."""
         self.removals = EntryRemoval(self)
         return self.removals
 
-    def _settler(self) -> AckQueue:
-        self.applied = AppliedAckQueue(self.host.runner, self.send, self.send_each, self._settled)
+    def _new_ack_queue(self) -> AckQueue:
+        self.applied = AppliedAckQueue(self.host.executor, self.send, self.send_each, self._after_applied)
         return self.applied
 
-    def _settled(self) -> None:
+    def _after_applied(self) -> None:
         last = self.store.last_seq
         if self.leading:
             self._committed(last)
         else:
             self.committed_seq = last
-            self.settle()
+            self.update_usage()
 
     # --- who it is
 
@@ -156,61 +156,61 @@ class ReplicatedStream(Stream):
         return self.time.leading
 
     def start(self) -> None:
-        """Begin as a follower: nothing is enforced but by entries, nothing heard."""
-        self.settle()
+        """Begin as a follower: nothing is enforced but by entries, nothing is subscribed to."""
+        self.update_usage()
 
     def beginning(self) -> Steps[None]:
         """As `start`."""
         self.start()
         yield from ()
 
-    def start_inflow(self) -> None:
+    def start_sourcing(self) -> None:
         """Follow origins only as the leader."""
         if self.leading:
-            super().start_inflow()
+            super().start_sourcing()
 
-    def _hearing(self) -> StreamSubscriptions:
-        """What is heard goes to the log first."""
-        return StreamSubscriptions(self.account.account, self._desk.receive, self._desk.read)
+    def _new_subscriptions(self) -> StreamSubscriptions:
+        """Publishes go to the log first."""
+        return StreamSubscriptions(self.account.account, self._proposer.receive, self._proposer.read)
 
     def _wanted(self) -> list[str]:
-        """Hear the subjects only as the leader."""
+        """Subscribe to the subjects only as the leader."""
         return super()._wanted() if self.leading else []
 
     def _listen(self) -> None:
-        at_once(self.hearing.changing(self._wanted()))
+        at_once(self.subscriptions.changing(self._wanted()))
 
     def lead(self) -> None:
-        """Everything before this leadership is applied: speak for the stream."""
+        """Everything before this leadership is applied: serve the stream."""
         self.time.leading = True
         self.limits.rearm()
         self.expiry.rearm()
-        for standing in self.standings.values():
-            self._man(standing)
-        self.direct.configure()
+        for state in self.states.values():
+            self._start_consumer(state)
+        self.direct_get.configure()
         self._listen()
-        self.start_inflow()
+        self.start_sourcing()
 
     def follow(self) -> None:
-        """Another leads: be silent."""
+        """Another leads: stop serving the stream."""
         self.time.leading = False
         self._listen()
         for consumer in list(self.consumers.values()):
             consumer.retire()
-            consumer.ledger.drop_all()
-            self.removal.release(consumer.ledger.remains())
+            consumer.delivery_state.drop_all()
+            self.removal.release(consumer.delivery_state.remains())
         self.consumers.clear()
-        if self.inflow is not None:
-            self.inflow.stop()
-            self.inflow = None
-        self.direct.stop()
+        if self.sourcing is not None:
+            self.sourcing.stop()
+            self.sourcing = None
+        self.direct_get.stop()
         self.limits.stop()
         self.expiry.stop()
 
     def abandon(self) -> None:
         """Stop and leave on the disk only what the last checkpoint left."""
         self._silence()
-        self.committer.close()
+        self.ack_queue.close()
         self.store.abandon()
 
     # --- what the core does otherwise
@@ -225,12 +225,12 @@ class ReplicatedStream(Stream):
         if self.leading:
             super().send_each(messages)
 
-    def troubled(self, error: Exception) -> None:
-        """A fault of the store ends this replica; any other is the same on all of them."""
+    def store_failed(self, error: Exception) -> None:
+        """An error of the store ends this replica; any other is the same on all of them."""
         if isinstance(error, (StoreError, OSError)):
             raise error
         if self.leading:
-            super().troubled(error)
+            super().store_failed(error)
 
     def _tidy(self) -> None:
         """Nothing by itself: what is given back must not run ahead of what is kept."""
@@ -242,9 +242,9 @@ class ReplicatedStream(Stream):
         """The same."""
 
     def consumer_changed(self) -> None:
-        """Nothing yet: see `_seat` and `_unseat`."""
+        """Nothing yet: see `_add_consumer` and `_remove_consumer`."""
 
-    def _save_positions(self) -> None:
+    def _save_offsets(self) -> None:
         """Nothing: they are part of the replica's state."""
 
     # --- what is asked for, of the leader
@@ -253,24 +253,26 @@ class ReplicatedStream(Stream):
         self, done: Callable[[Ordered], None], *, subject: str = "", up_to: int = 0, keep: int = 0
     ) -> None:
         """Propose to purge, in several entries if it is much."""
-        ReplicatedPurge(self, self._desk.order, done, entries.Purge(0, subject, up_to, keep))
+        ReplicatedPurge(self, self._proposer.order, done, entries.Purge(0, subject, up_to, keep))
 
     def order_delete(self, done: Callable[[Ordered], None], sequence: int, *, erase: bool) -> None:
         """Propose to remove a message."""
-        self._desk.order(entries.DeleteMsg(self.time.next(), sequence, erase), _told(done))
+        self._proposer.order(entries.DeleteMsg(self.time.next(), sequence, erase), _answering(done))
 
     # --- what comes from other streams, to the leader
 
     def mirror(
-        self, link: Origin, sequence: int, subject: str, header: bytes, body: bytes, time: int
+        self, origin: Origin, sequence: int, subject: str, header: bytes, body: bytes, time: int
     ) -> None:
         """Propose a message of the mirror's origin."""
-        self.arrivals.add(entries.MirroredMsgs, (sequence, time, subject, header, body), link.refused)
+        self.source_proposals.add(
+            entries.MirroredMsgs, (sequence, time, subject, header, body), origin.refused
+        )
 
-    def copy(self, link: SourceOrigin, sequence: int, subject: str, header: bytes, body: bytes) -> None:
+    def copy(self, origin: SourceOrigin, sequence: int, subject: str, header: bytes, body: bytes) -> None:
         """Propose a message of a source."""
-        message = (link.index, link.identity, sequence, subject, header, body)
-        self.arrivals.add(entries.SourcedMsgs, message, link.refused)
+        message = (origin.index, origin.identity, sequence, subject, header, body)
+        self.source_proposals.add(entries.SourcedMsgs, message, origin.refused)
 
     def pass_by(self, sequence: int) -> None:
         """Propose to use up sequences."""
@@ -280,19 +282,19 @@ class ReplicatedStream(Stream):
                 return
             now = self.time.next()
             if self.store.messages == 0:
-                self._desk.order(entries.Purge(now, "", sequence + 1, 0), _nothing)
+                self._proposer.order(entries.Purge(now, "", sequence + 1, 0), _nothing)
             else:
-                self._desk.order(entries.Skip(now, sequence), _nothing)
+                self._proposer.order(entries.Skip(now, sequence), _nothing)
 
         self.when_safe(propose)  # after what an earlier attempt brought
 
     def begin_source_anew(self, index: str) -> None:
-        """Propose to forget a source's position."""
-        self._desk.order(entries.ForgetSource(self.time.next(), index), _nothing)
+        """Propose to forget a source's offset."""
+        self._proposer.order(entries.ForgetSource(self.time.next(), index), _nothing)
 
     def when_safe(self, done: Done) -> None:
         """Call `done` once all that came so far is agreed on."""
-        self.arrivals.after(done)
+        self.source_proposals.after(done)
 
     # --- entries
 
@@ -302,7 +304,7 @@ class ReplicatedStream(Stream):
             return None
         entry = entries.decode(data)
         self.time.pass_to(entry.time)
-        self.dice.begin(index)
+        self.random.begin(index)
         self.between = True
         outcome = yield from _APPLY[type(entry)](self, entry)
         yield from self.removals.finishing()
@@ -310,10 +312,10 @@ class ReplicatedStream(Stream):
         self.index = index
         return outcome
 
-    def settle_entries(self, upto: int) -> None:
-        """All entries up to `upto` were given: tell of what they came to."""
+    def finish_entries(self, upto: int) -> None:
+        """All entries up to `upto` were given: answer for what they came to."""
         self.index = max(self.index, upto)
-        self.applied.settle()
+        self.applied.flush()
 
     def _publishes(self, entry: entries.Publishes) -> Steps[Outcome]:
         run, start = entry.run, 0
@@ -353,7 +355,7 @@ class ReplicatedStream(Stream):
         config = StreamConfig.from_json(json.loads(entry.config))
         yield from self.applying(config)
         if not self.leading:
-            self.direct.stop()
+            self.direct_get.stop()
         return True
 
     def _skip(self, entry: entries.Skip) -> Outcome:
@@ -375,7 +377,7 @@ class ReplicatedStream(Stream):
         """Store what came from sources; ends at the first refusal, which is given."""
         stored = 0
         for index, identity, sequence, subject, header, body in entry.messages:
-            known = self.positions.of(index)
+            known = self.source_offsets.of(index)
             if known is not None and known.identity == identity and sequence <= known.sequence:
                 continue
             try:
@@ -386,72 +388,72 @@ class ReplicatedStream(Stream):
             except ApiError as error:
                 return error
             except Exception as error:  # one message must not end all replicas
-                self.troubled(error)
+                self.store_failed(error)
                 return api_error("JSStreamStoreFailedF", err=str(error) or type(error).__name__)
-            self.positions.note(index, SourceOffset(sequence, identity), copy)
+            self.source_offsets.note(index, SourceOffset(sequence, identity), copy)
             yield from self.removals.finishing()
             if stored % RUN == 0:
                 yield
         return stored
 
     def _forget(self, entry: entries.ForgetSource) -> Outcome:
-        self.positions.forget(entry.source)
+        self.source_offsets.forget(entry.source)
         return True
 
     # --- consumers
 
-    def _seat(self, entry: entries.AddConsumer) -> Steps[Outcome]:
+    def _add_consumer(self, entry: entries.AddConsumer) -> Steps[Outcome]:
         config = ConsumerConfig.from_json(json.loads(entry.config))
-        standing = self.standings.get(entry.name)
-        if standing is None:
+        state = self.states.get(entry.name)
+        if state is None:
             most, picks = self.config.max_msgs_per_subject, None
             if picks_last(config, most):
                 picks = yield from self.store.picking(config.filters)
             if self.leading:
                 yield from self.prepared(config.filters)
-            self.standings[entry.name] = standing = ReplicatedConsumerState(entry.name, entry.created, config)
-            standing.begin(choose(config, self.store, most, picks))
+            self.states[entry.name] = state = ReplicatedConsumerState(entry.name, entry.created, config)
+            state.begin(choose(config, self.store, most, picks))
             if self.leading:
-                self._man(standing)
+                self._start_consumer(state)
             return True
-        standing.configure(config)
-        self.standings.refiltered(entry.name, self.store.last_seq)
+        state.configure(config)
+        self.states.refiltered(entry.name, self.store.last_seq)
         consumer = self.consumers.get(entry.name)
         if consumer is not None:
             consumer.update(config)
         self.let_go(self.removal.sweeping())
         return True
 
-    def _man(self, standing: ReplicatedConsumerState) -> None:
+    def _start_consumer(self, state: ReplicatedConsumerState) -> None:
         """Deliver to a consumer's readers, from where the replicas agree that it stands."""
-        post = LeaderReplication(standing, self.clock, self.host.turns, self._desk.change)
-        consumer = Consumer(self, standing.name, standing.config, standing.created, post=post)
-        self.consumers[standing.name] = consumer
-        consumer.start(self._desk.unused)
+        replication = LeaderReplication(state, self.clock, self.host.turns, self._proposer.change)
+        consumer = Consumer(self, state.name, state.config, state.created, replication=replication)
+        self.consumers[state.name] = consumer
+        consumer.start(self._proposer.unused)
 
-    def _unseat(self, entry: entries.RemoveConsumer) -> Outcome:
-        standing = self.standings.pop(entry.name, None)
-        if standing is None:
+    def _remove_consumer(self, entry: entries.RemoveConsumer) -> Outcome:
+        state = self.states.pop(entry.name, None)
+        if state is None:
             return False
         consumer = self.consumers.pop(entry.name, None)
         if consumer is not None:
             consumer.delete()
-        self.removal.release([standing.state.pending, standing.state.redelivered])
+        self.removal.release([state.state.pending, state.state.redelivered])
         self.let_go(self.removal.sweeping())
         return True
 
     def _change(self, entry: entries.ConsumerDelta) -> Steps[Outcome]:
-        standing = self.standings.get(entry.name)
-        if standing is None or (not entry.whole and entry.base != standing.version):
+        state = self.states.get(entry.name)
+        if state is None or (not entry.whole and entry.base != state.version):
             return False
-        store = self.store if self.interest.by_interest or self.interest.by_work else None
-        acked = yield from standing.changing(entry.change, store, entry.time, whole=entry.whole)
-        yield from self.interest.all_acked(acked, standing)
+        store = self.store if self.retention.by_interest or self.retention.by_work else None
+        acked = yield from state.changing(entry.change, store, entry.time, whole=entry.whole)
+        yield from self.retention.all_acked(acked, state)
         return True
 
 
-def _told(done: Callable[[Ordered], None]) -> Callable[[Outcome | Exception], None]:
-    """Tell who asked; of what nobody knows, that the cluster could not say."""
+def _answering(done: Callable[[Ordered], None]) -> Callable[[Outcome | Exception], None]:
+    """Answer the requester; when the outcome is unknown, with JSClusterNotAvailErr."""
 
     def finished(outcome: Outcome | Exception) -> None:
         done(outcome if isinstance(outcome, int | ApiError) else api_error("JSClusterNotAvailErr"))
@@ -460,7 +462,7 @@ def _told(done: Callable[[Ordered], None]) -> Callable[[Outcome | Exception], No
 
 
 def _nothing(_: object) -> None:
-    """A link that was not heard begins again by itself."""
+    """An origin whose proposal was lost begins again by itself."""
 
 
 def _whole(
@@ -481,8 +483,8 @@ _APPLY: dict[type[Any], Callable[[ReplicatedStream, Any], Steps[Outcome]]] = {
     entries.Purge: ReplicatedStream._purge,
     entries.Expire: ReplicatedStream._expiry,
     entries.Configure: ReplicatedStream._configure,
-    entries.AddConsumer: ReplicatedStream._seat,
-    entries.RemoveConsumer: _whole(ReplicatedStream._unseat),
+    entries.AddConsumer: ReplicatedStream._add_consumer,
+    entries.RemoveConsumer: _whole(ReplicatedStream._remove_consumer),
     entries.ConsumerDelta: ReplicatedStream._change,
     entries.MirroredMsgs: ReplicatedStream._mirrored,
     entries.SourcedMsgs: ReplicatedStream._copied,

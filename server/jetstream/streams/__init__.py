@@ -1,1 +1,1 @@
-"""Streams: configuration rules, the way in, limits, copies, and the commits that make them durable."""
+"""Streams: validation, ingest, limits, mirrors and sources, and the commits that make them durable."""

@@ -1,8 +1,8 @@
-"""Group commit: what arrives while one sync runs is written and synced together by the next.
+"""GroupCommit: what arrives while one sync runs is written and synced together by the next.
 
-Promises: an answer, a republish and a consumer's wake-up for a message are only given when the store says
-that the message is on disk; they are given in the order in which the messages were stored; one sync at a time
-per stream. A sync that failed is never repeated: its publishers are told, and the stream stops taking
+Promises: an answer, a republish and a consumer's wake-up for a message are only given when the message is
+on disk; they are given in the order in which the messages were stored; one sync at a time
+per stream. A sync that failed is never repeated: its publishers get an error, and the stream stops taking
 messages. The only asyncio of a stream lives in `LoopTaskExecutor`.
 """
 
@@ -23,7 +23,7 @@ Answer = tuple[bytes, bytes]  # reply subject, body
 
 
 class AckQueue(Protocol):
-    """Keeps what is to be told of stored messages until they are safe.
+    """Keeps the answers to stored messages until the messages are safe.
 
     answers: (reply, body), republish: (subject, header, body), both in the order of the messages. error: why
     nothing more is taken. idle: somebody must `wake` it.
@@ -41,7 +41,7 @@ class AckQueue(Protocol):
         """Call `done` once all that is stored so far is safe (or with the error why it is not)."""
 
     def close(self) -> None:
-        """Settle what can be settled, and no more after that. Blocks."""
+        """Commit and answer what can be, and no more after that. Blocks."""
 
     # The same in three steps, of which only the second one blocks:
 
@@ -49,10 +49,10 @@ class AckQueue(Protocol):
         """Begin nothing more."""
 
     def write_out(self) -> None:
-        """Settle what can be settled; in any thread."""
+        """Commit what can be committed; in any thread."""
 
     def answer(self) -> None:
-        """Tell what is to be told."""
+        """Send the answers."""
 
 
 class Job(Protocol):
@@ -86,14 +86,14 @@ class _Future:
 
 
 class LoopTaskExecutor:
-    """The runner of a server: an asyncio loop and its worker threads."""
+    """The executor of a server: an asyncio loop and its worker threads."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, executor: Executor) -> None:
         self._loop = loop
         self._executor = executor
 
     def soon(self, callback: Callable[[], None]) -> None:
-        """Run in the loop's next round."""
+        """Run in the loop's next turn."""
         self._loop.call_soon(callback)
 
     def work(self, job: Callable[[], object], done: Done) -> Job:
@@ -145,11 +145,11 @@ class GroupCommit:
         "_closed",
         "_committed",
         "_ending",
+        "_executor",
         "_failed",
-        "_runner",
+        "_finished",
         "_running",
         "_send",
-        "_settled",
         "_store",
         "_waiting",
         "answers",
@@ -161,14 +161,14 @@ class GroupCommit:
     def __init__(
         self,
         store: StreamStore,
-        runner: TaskExecutor,
+        executor: TaskExecutor,
         send: Send,
         answer: Callable[[list[Answer]], object],
         committed: Callable[[int], None],
         failed: Callable[[BaseException], bytes],
     ) -> None:
         self._store = store
-        self._runner = runner
+        self._executor = executor
         self._send = send
         self._answer = answer
         self._committed = committed
@@ -176,7 +176,7 @@ class GroupCommit:
         self._waiting: list[Done] = []
         self._running: _Batch | None = None
         self._ending: _Batch | None = None  # the one that ran when it was halted
-        self._settled: list[tuple[_Batch, BaseException | None]] = []  # written out, and not answered yet
+        self._finished: list[tuple[_Batch, BaseException | None]] = []  # written out, and not answered yet
         self._closed = False
         self.answers: list[Answer] = []
         self.republish: list[tuple[str, bytes, bytes]] = []
@@ -187,7 +187,7 @@ class GroupCommit:
         """Begin a commit once everything that is being handled now has been stored."""
         if self.idle:
             self.idle = False
-            self._runner.soon(self._begin)
+            self._executor.soon(self._begin)
 
     def after(self, done: Done) -> None:
         """Call `done` once all that is stored so far is on disk (or with the error why it is not)."""
@@ -219,22 +219,22 @@ class GroupCommit:
             self._give(batch)
             return
         self._running = batch
-        batch.job = self._runner.work(batch.commit.run, self._done)
+        batch.job = self._executor.work(batch.commit.run, self._done)
 
     def _done(self, error: BaseException | None) -> None:
         batch = self._running
         if batch is None:  # `write_out` sees to it
             return
         try:
-            self._settle(batch, error)
+            self._finish(batch, error)
         finally:
-            # Whatever those who were told made of it, what was stored meanwhile must get its commit.
+            # Whatever the callbacks did, what was stored meanwhile must get its commit.
             if self.answers or self.republish or self._waiting or self._store.last_seq != batch.last:
                 self._begin()
             else:
                 self.idle = True
 
-    def _settle(self, batch: _Batch, error: BaseException | None) -> None:
+    def _finish(self, batch: _Batch, error: BaseException | None) -> None:
         self._running = None
         assert batch.commit is not None
         self._store.finish(batch.commit)
@@ -279,19 +279,19 @@ class GroupCommit:
         if running is not None and running.job is not None and running.commit is not None:
             self.error = running.job.wait()
             self._store.finish(running.commit)
-            self._settled.append((running, self.error))
+            self._finished.append((running, self.error))
         batch = self._take()
         if self.error is None:
             try:
                 self._store.commit_sync()
             except OSError as failure:
                 self.error = failure
-        self._settled.append((batch, self.error))
+        self._finished.append((batch, self.error))
 
     def answer(self) -> None:
-        """Tell what became of what was stored last; on the loop."""
-        settled, self._settled = self._settled, []
-        for batch, error in settled:
+        """Answer what was stored last; on the loop."""
+        finished, self._finished = self._finished, []
+        for batch, error in finished:
             if error is None:
                 self._give(batch)
             else:

@@ -20,16 +20,20 @@ REST = 1_000_000_000
 
 
 class Compactor:
-    """The upkeep of one stream's store."""
+    """The compaction of one stream's store."""
 
-    __slots__ = ("_clock", "_ending", "_failed", "_job", "_runner", "_stopped", "_store", "_timer", "_work")
+    __slots__ = ("_clock", "_ending", "_executor", "_failed", "_job", "_stopped", "_store", "_timer", "_work")
 
     def __init__(
-        self, store: StreamStore, clock: Clock, runner: TaskExecutor, failed: Callable[[BaseException], None]
+        self,
+        store: StreamStore,
+        clock: Clock,
+        executor: TaskExecutor,
+        failed: Callable[[BaseException], None],
     ) -> None:
         self._store = store
         self._clock = clock
-        self._runner = runner
+        self._executor = executor
         self._failed = failed
         self._timer: Timer | None = None
         self._work: Commit | None = None
@@ -48,7 +52,7 @@ class Compactor:
         if work is None:
             return
         self._work = work
-        self._job = self._runner.work(work.run, self._done)
+        self._job = self._executor.work(work.run, self._done)
 
     def _done(self, error: BaseException | None) -> None:
         work, self._work, self._job = self._work, None, None

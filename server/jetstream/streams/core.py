@@ -1,9 +1,9 @@
-"""Stream: messages of some subjects, kept by rules.
+"""Stream: messages of some subjects, kept as the configuration wants.
 
 Promises: what is acknowledged is on disk (file storage); consumers only see what is committed; the store
 holds no more than the configuration allows; stopping and starting again changes nothing but the consumers'
-clocks. The parts: ingest (publishes), limits, ttl, interest (retention), dedupe, commit, direct (reads),
-mirror and source.
+clocks. The parts: ingest (publishes), limits, ttl, retention, dedupe, commit, direct (reads), mirror and
+source.
 """
 
 from __future__ import annotations
@@ -71,30 +71,30 @@ class Stream:
         self.created = created
         self.consumers: Readers[Consumer] = Readers()
         self.offline_consumers: dict[str, str] = {}
-        self.rules = self._rules()
-        self.quota = self.rules.quota
+        self.deps = self._new_deps()
+        self.quota = self.deps.quota
         self.committed_seq = store.last_seq
-        self.inflow: Sourcing | None = None
+        self.sourcing: Sourcing | None = None
         self.stopped = self.deleting = False
         self._halted: list[Consumer] = []
         self._counted = 0
         self._on_disk = config.storage == "file"
         self.removal = self._removal()
-        self.limits = StreamLimits(config, store, self.rules.age_clock, self.removed, self.removal.begin)
-        self.interest = InterestRetention(
-            config, store, self.rules.readers, self.removed, unreadable=self.offline_consumers
+        self.limits = StreamLimits(config, store, self.deps.age_clock, self.removed, self.removal.begin)
+        self.retention = InterestRetention(
+            config, store, self.deps.readers, self.removed, unreadable=self.offline_consumers
         )
-        self.expiry = MessageTTLs(config, store, self.rules.ttl_clock, self.limits, self.removed, self._mark)
+        self.expiry = MessageTTLs(config, store, self.deps.ttl_clock, self.limits, self.removed, self._mark)
         self.dedupe = DedupeWindow(config.duplicate_window)
-        self.committer: AckQueue = self._settler()
-        self.upkeep = Compactor(store, self.clock, self.host.runner, self._upkeep_failed)
-        self.positions = SourceOffsets(store, self.clock, self._save_positions)
+        self.ack_queue: AckQueue = self._new_ack_queue()
+        self.compactor = Compactor(store, self.clock, self.host.executor, self._compaction_failed)
+        self.source_offsets = SourceOffsets(store, self.clock, self._save_offsets)
         self.ingest = Ingest(self)
-        self.hearing = self._hearing()
-        self.direct = DirectGet(self)
+        self.subscriptions = self._new_subscriptions()
+        self.direct_get = DirectGet(self)
 
-    def _rules(self) -> StreamDeps:
-        """What the stream's rules go by: here, this server's clock, dice and consumers."""
+    def _new_deps(self) -> StreamDeps:
+        """What the stream depends on: here, this server's clock, random numbers and consumers."""
         quota = self.account.quota(self.config.storage)
         return StreamDeps(self.clock, self.clock, self.clock, self.host.random_below, quota, self.consumers)
 
@@ -102,14 +102,14 @@ class Stream:
         """What it lets go of: here, in the next turns of the loop."""
         return MessageRemoval(self)
 
-    def _settler(self) -> AckQueue:
-        """Who tells of what was stored, and when: here, when it is on this disk."""
+    def _new_ack_queue(self) -> AckQueue:
+        """What answers publishers, and when: here, when the messages are on this disk."""
         return GroupCommit(
-            self.store, self.host.runner, self.send, self.send_each, self._committed, self._failed
+            self.store, self.host.executor, self.send, self.send_each, self._committed, self._failed
         )
 
-    def _hearing(self) -> StreamSubscriptions:
-        """How its subjects are heard."""
+    def _new_subscriptions(self) -> StreamSubscriptions:
+        """How it subscribes to its subjects."""
         return StreamSubscriptions(self.account.account, self.ingest.receive, self.ingest.read)
 
     @property
@@ -117,19 +117,19 @@ class Stream:
         """A hash that differs when a stream was deleted and made again under the same name."""
         return name_hash(format_rfc3339(self.created))
 
-    # --- life
+    # --- lifecycle
 
-    def recover(self, positions: Mapping[str, Any]) -> None:
-        """Read back what the stream knew when it stopped: message ids, lifetimes, positions of sources.
+    def recover(self, offsets: Mapping[str, Any]) -> None:
+        """Read back what the stream knew when it stopped: message ids, TTLs, offsets of sources.
 
         Blocks, and costs by what is stored; it may run in any thread, as nobody else has the stream yet.
         """
         if self.config.sources:
-            self.positions.load(positions)
+            self.source_offsets.load(offsets)
         store = self.store
         window = self.config.duplicate_window
         if window > 0 and store.messages:
-            start = store.seq_at(self.rules.clock.now() - window)
+            start = store.seq_at(self.deps.clock.now() - window)
             at_once(self._reading_back(start, self.dedupe.load))
         last = store.last(">") if store.messages else None
         if last is not None and last.seq == store.last_seq:
@@ -147,7 +147,7 @@ class Stream:
                 yield
 
     def start(self) -> None:
-        """Begin to keep the stream's limits, and hear its subjects."""
+        """Begin to keep the stream's limits, and subscribe to its subjects."""
         at_once(self.beginning())
 
     def beginning(self) -> Steps[None]:
@@ -157,35 +157,35 @@ class Stream:
 
     def starting(self) -> Steps[None]:
         """Begin to keep the stream's limits, bit by bit."""
-        self.settle()
+        self.update_usage()
         self.expiry.rearm()
         yield from self.limits.recover()
-        yield from self.interest.recover()
-        self.settle()
+        yield from self.retention.recover()
+        self.update_usage()
 
     def serving(self) -> Steps[None]:
-        """Hear the stream's subjects. A stream that stops in between hears nothing, and the steps end."""
-        yield from self.hearing.changing(self._wanted())
+        """Subscribe to the stream's subjects. A stream that stops in between keeps no subscriptions."""
+        yield from self.subscriptions.changing(self._wanted())
         if self.stopped:
             return
-        self.direct.configure()
+        self.direct_get.configure()
         if self.store.last_seq != self.committed_seq:
-            self.committer.wake()
+            self.ack_queue.wake()
 
-    def start_inflow(self) -> None:
+    def start_sourcing(self) -> None:
         """Begin to follow the mirror's or sources' origins, once all streams of the account are there."""
         from .sourcing import Sourcing
 
-        if self.inflow is None and (self.config.mirror is not None or self.config.sources):
-            self.inflow = Sourcing(self)
-            self.inflow.start()
+        if self.sourcing is None and (self.config.mirror is not None or self.config.sources):
+            self.sourcing = Sourcing(self)
+            self.sourcing.start()
 
     def _wanted(self) -> list[str]:
-        """The subjects that it is to hear."""
+        """The subjects that it is to subscribe to."""
         return [] if self.config.mirror is not None else self.config.subjects
 
     def stop(self) -> None:
-        """Hear and send nothing more, and leave everything on disk. Blocks; raises OSError if that fails."""
+        """Unsubscribe, and leave everything on disk. Blocks; raises OSError if that fails."""
         if self.stopped:
             return
         self.halt()
@@ -193,40 +193,40 @@ class Stream:
         self.answer()
 
     def halt(self) -> None:
-        """Hear and send nothing more; `write_out` and then `answer` end it."""
+        """Unsubscribe, and send nothing more; `write_out` and then `answer` end it."""
         self._silence()
         self._halted = [consumer for consumer in self.consumers.values() if not consumer.stopped]
         for consumer in self._halted:
             consumer.halt()
-        self.committer.halt()
+        self.ack_queue.halt()
 
     def write_out(self) -> None:
         """Leave everything on disk. Blocks; in any thread. Raises OSError, StoreError."""
-        self.upkeep.wait()
+        self.compactor.wait()
         for consumer in self._halted:
             consumer.write_out()
-        self.committer.write_out()
-        if self.config.sources and self.committer.error is None:
-            self.positions.save()
+        self.ack_queue.write_out()
+        if self.config.sources and self.ack_queue.error is None:
+            self.source_offsets.save()
         self.store.close()
 
     def answer(self) -> None:
         """Acknowledge what was stored last; what is stored counts no more."""
-        self.committer.answer()
+        self.ack_queue.answer()
         self.quota.add(-self._counted)
         self._counted = 0
 
     def silencing(self) -> Steps[None]:
-        """Hear its subjects no more, before it is stopped or deleted."""
-        yield from self.hearing.changing(())
+        """End its subscriptions, before it is stopped or deleted."""
+        yield from self.subscriptions.changing(())
 
     def hand_over(self) -> StreamStore:
-        """Hear and send nothing more, and give the store, committed, to whom goes on with it."""
+        """Unsubscribe, and give the store, committed, to whom goes on with it."""
         self._silence()
-        self.upkeep.wait()
+        self.compactor.wait()
         for consumer in list(self.consumers.values()):
             consumer.stop()
-        self.committer.close()
+        self.ack_queue.close()
         self.quota.add(-self._counted)
         self._counted = 0
         return self.store
@@ -234,11 +234,11 @@ class Stream:
     def delete(self) -> None:
         """End the stream and its consumers for good. Its folder is the caller's to remove."""
         self._silence()
-        self.upkeep.wait()
+        self.compactor.wait()
         for consumer in list(self.consumers.values()):
             consumer.delete("stream deleted")
         self.consumers.clear()
-        self.committer.close()
+        self.ack_queue.close()
         self.quota.add(-self._counted)
         self._counted = 0
         self.removal.release(self.store.release())
@@ -246,13 +246,13 @@ class Stream:
     def _silence(self) -> None:
         self.stopped = True
         at_once(self.silencing())
-        self.direct.stop()
-        if self.inflow is not None:
-            self.inflow.stop()
+        self.direct_get.stop()
+        if self.sourcing is not None:
+            self.sourcing.stop()
         self.limits.stop()
         self.expiry.stop()
-        self.positions.stop()
-        self.upkeep.halt()
+        self.source_offsets.stop()
+        self.compactor.halt()
 
     # --- what happens to messages
 
@@ -266,35 +266,36 @@ class Stream:
 
     def _committed(self, last: int) -> None:
         self.committed_seq = last
-        self.settle()
+        self.update_usage()
         self._tidy()
         for consumer in list(self.consumers.values()):
             try:
                 consumer.on_append(last)
-            except Exception as fault:  # one consumer's fault must not keep messages from the others
-                self.alarm(f"could not wake consumer '{consumer.name}': {type(fault).__name__}: {fault}")
+            except Exception as error:  # one consumer's error must not keep messages from the others
+                text = f"{type(error).__name__}: {error}"
+                self.log_failure(f"could not wake consumer '{consumer.name}': {text}")
 
     def _tidy(self) -> None:
         """Give space back on the disk in a while."""
         if self._on_disk and not self.stopped:
-            self.upkeep.nudge()
+            self.compactor.nudge()
 
     def _failed(self, error: BaseException) -> bytes:
-        self.alarm(f"can not be written: {error}")
+        self.log_failure(f"can not be written: {error}")
         return self.ingest.refusal(api_error("JSStreamStoreFailedF", err=f"stream store failed: {error}"))
 
-    def troubled(self, error: Exception) -> None:
-        """A message could not be stored, and not because a rule forbids it."""
-        self.alarm(f"can not store a message: {type(error).__name__}: {error}")
+    def store_failed(self, error: Exception) -> None:
+        """A message could not be stored, although it was valid."""
+        self.log_failure(f"can not store a message: {type(error).__name__}: {error}")
 
-    def alarm(self, text: str) -> None:
-        """Tell the log that something is wrong with this stream."""
+    def log_failure(self, text: str) -> None:
+        """Log that something is wrong with this stream."""
         self.host.log.error(f"JetStream stream '{self.account.name} > {self.name}' {text}")
 
-    def _upkeep_failed(self, error: BaseException) -> None:
+    def _compaction_failed(self, error: BaseException) -> None:
         self.host.log.warning(f"No space given back by '{self.account.name} > {self.name}': {error}")
 
-    def settle(self) -> None:
+    def update_usage(self) -> None:
         """Bring the account's usage up to date with the store."""
         size = self.store.bytes
         if size != self._counted:
@@ -302,24 +303,24 @@ class Stream:
             self._counted = size
 
     def removed(self, sequence: int, subject: str) -> None:
-        """A message left the store: tell those who may be waiting for it."""
+        """A message left the store: tell the consumers that may wait for it."""
         if self.expiry.active:
             self.expiry.forget(sequence)
-        if self.inflow is not None:
-            self.positions.removed(sequence)
+        if self.sourcing is not None:
+            self.source_offsets.removed(sequence)
         for consumer in self.consumers.concerned(sequence, subject):
             consumer.on_removed(sequence, subject)
-        self.settle()
-        if self.committer.idle:
-            self.committer.wake()
+        self.update_usage()
+        if self.ack_queue.idle:
+            self.ack_queue.wake()
 
     def remove_acked(self, sequence: int, consumer: Consumer) -> None:
         """`consumer` is done with a message: work queues and interest let go of it."""
-        self.interest.acked(sequence, consumer)
+        self.retention.acked(sequence, consumer)
 
     def remove_all_acked(self, sequences: list[int], consumer: Consumer) -> None:
         """The same of many messages."""
-        self.let_go(self.interest.all_acked(sequences, consumer))
+        self.let_go(self.retention.all_acked(sequences, consumer))
 
     def _mark(self, subject: str, header: bytes) -> None:
         """Leave a delete marker."""
@@ -327,7 +328,7 @@ class Stream:
             self.ingest.store(subject, header, b"")
         except ApiError as error:
             self.host.log.warning(f"No delete marker for {subject!r} in '{self.name}': {error.description}")
-        self.committer.wake()
+        self.ack_queue.wake()
 
     def roll_up(self, rollup: bytes, subject: str, sequence: int) -> list[Answer] | None:
         """Let the message just stored as `sequence` replace those before it.
@@ -361,14 +362,14 @@ class Stream:
             if isinstance(count, Exception):
                 done(count)
             else:
-                self.committer.after(lambda error: done(count if error is None else error))
+                self.ack_queue.after(lambda error: done(count if error is None else error))
 
         self.removal.begin(self.removal.purging(subject=subject, up_to=up_to, keep=keep), purged)
 
     def order_delete(self, done: Callable[[Ordered], None], sequence: int, *, erase: bool) -> None:
-        """Remove a message, and tell `done` once that is durable; False: there is none."""
+        """Remove a message, and call `done` once that is durable; with False: there is none."""
         if self.delete_message(sequence, erase=erase):
-            self.committer.after(lambda error: done(True if error is None else error))
+            self.ack_queue.after(lambda error: done(True if error is None else error))
         else:
             done(False)
 
@@ -378,15 +379,15 @@ class Stream:
         """Store a message of the mirror's origin under its sequence. Raises ApiError."""
         self.ingest.replicate(sequence, subject, header, body, time)
 
-    def copy(self, link: SourceOrigin, sequence: int, subject: str, header: bytes, body: bytes) -> None:
-        """Store the message `sequence` of a source, whose header tells where it is from. Raises ApiError."""
+    def copy(self, origin: SourceOrigin, sequence: int, subject: str, header: bytes, body: bytes) -> None:
+        """Store the message `sequence` of a source, whose header names its origin. Raises ApiError."""
         try:
             copy = self.ingest.store(subject, header, body, sourced=True)
         except Duplicate:
             return
-        self.positions.note(link.index, SourceOffset(sequence, link.identity), copy)
-        if self.committer.idle:
-            self.committer.wake()
+        self.source_offsets.note(origin.index, SourceOffset(sequence, origin.identity), copy)
+        if self.ack_queue.idle:
+            self.ack_queue.wake()
 
     def pass_by(self, sequence: int) -> None:
         """The mirror's origin has nothing up to `sequence` that is not here."""
@@ -396,22 +397,22 @@ class Stream:
             self.purge(up_to=sequence + 1)
         else:
             self.store.skip_to(sequence)
-            self.committer.wake()
+            self.ack_queue.wake()
 
     def begin_source_anew(self, index: str) -> None:
         """A source's origin was made anew: forget how far it was read."""
-        self.positions.forget(index)
+        self.source_offsets.forget(index)
 
     def when_safe(self, done: Done) -> None:
         """Call `done` once all that came from other streams so far is safe."""
-        self.committer.after(done)
+        self.ack_queue.after(done)
 
-    def _save_positions(self) -> None:
+    def _save_offsets(self) -> None:
         """Save how far the sources were read, once the copies themselves are on disk."""
-        document = self.positions.to_json()
+        document = self.source_offsets.to_json()
         if self.config.storage != "file" or not document:
             return
-        if self.stopped or self.positions.settled(self.committed_seq):
+        if self.stopped or self.source_offsets.all_committed(self.committed_seq):
             self.account.save(self, document)
             return
 
@@ -419,7 +420,7 @@ class Stream:
             if error is None and not self.stopped:
                 self.account.save(self, document)
 
-        self.committer.after(done)
+        self.ack_queue.after(done)
 
     # --- changes
 
@@ -431,17 +432,17 @@ class Stream:
         """As `apply`, bit by bit; a stream that stops in between is left as it is."""
         old, self.config = self.config, config
         self.limits.configure(config)
-        self.interest.configure(config)
+        self.retention.configure(config)
         self.expiry.configure(config)
-        self.dedupe.resize(config.duplicate_window, self.rules.clock.now())
+        self.dedupe.resize(config.duplicate_window, self.deps.clock.now())
         self.ingest.configure()
         if config.allow_msg_ttl and not old.allow_msg_ttl:
             yield from self._reading_back(self.store.first_seq, self.expiry.load)
             self.expiry.rearm()
-        yield from self.hearing.changing(self._wanted())
+        yield from self.subscriptions.changing(self._wanted())
         if self.stopped or self.config is not config:
             return
-        self.direct.configure()
+        self.direct_get.configure()
         self._follow(old)
         self.let_go(self._fitting(old))
 
@@ -467,13 +468,13 @@ class Stream:
         config = self.config
         if config.mirror == old.mirror and config.sources == old.sources:
             return
-        if self.inflow is not None and config.mirror is None and old.mirror is not None:
-            self.inflow.stop()
-            self.inflow = None
-        if self.inflow is not None:
-            self.inflow.configure()
+        if self.sourcing is not None and config.mirror is None and old.mirror is not None:
+            self.sourcing.stop()
+            self.sourcing = None
+        if self.sourcing is not None:
+            self.sourcing.configure()
         else:
-            self.start_inflow()
+            self.start_sourcing()
 
     # --- consumers
 

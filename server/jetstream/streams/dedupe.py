@@ -1,4 +1,4 @@
-"""Dedupe: message ids seen within the duplicate window.
+"""DedupeWindow: message ids seen within the duplicate window.
 
 Promises: an id stays known for `window` ns after its message was stored, also over a restart (the window is
 read back from the stored messages); cost per message is constant, forgetting included. Never reads the clock:

@@ -1,4 +1,4 @@
-"""ReplyInfo: what the reply subject of a delivered message tells.
+"""ReplyInfo: what the reply subject of a delivered message contains.
 
 `$JS.ACK.<stream>.<consumer>.<delivered>.<stream seq>.<consumer seq>.<time>.<pending>`, or with domain and
 account hash before the stream and possibly more tokens at the end; what crossed a leaf or route carries
@@ -14,7 +14,7 @@ class ReplyInfo(NamedTuple):
     """One delivery.
 
     tries: how often it was delivered, this time included. time: ns, when the origin stored it. subject: ""
-    when the reply does not tell.
+    when the reply does not have it.
     """
 
     stream: str

@@ -141,7 +141,7 @@ class DirectGet:
         turns = self._stream.host.turns
         if len(turns) >= MOST_WAITING:
             raise _Refused("503 Insufficient Resources")
-        turns.now(lambda: Slices(turns, self._serving(request, reply), _nothing, self._fault(reply)))
+        turns.now(lambda: Slices(turns, self._serving(request, reply), _nothing, self._on_error(reply)))
 
     def _serving(self, request: MsgGetRequest, reply: str) -> Steps[None]:
         if request.multi_last:
@@ -157,12 +157,12 @@ class DirectGet:
             raise _Refused("404 Message Not Found")
         self._give(found, reply, plain=request.no_hdr)
 
-    def _fault(self, reply: str) -> Callable[[Exception], None]:
-        def tell(fault: Exception) -> None:
-            if isinstance(fault, _Refused):
-                self._refuse(reply, fault)
+    def _on_error(self, reply: str) -> Callable[[Exception], None]:
+        def tell(error: Exception) -> None:
+            if isinstance(error, _Refused):
+                self._refuse(reply, error)
             else:
-                self._stream.alarm(f"can not serve a direct get: {type(fault).__name__}: {fault}")
+                self._stream.log_failure(f"can not serve a direct get: {type(error).__name__}: {error}")
 
         return tell
 

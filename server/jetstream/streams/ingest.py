@@ -1,8 +1,8 @@
 """Ingest: the way of a published message into its stream.
 
 Promises: checks in the reference's order, each with its error; a message that passes is stored once, and its
-answer is left with the committer; one that fails changes nothing. A sourced message skips what its origin has
-judged. Hot path: no JSON, no objects per message beyond the answer's bytes.
+answer is left with the ack queue; one that fails changes nothing. A sourced message skips what its origin
+has validated. Hot path: no JSON, no objects per message beyond the answer's bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_RECORD = 32 * 1024 * 1024
 UNLIMITED = 1 << 62
 
 
-class Duplicate(Exception):  # noqa: N818 - an outcome that has an answer, not a fault
+class Duplicate(Exception):  # noqa: N818 - an outcome that has an answer, not an error
     """The message id was stored before, as `sequence`."""
 
     def __init__(self, sequence: int) -> None:
@@ -43,12 +43,12 @@ class Ingest:
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._store = stream.store
-        self._now = stream.rules.clock.now
-        self._committer = stream.committer
+        self._now = stream.deps.clock.now
+        self._ack_queue = stream.ack_queue
         self._limits = stream.limits
         self._dedupe = stream.dedupe
         self._expiry = stream.expiry
-        self._interest = stream.interest
+        self._retention = stream.retention
         self._quota = stream.quota
         self._rolling: list[Answer] | None = None  # answers that wait until the last message has rolled up
         self.configure()
@@ -57,8 +57,8 @@ class Ingest:
         """Take over the stream's configuration."""
         config = self._stream.config
         domain = self._stream.domain
-        place = f',"domain":{json.dumps(domain)}' if domain else ""
-        self._ack = f'{{"stream":{json.dumps(config.name)}{place},"seq":'.encode()
+        domain_field = f',"domain":{json.dumps(domain)}' if domain else ""
+        self._ack = f'{{"stream":{json.dumps(config.name)}{domain_field},"seq":'.encode()
         self._acks = not config.no_ack
         self._sealed = config.sealed
         limit = config.max_msg_size if config.max_msg_size >= 0 else UNLIMITED
@@ -74,11 +74,11 @@ class Ingest:
     def _compile(self, source: str, destination: str) -> SubjectTransform | None:
         if not destination:
             return None
-        return SubjectTransform(source, destination, random_below=self._stream.rules.random_below)
+        return SubjectTransform(source, destination, random_below=self._stream.deps.random_below)
 
     def read(self, run: list[Publish]) -> None:
         """Take publishes that came together and see that each is answered, as `receive` does one by one."""
-        simple = self._simple and not self._quota.guarded and self._committer.error is None
+        simple = self._simple and not self._quota.guarded and self._ack_queue.error is None
         current = b""
         bodies: list[bytes] = []
         replies: list[bytes] = []
@@ -101,7 +101,7 @@ class Ingest:
         """Store messages of one subject that nothing speaks against, and empty both lists."""
         if not bodies:
             return
-        committer, limits = self._committer, self._limits
+        ack_queue, limits = self._ack_queue, self._limits
         subject = raw.decode("utf-8", "surrogateescape")
         try:
             if len(bodies) == 1:
@@ -116,15 +116,15 @@ class Ingest:
             self._dedupe.last_id = b""
             if self._acks:
                 ack = self._ack
-                committer.answers.extend(
+                ack_queue.answers.extend(
                     [(reply, b"%b%d}" % (ack, at)) for at, reply in enumerate(replies, sequence) if reply]
                 )
             if limits.active:
                 limits.enforce(subject)
             if limits.ages:
                 limits.stored()
-            if committer.idle:
-                committer.wake()
+            if ack_queue.idle:
+                ack_queue.wake()
         bodies.clear()
         replies.clear()
 
@@ -134,12 +134,12 @@ class Ingest:
         self._accept(message.subject, reply, message.header, message.body)
 
     def _accept(self, subject: str, reply: bytes, header: bytes, body: bytes) -> None:
-        committer = self._committer
+        ack_queue = self._ack_queue
         try:
             sequence = self.store(subject, header, body)
         except Duplicate as duplicate:
             if reply and self._acks:
-                committer.answers.append(
+                ack_queue.answers.append(
                     (reply, b'%b%d,"duplicate": true}' % (self._ack, duplicate.sequence))
                 )
         except Exception as error:  # one message must not end the connection that it came on
@@ -148,22 +148,22 @@ class Ingest:
             return
         else:
             if reply and self._acks:
-                answers = committer.answers if self._rolling is None else self._rolling
+                answers = ack_queue.answers if self._rolling is None else self._rolling
                 answers.append((reply, b"%b%d}" % (self._ack, sequence)))
-        if committer.idle:
-            committer.wake()
+        if ack_queue.idle:
+            ack_queue.wake()
 
     def refusal(self, error: Exception) -> bytes:
-        """Give the answer that tells a publisher of `error`; what is no refusal of the API's is logged."""
+        """Give the error answer for a publisher; what is no ApiError is logged."""
         if not isinstance(error, ApiError):
-            self._stream.troubled(error)
+            self._stream.store_failed(error)
             error = api_error("JSStreamStoreFailedF", err=str(error) or type(error).__name__)
         return json.dumps(
             {"error": error.to_json(), "stream": self._stream.name, "seq": 0}, separators=(",", ":")
         ).encode()
 
     def store(self, subject: str, header: bytes, body: bytes, *, sourced: bool = False) -> int:
-        """Judge and store one message; give its sequence. Raises Duplicate and ApiError."""
+        """Validate and store one message; give its sequence. Raises Duplicate and ApiError."""
         self._rolling = None
         if self._transform is not None:
             subject = self._transform.apply(subject) or subject
@@ -172,55 +172,57 @@ class Ingest:
             raise api_error("JSStreamSealedErr")
         if size > self._most:
             raise self._too_large(size)
-        committer = self._committer
-        if committer.error is not None:
-            raise api_error("JSStreamStoreFailedF", err=f"stream store failed: {committer.error}")
+        ack_queue = self._ack_queue
+        if ack_queue.error is not None:
+            raise api_error("JSStreamStoreFailedF", err=f"stream store failed: {ack_queue.error}")
         store = self._store
         now = self._now()
-        envelope: PublishHeaders | None = None
+        publish_headers: PublishHeaders | None = None
         if header:
-            envelope = validate(self._stream, subject, header, sourced=sourced)
-            header = envelope.header
-            self._check_duplicate(envelope, now)
+            publish_headers = validate(self._stream, subject, header, sourced=sourced)
+            header = publish_headers.header
+            self._check_duplicate(publish_headers, now)
             if len(header) > MAX_HEADER:
                 raise api_error("JSStreamHeaderExceedsMaximumErr")
-        if self._interest.by_interest and self._interest.nobody_listens(subject):
-            return self._skip(subject, envelope, now)
+        if self._retention.by_interest and self._retention.nobody_listens(subject):
+            return self._skip(subject, publish_headers, now)
         limits = self._limits
         if self._quota.guarded or limits.discard_new:
-            self._check_room(subject, len(header), len(body), envelope)
+            self._check_room(subject, len(header), len(body), publish_headers)
         if self._republish is not None:
             previous = store.subject_last(subject)
             sequence = store.append(subject, header, body, now)
             self._send_again(subject, header, body, sequence, now, previous)
         else:
             sequence = store.append(subject, header, body, now)
-        if envelope is None:
+        if publish_headers is None:
             self._dedupe.last_id = b""
         else:
-            self._note(envelope, subject, sequence, now)
+            self._note(publish_headers, subject, sequence, now)
         if limits.active and self._rolling is None:  # else once what was rolled up is gone
             limits.enforce(subject)
         if limits.ages:
             limits.stored()
         if self._quota.guarded:
-            self._stream.settle()
+            self._stream.update_usage()
         return sequence
 
-    def _check_room(self, subject: str, header: int, body: int, envelope: PublishHeaders | None) -> None:
+    def _check_room(
+        self, subject: str, header: int, body: int, publish_headers: PublishHeaders | None
+    ) -> None:
         """Raise ApiError if the account, the server or the stream has no room for the message."""
         size = self._store.size_of(subject, header, body)
         refusal = self._quota.refusal(size)
         if refusal is None and self._limits.discard_new:
-            rolls_up = envelope is not None and bool(envelope.rollup)
+            rolls_up = publish_headers is not None and bool(publish_headers.rollup)
             refusal = self._limits.check_room(subject, size, rolls_up=rolls_up)
         if refusal is not None:
             raise refusal
 
     def replicate(self, sequence: int, subject: str, header: bytes, body: bytes, time: int) -> None:
         """Store a mirrored message under its origin's sequence and time. Raises ApiError."""
-        if self._committer.error is not None:
-            raise api_error("JSStreamStoreFailedF", err=f"stream store failed: {self._committer.error}")
+        if self._ack_queue.error is not None:
+            raise api_error("JSStreamStoreFailedF", err=f"stream store failed: {self._ack_queue.error}")
         refusal = self._quota.refusal(self._store.size_of(subject, len(header), len(body)))
         if refusal is not None:
             raise refusal
@@ -232,46 +234,46 @@ class Ingest:
         if self._limits.active:
             self._limits.enforce(subject)
         self._limits.stored()
-        if self._committer.idle:
-            self._committer.wake()
+        if self._ack_queue.idle:
+            self._ack_queue.wake()
 
-    def _check_duplicate(self, envelope: PublishHeaders, now: int) -> None:
+    def _check_duplicate(self, publish_headers: PublishHeaders, now: int) -> None:
         """Answer an id seen before, and check the expected one: both come before the envelope's refusal."""
-        if envelope.identifier:
-            known = self._dedupe.find(envelope.identifier, now)
+        if publish_headers.identifier:
+            known = self._dedupe.find(publish_headers.identifier, now)
             if known:
                 raise Duplicate(known)
-        expected = envelope.expected_id
+        expected = publish_headers.expected_id
         if expected is not None and expected != self._dedupe.last_id:
             raise api_error("JSStreamWrongLastMsgIDErrF", id=self._dedupe.last_id.decode("utf-8", "replace"))
-        if envelope.refusal is not None:
-            raise envelope.refusal
+        if publish_headers.refusal is not None:
+            raise publish_headers.refusal
 
     def _too_large(self, size: int) -> ApiError:
         if size > MAX_RECORD:
             return api_error("JSStreamStoreFailedF", err="message to large")
         return api_error("JSStreamMessageExceedsMaximumErr")
 
-    def _skip(self, subject: str, envelope: PublishHeaders | None, now: int) -> int:
+    def _skip(self, subject: str, publish_headers: PublishHeaders | None, now: int) -> int:
         """Nobody is interested: the sequence is used up, nothing is stored."""
         sequence = self._store.last_seq + 1
         self._store.skip_to(sequence)
         self._dedupe.last_id = b""
-        if envelope is not None:
-            if envelope.identifier:
-                self._dedupe.last_id = envelope.identifier
-                self._dedupe.remember(envelope.identifier, sequence, now)
-            self._rolling = self._stream.roll_up(envelope.rollup, subject, sequence)
+        if publish_headers is not None:
+            if publish_headers.identifier:
+                self._dedupe.last_id = publish_headers.identifier
+                self._dedupe.remember(publish_headers.identifier, sequence, now)
+            self._rolling = self._stream.roll_up(publish_headers.rollup, subject, sequence)
         return sequence
 
-    def _note(self, envelope: PublishHeaders, subject: str, sequence: int, now: int) -> None:
-        self._dedupe.last_id = envelope.identifier
-        if envelope.identifier:
-            self._dedupe.remember(envelope.identifier, sequence, now)
-        if envelope.ttl:
-            self._expiry.stored(sequence, envelope.header, now)
-        if envelope.rollup:
-            self._rolling = self._stream.roll_up(envelope.rollup, subject, sequence)
+    def _note(self, publish_headers: PublishHeaders, subject: str, sequence: int, now: int) -> None:
+        self._dedupe.last_id = publish_headers.identifier
+        if publish_headers.identifier:
+            self._dedupe.remember(publish_headers.identifier, sequence, now)
+        if publish_headers.ttl:
+            self._expiry.stored(sequence, publish_headers.header, now)
+        if publish_headers.rollup:
+            self._rolling = self._stream.roll_up(publish_headers.rollup, subject, sequence)
 
     def _send_again(
         self, subject: str, header: bytes, body: bytes, sequence: int, time: int, previous: int
@@ -287,6 +289,6 @@ class Ingest:
         if self._headers_only:
             lines += f"Nats-Msg-Size: {len(body)}\r\n"
         start = header[:-2] if header else b"NATS/1.0\r\n"
-        self._committer.republish.append(
+        self._ack_queue.republish.append(
             (target, start + lines.encode() + b"\r\n", b"" if self._headers_only else body)
         )

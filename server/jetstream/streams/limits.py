@@ -2,8 +2,8 @@
 
 Promises: after `enforce` the stream is within max_msgs, max_bytes and max_msgs_per_subject, or, where one
 message pushes out very many, soon after; messages older than max_age go by one timer, oldest first, at a cost
-per message that does not grow with the stream. Every message that goes is told to `removed`. Never removes a
-message that `keep` names (a per-message TTL of "never").
+per message that does not grow with the stream. `removed` is called for every message that goes. Never removes
+a message that `keep` names (a per-message TTL of "never").
 """
 
 from __future__ import annotations
@@ -70,14 +70,14 @@ class StreamLimits:
         self.configure(config)
 
     def configure(self, config: StreamConfig) -> None:
-        """Take over a new configuration; `enforce_all` then applies it to what is stored."""
+        """Take over a new configuration; `enforcing` then applies it to what is stored."""
         self._config = config
         self.discard_new = config.discard == "new"
         self.ages = config.max_age > 0
         self.active = config.max_msgs > 0 or config.max_bytes > 0 or config.max_msgs_per_subject > 0
 
     def check_room(self, subject: str, size: int, *, rolls_up: bool = False) -> ApiError | None:
-        """Say why a message of `size` stored bytes does not fit under discard new, or None.
+        """Give why a message of `size` stored bytes does not fit under discard new, or None.
 
         A message that pushes out the oldest of its own subject takes its place; one that rolls up may.
         """

@@ -14,7 +14,7 @@ NEARLY = 10  # messages behind
 
 
 class MirrorOrigin(Origin):
-    """The link of a mirror."""
+    """The origin of a mirror."""
 
     kind = "mirror"
     letter = "M"
@@ -49,7 +49,7 @@ class MirrorOrigin(Origin):
 
     def _may_answer(self, pending: int) -> None:
         """Once nearly caught up, direct gets of the origin may be answered here."""
-        direct = self.stream.direct
+        direct = self.stream.direct_get
         if pending < NEARLY and not direct.caught_up:
             direct.caught_up = True
             direct.configure()

@@ -1,4 +1,4 @@
-"""Origin: the way to an origin, for a mirror or a source: an internal consumer there, made through the API.
+"""Origin: the stream that a mirror or a source copies, read by an internal consumer made through its API.
 
 States: resting (a timer or a change of interest begins an attempt), asking (a request is out), following
 (messages arrive). Promises: what is handed to `take` is without duplicate and without gap since the position
@@ -38,7 +38,7 @@ HASTE = 2 * SECOND  # for that to the first one: where the origin just came with
 BACKOFF = 10 * SECOND  # more for each failure in a row
 LONGEST = 120 * SECOND
 DOUBT = 3 * HEARTBEAT
-MOST_STALLS = 3  # heartbeats that tell of unanswered flow control
+MOST_STALLS = 3  # heartbeats that report unanswered flow control
 TOO_OLD = {10185, 10025}  # errors of an origin that does not know this request
 OTHER_STREAM = 10225
 CONTROL = b"NATS/1.0 100"
@@ -48,9 +48,9 @@ STALLED = ApiError(500, 10228, "stream source consumer stalled on flow control")
 
 
 class Origin:
-    """One origin. Subclasses say where to start and what to do with messages.
+    """One origin. Subclasses decide where to start and what to do with messages.
 
-    attempts: when it is one's turn to try; many links of a stream may want to at the same moment.
+    attempts: when it is this one's turn to try; many origins of a stream may want to at the same moment.
     """
 
     kind = ""  # "mirror" or "src": the word in the consumer's name and metadata
@@ -64,7 +64,7 @@ class Origin:
         self.source = source
         self.identity = ""
         self.lag = 0
-        self.heard = 0
+        self.last_active = 0
         self.error: ApiError | None = None
         self.copied = 0  # the origin's sequence up to which everything was taken
         self._delivered = 0
@@ -77,7 +77,7 @@ class Origin:
         self._hasty = True  # the next attempt is the first
         self._stalls = 0
         self._reply: Subscription | None = None
-        self._feed: Subscription | None = None
+        self._subscription: Subscription | None = None
         self._timer: Timer | None = None
         self._watch: InterestWatch | None = None
         self._queued = False
@@ -88,7 +88,7 @@ class Origin:
             for t in source.subject_transforms
         ]
 
-    # --- what a subclass says
+    # --- what a subclass decides
 
     def start_at(self, config: ConsumerConfig) -> None:
         """Put into the consumer's configuration where it begins."""
@@ -115,15 +115,15 @@ class Origin:
             parts.append(self.stream.domain)
         return name_hash(" ".join(parts))
 
-    # --- life
+    # --- lifecycle
 
     @property
     def following(self) -> bool:
         """Whether messages can arrive."""
-        return self._feed is not None
+        return self._subscription is not None
 
     def start(self) -> None:
-        """Begin the first attempt in the loop's next round."""
+        """Begin the first attempt in the loop's next turn."""
         self._watch = self.stream.account.account.watch_interest(
             self._interest, self._subject(self._config())
         )
@@ -140,10 +140,10 @@ class Origin:
     def _drop(self) -> None:
         """Leave whatever state it is in."""
         account = self.stream.account.account
-        for subscription in (self._reply, self._feed):
+        for subscription in (self._reply, self._subscription):
             if subscription is not None:
                 account.unsubscribe(subscription)
-        self._reply = self._feed = None
+        self._reply = self._subscription = None
         self._consumer = ""
         self._queued = False
         if self._timer is not None:
@@ -156,7 +156,7 @@ class Origin:
         self._timer = self.stream.clock.call_later(delay, self._due)
 
     def _due(self) -> None:
-        """Try when it is its turn, unless something else happens to the link before."""
+        """Try when it is its turn, unless something else happens to the origin before."""
         self._timer, self._queued = None, True
         self._attempts.soon(self._turn)
 
@@ -195,9 +195,9 @@ class Origin:
             self._cut = not account.has_interest(self._subject(self._config()), own=True)
         elif self._reply is None and (self._cut or not self.following):
             self._cut = False
-            self.hurry()
+            self.retry_now()
 
-    def hurry(self) -> None:
+    def retry_now(self) -> None:
         """Try again as soon as may be: there is reason to think that it goes well now."""
         self._fails = 0
         self._hasty = True
@@ -238,8 +238,8 @@ class Origin:
         self._timer = stream.clock.call_later(HASTE if self._hasty else PATIENCE, self._unanswered)
         subject = self._subject(config)
         target = account.mapped(subject)
-        heard = account.publish(target, body, reply=reply, header=header, own=True) if target else 0
-        if not heard and self._reply is not None:
+        receivers = account.publish(target, body, reply=reply, header=header, own=True) if target else 0
+        if not receivers and self._reply is not None:
             self.retry(self._failure(f"origin is not reachable: nobody answers {subject}"), failed=True)
 
     def _failure(self, text: str) -> ApiError:
@@ -293,10 +293,10 @@ class Origin:
             return
         name, delivered = str(answer["name"]), int(answer["delivered"]["stream_seq"])
         self._drop()
-        told = identity.decode("utf-8", "replace")
-        if told and self.identity and told != self.identity:
+        given = identity.decode("utf-8", "replace")
+        if given and self.identity and given != self.identity:
             self.began_anew()
-        self.identity = told
+        self.identity = given
         if self._stalls < MOST_STALLS:
             self.error = None
         self._fails = 0
@@ -304,24 +304,24 @@ class Origin:
         self._delivered = 0
         self.lag = int(answer.get("num_pending", 0))
         self.accepted(delivered, self.lag)
-        self._feed = self.stream.account.account.subscribe(self._deliver_subject, self._arrived)
-        self.heard = self.stream.clock.now()
+        self._subscription = self.stream.account.account.subscribe(self._deliver_subject, self._arrived)
+        self.last_active = self.stream.clock.now()
         self._timer = self.stream.clock.call_later(SILENCE, self._check_health)
 
     def _check_health(self) -> None:
         self._timer = None
-        quiet = self.stream.clock.now() - self.heard
+        quiet = self.stream.clock.now() - self.last_active
         if quiet >= SILENCE:
             self.retry(self._failure("origin is silent"))
         else:
             self._timer = self.stream.clock.call_later(SILENCE - quiet, self._check_health)
 
     def doubt(self) -> None:
-        """The consumer may have gone with its leader: unless it is heard of again soon, ask for another."""
+        """The consumer may have gone with its leader: unless a message comes soon, ask for another."""
         since = self.stream.clock.now()
 
         def look() -> None:
-            if self.heard < since:
+            if self.last_active < since:
                 self.retry()
             else:
                 self._check_health()
@@ -333,9 +333,9 @@ class Origin:
     # --- following
 
     def _arrived(self, message: Message) -> None:
-        if self._feed is None:
+        if self._subscription is None:
             return
-        self.heard = self.stream.clock.now()
+        self.last_active = self.stream.clock.now()
         if not message.body and message.header.startswith(CONTROL):
             self._control(message)
             return
@@ -364,7 +364,7 @@ class Origin:
             self.retry(error)
 
     def _advance(self, delivery: ReplyInfo) -> bool:
-        """Judge a delivery's place in the order: True to take it."""
+        """Check a delivery's place in the order: True to take it."""
         expected = delivery.consumer_seq == self._delivered + 1
         if delivery.stream_seq <= self.copied:
             if expected:
@@ -409,7 +409,7 @@ class Origin:
 
         self.stream.when_safe(done)
 
-    # --- what it says of itself
+    # --- its info
 
     def info(self) -> StreamSourceInfo:
         """Give its state as StreamInfo shows it."""
@@ -417,7 +417,7 @@ class Origin:
             name=self.source.name,
             external=self.source.external,
             lag=self.lag,
-            active=self.stream.clock.now() - self.heard if self.heard else -1,
+            active=self.stream.clock.now() - self.last_active if self.last_active else -1,
             error=self.error,
             filter_subject=self.source.filter_subject,
             subject_transforms=list(self.source.subject_transforms),

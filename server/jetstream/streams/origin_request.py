@@ -1,6 +1,6 @@
-"""Order: the consumer that a link asks its origin for, and the subjects of the request and of its messages.
+"""The consumer that a mirror or source asks its origin for, the subjects of the request and of its messages.
 
-Promises: what real servers send, byte for byte where they read it: stable names, metadata that tell who asks,
+Promises: what real servers send, byte for byte where they read it: stable names, metadata that name who asks,
 external prefixes in place of the local API's. Pure.
 """
 

@@ -1,7 +1,7 @@
-"""PublishHeaders: what a publish's headers ask of the stream, judged.
+"""PublishHeaders: what a publish's headers ask of the stream, validated.
 
-Promises: an Envelope is only made of headers whose conditions hold; otherwise ApiError with the reference's
-code, in its order. A message without headers never comes here. Reads the store, changes nothing.
+Promises: a PublishHeaders is only made of headers whose conditions hold; otherwise ApiError with the
+reference's code, in its order. A message without headers never comes here. Reads the store, changes nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class PublishHeaders:
 
 
 def validate(stream: Stream, subject: str, header: bytes, *, sourced: bool) -> PublishHeaders:
-    """Judge the headers of a message for `subject`."""
+    """Validate the headers of a message for `subject`."""
     if header.startswith(b"NATS/1.0 "):
         header = VERSION + header[header.find(b"\r\n") + 2 :]
         if header == headers.EMPTY:
@@ -49,24 +49,24 @@ def validate(stream: Stream, subject: str, header: bytes, *, sourced: bool) -> P
     if not special:
         return PublishHeaders(header)
     if special == 1 and (identifier := headers.get(header, b"Nats-Msg-Id")):
-        envelope = PublishHeaders(header)
-        envelope.identifier = identifier
-        return envelope
+        publish_headers = PublishHeaders(header)
+        publish_headers.identifier = identifier
+        return publish_headers
     header = headers.remove(header, (REQUEST_INFO,))
-    envelope = PublishHeaders(header)
+    publish_headers = PublishHeaders(header)
     if not header:
-        return envelope
+        return publish_headers
     get = headers.get
     if not sourced:
         _check_features(header)
         _check_expected(stream, subject, header)
         if get(header, SOURCE):
             raise api_error("JSMessageSourceHdrNotAllowedErr")
-    envelope.identifier = get(header, b"Nats-Msg-Id") or b""
-    envelope.expected_id = get(header, b"Nats-Expected-Last-Msg-Id") or None
-    _read_rollup(stream, envelope, sourced=sourced)
-    _read_ttl(stream, envelope, sourced=sourced)
-    return envelope
+    publish_headers.identifier = get(header, b"Nats-Msg-Id") or b""
+    publish_headers.expected_id = get(header, b"Nats-Expected-Last-Msg-Id") or None
+    _read_rollup(stream, publish_headers, sourced=sourced)
+    _read_ttl(stream, publish_headers, sourced=sourced)
+    return publish_headers
 
 
 def _check_features(header: bytes) -> None:
@@ -129,35 +129,35 @@ def _last_on(stream: Stream, subject: str) -> int:
     return stream.store.subject_last(subject)
 
 
-def _read_rollup(stream: Stream, envelope: PublishHeaders, *, sourced: bool) -> None:
-    rollup = headers.get(envelope.header, ROLLUP)
+def _read_rollup(stream: Stream, publish_headers: PublishHeaders, *, sourced: bool) -> None:
+    rollup = headers.get(publish_headers.header, ROLLUP)
     if not rollup:
         return
     config = stream.config
     allowed = config.allow_rollup_hdrs and not config.deny_purge
     if not allowed and not sourced:
-        envelope.refusal = api_error("JSStreamRollupFailedF", err="rollup not permitted")
+        publish_headers.refusal = api_error("JSStreamRollupFailedF", err="rollup not permitted")
     elif rollup not in {b"sub", b"all"}:
         text = rollup.decode("utf-8", "replace")
-        envelope.refusal = api_error("JSStreamRollupFailedF", err=f'rollup value invalid: "{text}"')
+        publish_headers.refusal = api_error("JSStreamRollupFailedF", err=f'rollup value invalid: "{text}"')
     elif allowed:
-        envelope.rollup = rollup
+        publish_headers.rollup = rollup
 
 
-def _read_ttl(stream: Stream, envelope: PublishHeaders, *, sourced: bool) -> None:
-    """Read the lifetime; an invalid one is told last, as its check is, and where there are none as well."""
-    value = headers.get(envelope.header, b"Nats-TTL")
+def _read_ttl(stream: Stream, publish_headers: PublishHeaders, *, sourced: bool) -> None:
+    """Read the TTL; an invalid one is refused last, as its check is, and where there are none as well."""
+    value = headers.get(publish_headers.header, b"Nats-TTL")
     if not value or (sourced and not stream.config.allow_msg_ttl):
         return
     try:
         ttl = parse_ttl(value)
     except ApiError as error:
         if not sourced:
-            envelope.refusal = envelope.refusal or error
+            publish_headers.refusal = publish_headers.refusal or error
         return
     if not stream.config.allow_msg_ttl:
         return
-    envelope.ttl = ttl
-    envelope.header = stream.expiry.adjust(
-        envelope.header, envelope.ttl, one_per_subject=stream.config.max_msgs_per_subject == 1
+    publish_headers.ttl = ttl
+    publish_headers.header = stream.expiry.adjust(
+        publish_headers.header, publish_headers.ttl, one_per_subject=stream.config.max_msgs_per_subject == 1
     )

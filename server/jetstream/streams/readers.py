@@ -26,17 +26,17 @@ class RetentionReader(Protocol):
         """The last sequence it was given."""
 
     def selects(self, subject: str) -> bool:
-        """Tell whether its filters match the subject."""
+        """Whether its filters match the subject."""
 
     def needs(self, seq: int) -> bool:
-        """Tell whether a message that it selects has to be kept for it."""
+        """Whether a message that it selects has to be kept for it."""
 
 
 R = TypeVar("R", bound=RetentionReader)
 
 
 class Readers(MutableMapping[str, R]):
-    """A mapping of names to readers. Whoever gives one other filters says so (`refiltered`).
+    """A mapping of names to readers. Whoever gives one other filters calls `refiltered`.
 
     strays: up to this sequence a reader may hold what it does not select: it was given that under other
     filters, perhaps before a restart.
@@ -101,11 +101,11 @@ class Readers(MutableMapping[str, R]):
                     self._tree.pop(one)
 
     def select(self, subject: str) -> bool:
-        """Tell whether one of them selects the subject."""
+        """Whether one of them selects the subject."""
         return bool(self._tree.matching(subject)) or any(one.selects(subject) for one in self._long.values())
 
     def want(self, sequence: int, subject: str, but: object = None) -> bool:
-        """Tell whether a message has to be kept for one of them, other than `but`."""
+        """Whether a message has to be kept for one of them, other than `but`."""
         for group in self._tree.matching(subject):
             for tried, name in enumerate(reversed(group)):
                 reader = group[name]

@@ -1,8 +1,8 @@
 """MessageRemoval: what a stream lets go of in slices, since it may be much.
 
 Promises: what is removed was there when it began, and goes oldest first, so that the stream is at each moment
-as after a smaller removal; a publish meanwhile is kept; consumers and limits hear of each slice; who asked is
-told when all of it is noted on the disk. A stream that stops takes its removals with it.
+as after a smaller removal; a publish meanwhile is kept; consumers and limits are told of each slice; the
+requester is answered when all of it is noted on the disk. A stream that stops ends its removals.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class MessageRemoval:
             if done is not None:
                 done(outcome)
             elif isinstance(outcome, Exception) and not self._stream.stopped:
-                self._stream.alarm(f"could not remove messages: {type(outcome).__name__}: {outcome}")
+                self._stream.log_failure(f"could not remove messages: {type(outcome).__name__}: {outcome}")
 
         Slices(self._stream.host.turns, self._while_served(steps), over, over)
 
@@ -56,7 +56,7 @@ class MessageRemoval:
     def release(self, remains: list[Heap]) -> None:
         """Give memory back in slices, also of a stream that has ended."""
         turns = self._stream.host.turns
-        Slices(turns, releasing(remains), lambda _: None, lambda fault: self._stream.alarm(str(fault)))
+        Slices(turns, releasing(remains), lambda _: None, lambda error: self._stream.log_failure(str(error)))
 
     def sweeping(self) -> Steps[int]:
         """Let go of what nobody wants; one sweep at a time, and once more for who asks meanwhile."""
@@ -67,7 +67,7 @@ class MessageRemoval:
         try:
             while self._sweep_again:
                 self._sweep_again = False
-                gone += yield from self._stream.interest.sweeping()
+                gone += yield from self._stream.retention.sweeping()
         finally:
             self._sweeps = False
         return gone
@@ -86,8 +86,8 @@ class MessageRemoval:
                 stream.send_each([(reply, refusal) for reply, _ in answers])
                 return
             if answers:
-                stream.committer.answers.extend(answers)
-                stream.committer.wake()
+                stream.ack_queue.answers.extend(answers)
+                stream.ack_queue.wake()
             if stream.limits.active:
                 stream.limits.enforce(subject)
 
@@ -98,7 +98,7 @@ class MessageRemoval:
         """Purge; see `StreamStore.purging`."""
         stream, store = self._stream, self._stream.store
         if stream.config.sources:
-            stream.positions.save()
+            stream.source_offsets.save()
         steps = store.purging(subject=subject or None, up_to=up_to, keep=keep)
         purged, before = 0, store.messages
         for gone in steps:
@@ -108,14 +108,14 @@ class MessageRemoval:
                     self._keep_no_more(gone)
                 for consumer in list(stream.consumers.values()):
                     yield from consumer.on_purging(gone)
-                stream.settle()
-                stream.committer.wake()
+                stream.update_usage()
+                stream.ack_queue.wake()
             yield
             before = store.messages
         for consumer in list(stream.consumers.values()):
             yield from consumer.after_purge()
         stream.limits.rearm()
-        stream.committer.wake()
+        stream.ack_queue.wake()
         return purged
 
     def _keep_no_more(self, gone: object) -> None:

@@ -1,7 +1,7 @@
 """InterestRetention: what retention by interest and work queues keep.
 
-Promises: under interest a message stays while some consumer still wants it, or may want it, as nobody can
-tell what one wants that cannot be read; in a work queue until one acknowledged it; under limits neither
+Promises: under interest a message stays while some consumer still wants it, or may want it, as it is not
+known what one wants that cannot be read; in a work queue until one acknowledged it; under limits neither
 matters. A message costs by the consumers that select it.
 """
 
@@ -47,11 +47,11 @@ class InterestRetention:
         self.by_work = config.retention == "workqueue"
 
     def nobody_listens(self, subject: str) -> bool:
-        """Say whether no consumer selects the subject, wherever in the stream it is."""
+        """Whether no consumer selects the subject, wherever in the stream it is."""
         return not self._unreadable and not self._consumers.select(subject)
 
     def nobody_wants(self, sequence: int, subject: str) -> bool:
-        """Say whether no consumer wants the message (under interest retention)."""
+        """Whether no consumer wants the message (under interest retention)."""
         return not self._unreadable and not self._consumers.want(sequence, subject)
 
     def acked(self, sequence: int, by: RetentionReader) -> bool:

@@ -1,7 +1,7 @@
 """SourceOrigin: one of the streams that a stream takes copies from, with sequences and times of its own.
 
-Promises: each message of the origin is copied once, after restarts and cuts too: the position is in the
-copies' headers and in the stream's positions. Message ids are deduplicated as for any publish.
+Promises: each message of the origin is copied once, after restarts and cuts too: the offset is in the
+copies' headers and in the stream's source offsets. Message ids are deduplicated as for any publish.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class SourceOrigin(Origin):
-    """The link of a source. `index` tells it apart from the stream's other sources.
+    """The origin of a source. `index` tells it apart from the stream's other sources.
 
     namesakes: how many of these have which name.
     """
@@ -41,7 +41,7 @@ class SourceOrigin(Origin):
         self._namesakes = namesakes
         self.index = source_header.source_index(source)
         self._again = False
-        known = stream.positions.of(self.index)
+        known = stream.source_offsets.of(self.index)
         if known is not None:
             self.copied, self.identity = known
 
@@ -51,7 +51,7 @@ class SourceOrigin(Origin):
         return name_hash(f"{stable} {self.index}" if self._namesakes[self.source.name] > 1 else stable)
 
     def start_at(self, config: ConsumerConfig) -> None:
-        """Begin after what was copied; at first where the configuration says."""
+        """Begin after what was copied; at first where the configuration wants."""
         source, store = self.source, self.stream.store
         if self.copied:
             config.deliver_policy, config.opt_start_seq = "by_start_sequence", self.copied + 1
@@ -80,18 +80,18 @@ class SourceOrigin(Origin):
         self.copied, self._again = 0, True
 
     def take(self, delivery: ReplyInfo, original: str, subject: str, header: bytes, body: bytes) -> None:
-        """Store as a new message that tells where it came from."""
+        """Store as a new message with a header that names its origin."""
         value = source_header.write(self.index, delivery.stream_seq, original, self.identity)
         header = headers.set(header, source_header.HEADER, value)
         self.stream.copy(self, delivery.stream_seq, subject, header, body)
 
     def agreed(self) -> int:
         """The position that is safe."""
-        known = self.stream.positions.of(self.index)
+        known = self.stream.source_offsets.of(self.index)
         return known.sequence if known is not None else 0
 
     def info(self) -> StreamSourceInfo:
-        """Tell the origin's sequence too."""
+        """With the origin's sequence."""
         found = super().info()
         found.seq = self.copied
         return found

@@ -1,4 +1,4 @@
-"""SourceHeader: where a sourced message came from, as the header `Nats-Stream-Source` tells it.
+"""SourceHeader: where a sourced message came from, as in the header `Nats-Stream-Source`.
 
 Value: `<origin> <sequence> <filter> <destination> <subject> [<identity>]`, separated by blanks. `origin` is
 the stream, with `:<hash>` of an external API prefix and `:C=<hash>` of a durable consumer. Several transforms
@@ -18,9 +18,9 @@ ANY = ">"
 
 
 class SourceHeader(NamedTuple):
-    """What a stored header says.
+    """What a stored header contains.
 
-    `source` is the source's index, "" in forms that do not tell filter and destination.
+    `source` is the source's index, "" in forms without filter and destination.
     """
 
     origin: str

@@ -1,7 +1,7 @@
 """SourceOffsets: how far each source was read, kept where a purge or an expiry of the copies cannot lose it.
 
-The stored copies tell it themselves (`Nats-Stream-Source`); what is saved here saves reading them all at a
-start, and outlives them. Promises: a saved position is never ahead of what is stored; it is saved at a stop,
+The stored copies have it themselves (`Nats-Stream-Source`); what is saved here saves reading them all at a
+start, and outlives them. Promises: a saved offset is never ahead of what is stored; it is saved at a stop,
 before a purge, soon after the newest copy of a source went, and now and then while sources are read.
 """
 
@@ -29,7 +29,7 @@ class SourceOffset(NamedTuple):
 
 
 class SourceOffsets:
-    """The positions of one stream's sources, by source index."""
+    """The offsets of one stream's sources, by source index."""
 
     def __init__(self, store: StreamStore, clock: Clock, save: Callable[[], None]) -> None:
         self._store = store
@@ -39,7 +39,7 @@ class SourceOffsets:
         self._due = 0
         self._newest: dict[str, int] = {}  # index -> sequence of its newest copy
         self._known: dict[str, SourceOffset] = {}
-        self._read_up_to = 0  # the store's last sequence when the known positions were saved
+        self._read_up_to = 0  # the store's last sequence when the known offsets were saved
 
     def load(self, document: Mapping[str, Any]) -> None:
         """Take in what `to_json` gave, then what was copied after it was saved."""
@@ -49,7 +49,7 @@ class SourceOffsets:
         self._scan()
 
     def _scan(self) -> None:
-        """Read copies backwards down to where the positions were saved: the newest of each source counts."""
+        """Read copies backwards down to where the offsets were saved: the newest of each source counts."""
         seen: set[str] = set()
         floor = max(self._read_up_to + 1, self._store.first_seq, 1)
         for sequence in reversed(list(self._store.headed(floor))):
@@ -68,11 +68,11 @@ class SourceOffsets:
                 self._known[key] = SourceOffset(found.sequence, found.identity)
 
     def of(self, index: str) -> SourceOffset | None:
-        """Give the position of a source, by its index or, for old copies, by its origin's name alone."""
+        """Give the offset of a source, by its index or, for old copies, by its origin's name alone."""
         return self._known.get(index) or self._known.get(index.split(" ", 1)[0])
 
     def known(self) -> list[tuple[str, SourceOffset]]:
-        """Give all positions, by source index."""
+        """Give all offsets, by source index."""
         return list(self._known.items())
 
     def note(self, index: str, position: SourceOffset, copy: int) -> None:
@@ -88,7 +88,7 @@ class SourceOffsets:
         self._newest.pop(index, None)
 
     def removed(self, sequence: int) -> None:
-        """A message left the store; if it was the newest copy of a source, its position is saved soon."""
+        """A message left the store; if it was the newest copy of a source, its offset is saved soon."""
         if sequence in self._newest.values():
             self._arm(SOON)
 
@@ -106,8 +106,8 @@ class SourceOffsets:
         self.stop()
         self._save()
 
-    def settled(self, committed: int) -> bool:
-        """Say whether all copies that the positions speak of are on disk."""
+    def all_committed(self, committed: int) -> bool:
+        """Whether all copies that the offsets count are on disk."""
         return all(sequence <= committed for sequence in self._newest.values())
 
     def to_json(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Sourcing:
-    """The links of one stream. A source that is not opened yet is not told of."""
+    """The origins of one stream. A source that is not opened yet is not in the info."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -46,7 +46,7 @@ class Sourcing:
         if self._opening is not None:
             self._opening.stop()
         self._opening = Slices(
-            self._stream.host.runner, paced(self._levelling(wanted)), lambda _: None, self._failed
+            self._stream.host.executor, paced(self._levelling(wanted)), lambda _: None, self._failed
         )
 
     def _levelling(self, wanted: dict[str, StreamSource]) -> Steps[None]:
@@ -62,25 +62,25 @@ class Sourcing:
                 made.start()
                 yield
 
-    def _failed(self, fault: Exception) -> None:
-        self._stream.alarm(f"can not open its sources: {type(fault).__name__}: {fault}")
+    def _failed(self, error: Exception) -> None:
+        self._stream.log_failure(f"can not open its sources: {type(error).__name__}: {error}")
 
     def origin_appeared(self, name: str) -> None:
         """A stream of the account was made: who waits for it need not wait longer."""
-        links = [self._mirror] if self._mirror is not None else list(self._sources.values())
-        for link in links:
-            if link.source.external is None and link.source.name == name and not link.following:
-                link.hurry()
+        origins = [self._mirror] if self._mirror is not None else list(self._sources.values())
+        for origin in origins:
+            if origin.source.external is None and origin.source.name == name and not origin.following:
+                origin.retry_now()
 
     def origin_led(self, name: str) -> None:
         """A stream of the account has a leader, on this server or another: maybe not the one before."""
-        links = [self._mirror] if self._mirror is not None else list(self._sources.values())
-        for link in links:
-            if link.source.external is None and link.source.name == name:
-                if link.following:
-                    link.doubt()
+        origins = [self._mirror] if self._mirror is not None else list(self._sources.values())
+        for origin in origins:
+            if origin.source.external is None and origin.source.name == name:
+                if origin.following:
+                    origin.doubt()
                 else:
-                    link.hurry()
+                    origin.retry_now()
 
     def stop(self) -> None:
         """Follow nothing more."""
@@ -98,15 +98,15 @@ class Sourcing:
             yield
 
     def mirror_info(self) -> StreamSourceInfo | None:
-        """Tell of the mirror, if it is one."""
+        """Give the mirror's info, if the stream is one."""
         return self._mirror.info() if self._mirror is not None else None
 
     def source_infos(self) -> Steps[list[StreamSourceInfo]]:
-        """Tell of the sources, in the configuration's order."""
+        """Give the sources' infos, in the configuration's order."""
         found = []
         for source in self._stream.config.sources:
-            link = self._sources.get(source_index(source))
-            if link is not None:
-                found.append(link.info())
+            origin = self._sources.get(source_index(source))
+            if origin is not None:
+                found.append(origin.info())
             yield
         return found

@@ -1,4 +1,4 @@
-"""Report: what a stream says of itself, as StreamState and StreamInfo.
+"""A stream's StreamState and StreamInfo.
 
 Promises: numbers are those of the moment; asking changes nothing. Deleted sequences and subjects are for
 others to add, when they are asked for.
@@ -63,15 +63,15 @@ def info(stream: Stream) -> StreamInfo:
 def describing(stream: Stream) -> Steps[StreamInfo]:
     """As `info`, in steps."""
     host = stream.host
-    inflow = stream.inflow
-    sources = (yield from inflow.source_infos()) if inflow is not None else []
+    sourcing = stream.sourcing
+    sources = (yield from sourcing.source_infos()) if sourcing is not None else []
     return StreamInfo(
         config=shown(stream.config),
         created=stream.created,
         state=state(stream),
         domain=host.domain,
         cluster=ClusterInfo(name=host.cluster_name, leader=host.server_name),
-        mirror=inflow.mirror_info() if inflow is not None else None,
+        mirror=sourcing.mirror_info() if sourcing is not None else None,
         sources=sources,
         alternates=[],
         ts=host.clock.now(),

@@ -1,7 +1,7 @@
-"""StreamSubscriptions: the subjects that a stream hears.
+"""StreamSubscriptions: the subjects that a stream subscribes to.
 
-There may be ten thousand of them. Promises: what is heard changes in steps; a change that begins ends the one
-before it; afterwards exactly the subjects that the last one wanted are heard, each once.
+There may be ten thousand of them. Promises: the subscriptions change in steps; a change that begins ends the
+one before it; afterwards exactly the subjects that the last one wanted are subscribed to, each once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class StreamSubscriptions:
         self._turn = 0
 
     def changing(self, subjects: Iterable[str]) -> Steps[None]:
-        """Hear these subjects, and no others."""
+        """Subscribe to these subjects, and to no others."""
         self._turn += 1
         turn, there = self._turn, self._subscriptions
         wanted = dict.fromkeys(subjects)
@@ -53,7 +53,7 @@ class StreamSubscriptions:
                     self._account.unsubscribe(there.pop(subject))
 
     def take(self, subscriptions: Iterable[Subscription]) -> None:
-        """Hear from now on what these heard, in their place; what is missing then is for `changing`."""
+        """Take over these subscriptions; what is missing then is for `changing`."""
         for subscription in subscriptions:
             if subscription.shadows:  # they have the callback too
                 self._account.unsubscribe(subscription)

@@ -31,7 +31,7 @@ SUFFIX = ".jwt"
 EMPTY = bytes(32)
 # How long a deleted token is not taken back from servers that were still sending it.
 MOURNING = 60 * SECOND
-# What a write that a crash cut off leaves behind (see keys.files).
+# The file that remains of a write that a crash cut off (see keys.files).
 _LEFTOVER = re.compile(r"\.A[A-Z2-7]{55}\.jwt\.\w+")
 
 
@@ -46,8 +46,8 @@ class Deletion(Enum):
 class TokenDirectory:
     """Tokens by public key.
 
-    limit: tokens held, 0 for any number; at the limit the one unused for longest goes if `evict`, else a new
-    one is refused. ttl: ns after which an unused token goes; without one tokens go when they expire.
+    limit: tokens stored, 0 for any number; at the limit the one unused for longest goes if `evict`, else a
+    new one is refused. ttl: ns after which an unused token goes; without one tokens go when they expire.
     """
 
     def __init__(
@@ -129,17 +129,17 @@ class TokenDirectory:
         return token
 
     def known(self, key: str, token: str) -> bool:
-        """Whether this very token is held."""
-        held = self._entries.get(key)
-        return held is not None and held.digest == digest_of(token)
+        """Whether this very token is stored."""
+        present = self._entries.get(key)
+        return present is not None and present.digest == digest_of(token)
 
     def issued(self, key: str) -> int:
-        """When the token held for `key` was issued, in seconds; 0 when there is none."""
-        held = self._entries.get(key)
-        return 0 if held is None else held.issued
+        """When the token stored for `key` was issued, in seconds; 0 when there is none."""
+        present = self._entries.get(key)
+        return 0 if present is None else present.issued
 
     def keys(self) -> list[str]:
-        """Whose tokens are held and have not expired, sorted."""
+        """Whose tokens are stored and have not expired, sorted."""
         now = self._clock.now() // SECOND
         return sorted(key for key, entry in self._entries.items() if not 0 < entry.expires < now)
 
@@ -158,8 +158,8 @@ class TokenDirectory:
         if not is_public(key, KeyRole.ACCOUNT):
             raise ResolverError("this is no public key of an account")
         self._look_at(key)
-        held = self._entries.get(key)
-        if held is not None and held.digest == digest_of(token):
+        present = self._entries.get(key)
+        if present is not None and present.digest == digest_of(token):
             self._touch(key)
             return False
         try:
@@ -168,14 +168,14 @@ class TokenDirectory:
             raise ResolverError(str(error)) from None
         if newer_only and self._is_gone(key, entry):
             return False
-        if held is not None:
+        if present is not None:
             self._touch(key)
-            if newer_only and not entry.newer_than(held):
+            if newer_only and not entry.newer_than(present):
                 return False
         elif self._limit and len(self._entries) >= self._limit and not self._evict:
             raise ResolverError("jwt store is full")
         try:
-            if held is None:
+            if present is None:
                 self._set_aside(key)
             files.write(self._file(key), token)
         except (FolderError, OSError) as error:
@@ -247,8 +247,8 @@ class TokenDirectory:
         token = ""
         try:
             token = files.read(file).strip()
-            held = self._entries.get(key)
-            if held is not None and held.digest == digest_of(token):
+            present = self._entries.get(key)
+            if present is not None and present.digest == digest_of(token):
                 return token
             entry = TokenEntry.of(key, token, self._trust)
         except NotFoundError:
@@ -262,19 +262,19 @@ class TokenDirectory:
         return token
 
     def _put(self, key: str, entry: TokenEntry) -> None:
-        held = self._entries.get(key)
-        if held is not None:
-            self.digest = _xor(self.digest, held.digest)
+        present = self._entries.get(key)
+        if present is not None:
+            self.digest = _xor(self.digest, present.digest)
         self._entries[key] = entry
         self.digest = _xor(self.digest, entry.digest)
         self._told.pop(key, None)
         self._touch(key)
 
     def _forget(self, key: str) -> None:
-        held = self._entries.pop(key, None)
+        present = self._entries.pop(key, None)
         self._used.pop(key, None)
-        if held is not None:
-            self.digest = _xor(self.digest, held.digest)
+        if present is not None:
+            self.digest = _xor(self.digest, present.digest)
 
     def _touch(self, key: str) -> None:
         self._used[key] = self._clock.now()

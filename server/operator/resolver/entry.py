@@ -1,7 +1,7 @@
 """TokenEntry: what is remembered of a token, and whether the token fits the place it is found in.
 
-A token fits a key when it is an account's token, that account's, whole, without blocking faults, and signed
-by a trusted key. Its dates are not judged here: they are the account's business.
+A token fits a key when it is an account's token, that account's, whole, without blocking errors, and signed
+by a trusted key. Its dates are not checked here: they are the account's business.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ class TokenEntry:
     @classmethod
     def of(cls, key: str, token: str, trust: Trust) -> TokenEntry:
         """What to remember of the token of account `key`. Raises UnfitError."""
-        reading = read(token)
-        claims = reading.claims
+        parsed = read(token)
+        claims = parsed.claims
         if isinstance(claims, Refusal):
             raise UnfitError(claims.detail)
         if claims.sub != key:
             raise UnfitError(f"it is the token of account {claims.sub}, not of {key}")
         if claims.iss not in trust.keys:
             raise UnfitError(f"account {key} is signed by {claims.iss}, which is not trusted")
-        if reading.faults:
-            raise UnfitError(f"validation errors: [{' '.join(reading.faults)}]")
-        return cls(reading.digest, claims.iat, max(claims.exp, 0), claims.jti)
+        if parsed.errors:
+            raise UnfitError(f"validation errors: [{' '.join(parsed.errors)}]")
+        return cls(parsed.digest, claims.iat, max(claims.exp, 0), claims.jti)
 
     def newer_than(self, other: TokenEntry) -> bool:
         """Whether it should take the other's place. Of two from the same second all servers pick the same."""

@@ -38,7 +38,7 @@ class FolderResolver:
         clock: Clock,
         log: Logger,
         *,
-        reader: TokenParser | None = None,
+        parser: TokenParser | None = None,
         timeout: int,
         interval: int = 0,
         sweep: int = MINUTE,
@@ -47,7 +47,7 @@ class FolderResolver:
         self.directory = directory
         self.interval = interval
         self.peers = peers
-        self._reader = reader or TokenParser()
+        self._parser = parser or TokenParser()
         self._trust = trust
         self._clock = clock
         self._log = log
@@ -76,9 +76,9 @@ class FolderResolver:
         token = self.known(key) or await self.peers.lookup(key, self._timeout, self._fits)
         if not token or self.directory.deleted(key, token):
             raise AccountAbsentError(f"account jwt not found: {key}")
-        reading = await self._reader.reading(token)
+        parsed = await self._parser.reading(token)
         try:
-            self.store(key, reading.token, newer_only=True)
+            self.store(key, parsed.token, newer_only=True)
         except ResolverError as error:
             self._log.error(f"Resolver: the token of account {key} is used but not kept: {error}")
         return self.known(key) or token

@@ -36,7 +36,7 @@ def make_resolver(
     clock: Clock,
     log: Logger,
     random_bytes: Callable[[int], bytes],
-    reader: TokenParser | None = None,
+    parser: TokenParser | None = None,
 ) -> Resolver:
     """Make it, not started.
 
@@ -51,8 +51,8 @@ def make_resolver(
         return UrlResolver(given.url, clock, log, context=_context(options))
     if given.kind == "memory":
         return MemoryResolver(trust, log)
-    reader = reader or TokenParser()
-    peers = ResolverPeers(registry, clock, random_bytes, reader)
+    parser = parser or TokenParser()
+    peers = ResolverPeers(registry, clock, random_bytes, parser)
     return FolderResolver(
         given.kind,
         _directory(given, trust, clock, log),
@@ -60,7 +60,7 @@ def make_resolver(
         trust,
         clock,
         log,
-        reader=reader,
+        parser=parser,
         timeout=given.timeout,
         interval=given.interval,
         sweep=min(MINUTE, max(given.ttl // 2, SECOND)) if given.ttl else MINUTE,

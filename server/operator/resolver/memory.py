@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class MemoryResolver:
-    """Tokens held until the server ends."""
+    """Tokens kept until the server ends."""
 
     kind = "memory"
 
@@ -42,8 +42,8 @@ class MemoryResolver:
 
     def known(self, key: str) -> str:
         """See Resolver.known."""
-        held = self._tokens.get(key)
-        return "" if held is None else held[0]
+        known = self._tokens.get(key)
+        return "" if known is None else known[0]
 
     def store(self, key: str, token: str, *, newer_only: bool) -> bool:
         """See Resolver.store."""
@@ -51,8 +51,8 @@ class MemoryResolver:
             entry = TokenEntry.of(key, token, self._trust)
         except UnfitError as error:
             raise ResolverError(str(error)) from None
-        held = self._tokens.get(key)
-        if held is not None and (token == held[0] or (newer_only and not entry.newer_than(held[1]))):
+        known = self._tokens.get(key)
+        if known is not None and (token == known[0] or (newer_only and not entry.newer_than(known[1]))):
             return False
         self._tokens[key] = (token, entry)
         return True

@@ -33,15 +33,15 @@ class ResolverPeers:
         registry: AccountRegistry,
         clock: Clock,
         random_bytes: Callable[[int], bytes],
-        reader: TokenParser | None = None,
+        parser: TokenParser | None = None,
     ) -> None:
-        self._reader = reader or TokenParser()
+        self._parser = parser or TokenParser()
         self._registry = registry
         self._clock = clock
         self._random = random_bytes
         self._prefix = f"{INBOX}{new_id(random_bytes, 8)}."
         self._waiting: set[asyncio.Future[str]] = set()
-        self._servers: dict[str, int] = {}  # when it was last heard, by id
+        self._servers: dict[str, int] = {}  # when it was last seen, by id
 
     def watch(self, system: Account) -> list[Subscription]:
         """Begin to count the servers; the subscriptions are the caller's to end."""
@@ -57,7 +57,7 @@ class ResolverPeers:
             self._servers[server] = self._clock.now()
 
     def _expected(self, links: int) -> int:
-        """How many servers should answer: those that were heard lately, at least one behind each link."""
+        """How many servers should answer: those that were seen lately, at least one at each link."""
         since = self._clock.now() - SILENT
         return max(links, sum(heard > since for heard in self._servers.values()))
 
@@ -79,17 +79,17 @@ class ResolverPeers:
         """The token of account `key` that somebody has; "" if nobody has, or says so in `within` ns."""
         system = self._registry.system
         subject = f"$SYS.REQ.ACCOUNT.{key}.CLAIMS.LOOKUP"
-        others, links = _hearing(system, subject) if system is not None else (0, 0)
+        others, links = _subscriber_counts(system, subject) if system is not None else (0, 0)
         if system is None or not others:
             return ""
         found: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         missing = self._expected(links) if links else 0
 
-        def judge(reading: ParsedToken) -> None:
-            if not found.done() and fits(key, reading.token):
-                found.set_result(reading.token)
+        def check(parsed: ParsedToken) -> None:
+            if not found.done() and fits(key, parsed.token):
+                found.set_result(parsed.token)
 
-        def heard(message: Message) -> None:
+        def handle(message: Message) -> None:
             nonlocal missing
             token = message.body.decode("utf-8", "replace").strip()
             if not token:
@@ -99,14 +99,14 @@ class ResolverPeers:
             if not token and missing == 0:
                 found.set_result("")
             elif token:
-                self._reader.read(token, judge)
+                self._parser.read(token, check)
 
         def late() -> None:
             if not found.done():
                 found.set_result("")
 
         inbox = self.inbox()
-        subscription = system.subscribe(inbox, heard)
+        subscription = system.subscribe(inbox, handle)
         timer = self._clock.call_later(within, late)
         self._waiting.add(found)
         try:
@@ -118,8 +118,8 @@ class ResolverPeers:
             system.unsubscribe(subscription)
 
 
-def _hearing(account: Account, subject: str) -> tuple[int, int]:
-    """How many parties other than this server hear `subject`, and how many of them are other servers."""
+def _subscriber_counts(account: Account, subject: str) -> tuple[int, int]:
+    """How many others than this server subscribe to `subject`, and how many of them are servers."""
     plan = account.plan(subject.encode())
     members = [member for group in plan.groups for member in (*group.members, *group.remotes)]
     others = [

@@ -23,8 +23,8 @@ def checked(preload: Mapping[str, str], trust: Trust, log: Logger) -> dict[str, 
     fit = {}
     for key, text in preload.items():
         token = text.strip()
-        reading = read(token)
-        claims = reading.claims
+        parsed = read(token)
+        claims = parsed.claims
         if isinstance(claims, Refusal):
             raise ResolverError(f'preload account error for "{key}": {claims.detail}')
         if claims.sub != key:

@@ -35,7 +35,7 @@ class Resolver(Protocol):
         """
 
     async def stop(self) -> None:
-        """End; leaves no timer, thread or lookup behind."""
+        """End; leaves no timer, thread or lookup running."""
 
     async def fetch(self, key: str) -> str:
         """The token of an account, from whoever has it.
@@ -44,16 +44,16 @@ class Resolver(Protocol):
         """
 
     def known(self, key: str) -> str:
-        """The token that is held here, without asking anyone; "" for none."""
+        """The token that is stored here, without asking anyone; "" for none."""
 
     def store(self, key: str, token: str, *, newer_only: bool) -> bool:
-        """Keep a token; False when it is held already, or `newer_only` and a newer one is.
+        """Keep a token; False when it is stored already, or `newer_only` and a newer one is.
 
-        Raises ResolverError, and then holds what it held: a token that does not fit, a full store or disk.
+        Raises ResolverError, and then keeps what it has: a token that does not fit, a full store or disk.
         """
 
     def keys(self) -> list[str]:
-        """The accounts whose tokens are held here, sorted."""
+        """The accounts whose tokens are stored here, sorted."""
 
     def reloading(self, preload: Mapping[str, str]) -> Steps[list[str]]:
         """Follow a reloaded configuration, in steps; gives the accounts whose tokens changed or are gone.

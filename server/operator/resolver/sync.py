@@ -41,14 +41,14 @@ class _Responder:
         self._answer = answer
         self._own = own
 
-    def deliver(self, subscription: Subscription, parcel: RoutedMessage) -> bool:
+    def deliver(self, subscription: Subscription, msg: RoutedMessage) -> bool:
         """False for our own request, so that another member gets it."""
-        reply = parcel.reply.decode("utf-8", "surrogateescape")
+        reply = msg.reply.decode("utf-8", "surrogateescape")
         if self._own(reply):
             return False
         subscription.delivered += 1
         if reply:
-            self._answer(reply, parcel.body)
+            self._answer(reply, msg.body)
         return True
 
 
@@ -62,7 +62,7 @@ class DirectorySync:
         clock: Clock,
         log: Logger,
         changed: Callable[[str], None],
-        reader: TokenParser,
+        parser: TokenParser,
     ) -> None:
         self._resolver = resolver
         self._directory = resolver.directory
@@ -70,7 +70,7 @@ class DirectorySync:
         self._clock = clock
         self._log = log
         self._changed = changed
-        self._reader = reader
+        self._parser = parser
         self._reading = False
         self._inbox = resolver.peers.inbox()
         self._lines: deque[str] = deque()
@@ -84,12 +84,12 @@ class DirectorySync:
         sink = _Responder(self._answer, self._resolver.peers.own)
         responder = Subscription(PACK, sink, queue=QUEUE)
         self._system.add_subscription(responder)
-        self._subscriptions = [responder, self._system.subscribe(self._inbox, self._heard)]
+        self._subscriptions = [responder, self._system.subscribe(self._inbox, self._handle)]
         self._watch = self._system.watch_interest(self._interest, PACK)
         self._later("ask", self._resolver.interval, self._ask)
 
     def stop(self) -> None:
-        """Leave nothing behind."""
+        """Leave nothing running."""
         for subscription in self._subscriptions:
             self._system.unsubscribe(subscription)
         if self._watch is not None:
@@ -117,7 +117,7 @@ class DirectorySync:
         self._system.publish(PACK, digest, reply=self._inbox, own=True)
         self._later("ask", self._resolver.interval, self._ask)
 
-    def _heard(self, message: Message) -> None:
+    def _handle(self, message: Message) -> None:
         if not message.body:
             self._lines.append("")
         self._lines.extend(line for line in message.body.decode("utf-8", "replace").split("\n") if line)
@@ -139,7 +139,7 @@ class DirectorySync:
                 self._store(key, token)
             else:
                 self._reading = True
-                self._reader.read(token, lambda reading, key=key: self._have(key, reading))  # type: ignore[misc]
+                self._parser.read(token, lambda reading, key=key: self._have(key, reading))  # type: ignore[misc]
                 return
         self._take_more()
 
@@ -147,10 +147,10 @@ class DirectorySync:
         if self._lines and not self._reading and "take" not in self._timers:
             self._later("take", 0, self._take)
 
-    def _have(self, key: str, reading: ParsedToken) -> None:
+    def _have(self, key: str, parsed: ParsedToken) -> None:
         self._reading = False
         if self._lines:  # it was not stopped
-            self._store(key, reading.token)
+            self._store(key, parsed.token)
             self._take_more()
 
     def _store(self, key: str, token: str) -> None:

@@ -97,7 +97,7 @@ class UrlResolver:
         return token
 
     def known(self, key: str) -> str:
-        """Nothing is held here."""
+        """Nothing is stored here."""
         del key
         return ""
 
@@ -107,7 +107,7 @@ class UrlResolver:
         raise ResolverError("store operation not supported for URL Resolver")
 
     def keys(self) -> list[str]:
-        """Nothing is held here."""
+        """Nothing is stored here."""
         return []
 
     def reloading(self, preload: Mapping[str, str]) -> Steps[list[str]]:

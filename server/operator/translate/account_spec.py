@@ -1,4 +1,4 @@
-"""An account's draft from its claims."""
+"""The spec of an account from its claims."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from ....keys import AccountClaims
 
 
-def draft(claims: AccountClaims, cluster: str = "") -> tuple[AccountSpec, dict[str, str]]:
+def make_spec(claims: AccountClaims, cluster: str = "") -> tuple[AccountSpec, dict[str, str]]:
     """What the claims say of an account, its imports apart, and what of it cannot be, with the reason.
 
     cluster: the server's, whose mappings apply.
     """
     body = claims.nats
-    mapped, faults = mappings(body.mappings, cluster)
+    mapped, errors = mappings(body.mappings, cluster)
     made = AccountSpec(
         limits=limits(body.limits),
         streams=streams(body.exports),
@@ -27,10 +27,10 @@ def draft(claims: AccountClaims, cluster: str = "") -> tuple[AccountSpec, dict[s
         mappings=mapped,
         jetstream=grants(body.limits),
     )
-    return made, {f"mapping {source!r}": fault for source, fault in faults.items()}
+    return made, {f"mapping {source!r}": error for source, error in errors.items()}
 
 
-def unserved(claims: AccountClaims) -> list[str]:
+def unsupported(claims: AccountClaims) -> list[str]:
     """What the claims ask for and this server does not do, one sentence for each."""
     body = claims.nats
     found = [

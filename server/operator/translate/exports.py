@@ -1,4 +1,4 @@
-"""Exports of an account. Private ones are judged for each import by its activation token."""
+"""Exports of an account. Private ones are authorized for each import by its activation token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An account's imports, as links to other accounts."""
+"""An account's imports, as import specs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ....keys import Import
 
 
-def link(item: Import) -> ImportSpec:
+def import_spec(item: Import) -> ImportSpec:
     """What the import asks for; the older `to` is read as nats-server reads it."""
     if item.local_subject:
         local = item.local_subject

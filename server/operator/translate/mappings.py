@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def impossible(given: Table[str, list[WeightedMapping]]) -> list[str]:
     """Why some of the mappings can be used nowhere, whatever cluster a server is in."""
     clusters = {target.cluster for targets in given.values() for target in targets}
-    faults = [fault for cluster in sorted(clusters) for fault in mappings(given, cluster)[1].values()]
-    return list(dict.fromkeys(faults))
+    errors = [error for cluster in sorted(clusters) for error in mappings(given, cluster)[1].values()]
+    return list(dict.fromkeys(errors))
 
 
 def mappings(given: Table[str, list[WeightedMapping]], cluster: str = "") -> tuple[Mappings, dict[str, str]]:
@@ -24,7 +24,7 @@ def mappings(given: Table[str, list[WeightedMapping]], cluster: str = "") -> tup
     Where destinations name the server's cluster, those are the ones.
     """
     found = Mappings()
-    faults: dict[str, str] = {}
+    errors: dict[str, str] = {}
     for source, targets in sorted(given.items()):
         here = [t for t in targets if t.cluster and t.cluster == cluster]
         chosen = here or [t for t in targets if not t.cluster]
@@ -33,5 +33,5 @@ def mappings(given: Table[str, list[WeightedMapping]], cluster: str = "") -> tup
         try:
             found.add(Mapping(source, [(t.subject, t.share) for t in chosen]))
         except MappingError as error:
-            faults[source] = str(error)
-    return found, faults
+            errors[source] = str(error)
+    return found, errors

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lib.operator_fixture import OperatorSite
+from lib.operator_fixture import OperatorEnv
 from lib.operator_store import add_user, written
 from pyjs.keys import IdentityError, KeyPair, KeyRole, Workspace
 from pyjs.keys.workspace.diagram.cards import Card, Port, Tie, wrapped
@@ -33,8 +33,8 @@ class Deed:
     """The demonstration's two accounts, and what may be wrong with imports."""
 
     def __init__(self, folder: Path) -> None:
-        self.site = OperatorSite()
-        self.test = self.site.account(
+        self.env = OperatorEnv()
+        self.test = self.env.account(
             "TEST",
             exports=[
                 {"name": "Consumer-API", "subject": "$JS.hub.API.CONSUMER.>", "type": "service"},
@@ -43,7 +43,7 @@ class Deed:
             ],
         )
         self.stranger = KeyPair.create(KeyRole.ACCOUNT).public_key
-        self.importer = self.site.account(
+        self.importer = self.env.account(
             "IMPORTER",
             imports=[
                 {
@@ -57,7 +57,7 @@ class Deed:
                 {"name": "gone", "subject": "gone", "account": self.stranger, "type": "stream"},
             ],
         )
-        self.workspace: Workspace = written(self.site, folder)
+        self.workspace: Workspace = written(self.env, folder)
 
 
 @pytest.fixture
@@ -132,8 +132,8 @@ def test_objects_are_written_as_nsc_does(deed: Deed) -> None:
         limits={"conn": 5},
         default_permissions={"pub": {"allow": ["a.>"]}, "resp": {"max": 2, "ttl": 5 * 10**9}},
     )
-    workspace = written(deed.site, deed.workspace.stores.root)
-    add_user(workspace, deed.site, "TEST", "ann")
+    workspace = written(deed.env, deed.workspace.stores.root)
+    add_user(workspace, deed.env, "TEST", "ann")
     store, keystore = workspace.store(), workspace.keystore
     keystore.remove(deed.test.id)
     text = object_uml(store, keystore, NOW, DiagramOptions(users=True, keys=True))
@@ -160,7 +160,7 @@ Expiration = 5s
 Max Messages = 2
 }}
 {test} *-- {test}_permissions
-{deed.site.key.public_key} -- {test} : "signed >"
+{deed.env.key.public_key} -- {test} : "signed >"
 object "ann" as {ann.sub} << user >> {{
 Identity Key = {ann.sub}
 Identity Key Present = true
@@ -190,17 +190,17 @@ def test_notes_are_wrapped(text: str, expected: str) -> None:
     assert wrapped_note(text, 20) == expected
 
 
-def _cards(dice: random.Random) -> tuple[list[Card], list[Tie]]:
-    cards = [Card(f"K{at}", [f"N{at}"]) for at in range(dice.randrange(1, 30))]
+def _cards(rng: random.Random) -> tuple[list[Card], list[Tie]]:
+    cards = [Card(f"K{at}", [f"N{at}"]) for at in range(rng.randrange(1, 30))]
     for card in cards:
-        for _ in range(dice.randrange(4)):
-            lines = ["x" * dice.randrange(1, 40)] * dice.randrange(1, 4)
+        for _ in range(rng.randrange(4)):
+            lines = ["x" * rng.randrange(1, 40)] * rng.randrange(1, 4)
             card.exports.append(Port("stream", lines))
     offers = [(card, port) for card in cards for port in card.exports]
     ties = []
-    for _ in range(dice.randrange(40) if offers else 0):
-        (exporter, export), importer = dice.choice(offers), dice.choice(cards)
-        importer.imports.append(Port("stream", ["y"] * dice.randrange(1, 4)))
+    for _ in range(rng.randrange(40) if offers else 0):
+        (exporter, export), importer = rng.choice(offers), rng.choice(cards)
+        importer.imports.append(Port("stream", ["y"] * rng.randrange(1, 4)))
         ties.append(Tie(exporter, export, importer, importer.imports[-1]))
     for card in cards:
         card.measure()
@@ -265,7 +265,7 @@ def test_the_picture_says_who_imports_what_and_what_is_wrong(deed: Deed) -> None
 
 
 def test_a_store_without_accounts_can_be_drawn(tmp_path: Path) -> None:
-    workspace = written(OperatorSite(), tmp_path)
+    workspace = written(OperatorEnv(), tmp_path)
     workspace.store().remove_account("SYS")
     scene = component_picture(workspace.store(), NOW)
     assert (scene.width > 0, scene.height > 0) == (True, True)
@@ -273,10 +273,10 @@ def test_a_store_without_accounts_can_be_drawn(tmp_path: Path) -> None:
 
 
 def test_svg_is_escaped_and_fits_its_texts(tmp_path: Path) -> None:
-    site = OperatorSite()
+    env = OperatorEnv()
     name = 'a <b> & "c" \N{SNOWMAN} ' + "long" * 30
-    site.account(name, exports=[{"name": "<script>\x0b", "subject": "a&b.>", "type": "stream"}])
-    scene = component_picture(written(site, tmp_path).store(), NOW)
+    env.account(name, exports=[{"name": "<script>\x0b", "subject": "a&b.>", "type": "stream"}])
+    scene = component_picture(written(env, tmp_path).store(), NOW)
     root = ET.fromstring(svg(scene).encode())
     texts = {(element.text or ""): element for element in root.iter(f"{SVG}text")}
     assert "<script>\N{REPLACEMENT CHARACTER}" in texts

@@ -116,7 +116,7 @@ def test_an_account_must_be_one(folders: NscFolders) -> None:
     assert folders.content() == before
 
 
-def test_old_faults_do_not_stop_a_change_but_new_ones_do(folders: NscFolders) -> None:
+def test_old_errors_do_not_stop_a_change_but_new_ones_do(folders: NscFolders) -> None:
     claims = folders.claims("TEST")
     claims.nats.exports += [Export(subject="a.>", type="stream"), Export(subject="a.b", type="stream")]
     folders.change(claims)

@@ -16,9 +16,9 @@ from pyjs.keys.workspace.users import UserRemoval, add_user, delete_users, edit_
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Workspace:
-    home = NscDirectories.locate({"HOME": str(tmp_path)}, tmp_path)
-    workspace = Workspace.open(home, now=time.time_ns)
+def workspace(tmp_path: Path) -> Workspace:
+    directories = NscDirectories.locate({"HOME": str(tmp_path)}, tmp_path)
+    workspace = Workspace.open(directories, now=time.time_ns)
     workspace = add_operator(workspace, "OP").workspace
     workspace = add_account(workspace, "A").workspace
     add_user(workspace, "ann")
@@ -70,34 +70,34 @@ WRITES += [(change, ".creds") for change in ("add user", "edit user", "add opera
 
 @pytest.mark.parametrize(("change", "suffix"), WRITES)
 def test_a_change_that_cannot_be_written_changes_nothing(
-    here: Workspace, tmp_path: Path, refuse: Callable[[str], None], change: str, suffix: str
+    workspace: Workspace, tmp_path: Path, refuse: Callable[[str], None], change: str, suffix: str
 ) -> None:
     before = _files(tmp_path)
     refuse(suffix)
     with pytest.raises(FolderError):
-        CHANGES[change](here)
+        CHANGES[change](workspace)
     assert _files(tmp_path) == before
 
 
 def test_an_edited_user_and_its_credentials_stay_together(
-    here: Workspace, refuse: Callable[[str], None]
+    workspace: Workspace, refuse: Callable[[str], None]
 ) -> None:
-    token = here.store().user_token("A", "ann")
+    token = workspace.store().user_token("A", "ann")
     refuse(".creds")
     with pytest.raises(FolderError):
-        edit_user(here, "ann", NO_EDITS, tags=Tags(add=("x",)))
-    assert here.store().user_token("A", "ann") == token
-    assert here.keystore.credentials("OP", "A", "ann").jwt == token
+        edit_user(workspace, "ann", NO_EDITS, tags=Tags(add=("x",)))
+    assert workspace.store().user_token("A", "ann") == token
+    assert workspace.keystore.credentials("OP", "A", "ann").jwt == token
 
 
 def test_what_cannot_be_deleted_is_told_and_the_rest_goes(
-    here: Workspace, refuse: Callable[[str], None]
+    workspace: Workspace, refuse: Callable[[str], None]
 ) -> None:
     refuse(".nk")
-    done = delete_users(here, ("ann",), UserRemoval(revoke=True, keys=True, credentials=True))
+    done = delete_users(workspace, ("ann",), UserRemoval(revoke=True, keys=True, credentials=True))
     lines = [line.strip() for line in done.report.render().splitlines()]
     assert lines[2:4] == ["[ OK ] revoked user", "[ OK ] user deleted"]
     assert lines[4].startswith("[ERR ] cannot remove") and lines[5] == "[ OK ] removed creds file"
-    assert here.store().users("A") == []
-    gone = delete_account(here, "A", keys=True)
-    assert gone.report.failed and here.store().accounts() == []
+    assert workspace.store().users("A") == []
+    gone = delete_account(workspace, "A", keys=True)
+    assert gone.report.failed and workspace.store().accounts() == []

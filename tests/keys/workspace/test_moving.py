@@ -158,10 +158,10 @@ def test_a_keystore_is_left_when_it_cannot_be_moved(
     old.mkdir()
     (old / "one.nk").write_text(key_of(KeyRole.USER, "one").seed)
     environment = {"HOME": str(folders.home), "NKEYS_PATH": str(old)}
-    home = NscDirectories.locate(
+    directories = NscDirectories.locate(
         environment, tmp_path, config_dir=str(folders.home), data_dir=str(folders.home), keystore_dir=str(old)
     )
-    workspace = Workspace.open(home, now=lambda: folders.now, layout=False)
+    workspace = Workspace.open(directories, now=lambda: folders.now, layout=False)
     failing_after(monkeypatch, 1)
     with pytest.raises(FolderError, match="Permission denied"):
         migrate_keystore(workspace)

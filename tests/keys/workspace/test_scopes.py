@@ -69,16 +69,16 @@ def test_a_key_is_found_by_all_its_names(folders: NscFolders, how: str, tmp_path
 
 
 def test_edits_of_a_template_keep_the_rest(folders: NscFolders) -> None:
-    place = folders.workspace("TEST")
+    workspace = folders.workspace("TEST")
     edits = UserEdits(permissions=PermissionEdits(allow_pub=("a.{{name()}}",)), data=5, src=("10.0.0.0/8",))
-    done = edit_signing_key(place, PLAIN.public_key, role="r", edits=edits)
+    done = edit_signing_key(workspace, PLAIN.public_key, role="r", edits=edits)
     assert [child.text for child in done.report.children] == [
         "changed max data to 5",
         "added src network 10.0.0.0/8",
         'added pub "a.{{name()}}"',
         f'edited signing key "{PLAIN.public_key}"',
     ]
-    edit_signing_key(place, "r", edits=UserEdits(bearer=True))
+    edit_signing_key(workspace, "r", edits=UserEdits(bearer=True))
     template = _scope(folders, PLAIN.public_key).template
     assert (template.data, template.pub.allow, template.src) == (5, ["a.{{name()}}"], ["10.0.0.0/8"])
     assert template.bearer_token

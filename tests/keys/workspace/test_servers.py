@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from lib.eventually import eventually
-from lib.operator_fixture import OperatorSite
+from lib.operator_fixture import OperatorEnv
 from lib.operator_store import written
 from lib.process import ServerProcess, free_port
 from pyjs.keys import IdentityError, KeyPair, KeyRole, Workspace, encode
@@ -23,15 +23,15 @@ from pyjs.keys.workspace.servers.push import PushResult, push
 from pyjs.keys.workspace.servers.status import StatusKind, StatusResult, status
 
 
-class Desk:
-    """A site with two accounts in folders of nsc, and a server that serves this operator."""
+class NscFixture:
+    """An operator with two accounts in folders of nsc, and a server that serves this operator."""
 
-    def __init__(self, site: OperatorSite, server: ServerProcess, folder: Path) -> None:
-        self.site, self.server, self.folder = site, server, folder
+    def __init__(self, env: OperatorEnv, server: ServerProcess, folder: Path) -> None:
+        self.env, self.server, self.folder = env, server, folder
         self.leaf: ServerProcess | None = None
-        self.one, self.two = site.account("ONE"), site.account("TWO")
-        self.workspace = written(site, folder, url=server.url)
-        site.push(server, self.workspace.store().account_token("SYS"))
+        self.one, self.two = env.account("ONE"), env.account("TWO")
+        self.workspace = written(env, folder, url=server.url)
+        env.push(server, self.workspace.store().account_token("SYS"))
 
     def whole(self) -> None:
         """Wait until both servers answer."""
@@ -39,7 +39,7 @@ class Desk:
 
     def write(self) -> None:
         """Sign all accounts anew."""
-        written(self.site, self.folder)
+        written(self.env, self.folder)
 
     def push(self, *names: str, **options: Any) -> PushResult:
         return asyncio.run(push(self.workspace, names, **options))
@@ -51,19 +51,19 @@ class Desk:
         return asyncio.run(status(self.workspace, names, **options))
 
     def states(self) -> dict[str, StatusKind]:
-        return {row.name or row.account: row.state for row in self.status().held}
+        return {row.name or row.account: row.state for row in self.status().accounts}
 
 
 @pytest.fixture
-def desk(launch: Callable[[str], ServerProcess], tmp_path: Path) -> Desk:
-    site = OperatorSite(signing=True)
-    return Desk(site, launch(site.full(allow_delete=True)), tmp_path / "nsc")
+def nsc(launch: Callable[[str], ServerProcess], tmp_path: Path) -> NscFixture:
+    env = OperatorEnv(signing=True)
+    return NscFixture(env, launch(env.full(allow_delete=True)), tmp_path / "nsc")
 
 
-def test_a_push_is_told_account_by_account_and_server_by_server(desk: Desk) -> None:
-    result = desk.push("ONE", "TWO")
+def test_a_push_is_told_account_by_account_and_server_by_server(nsc: NscFixture) -> None:
+    result = nsc.push("ONE", "TWO")
     assert result.report.render().splitlines() == [
-        f'[ OK ] push to nats-server "{desk.server.url}" using system account "SYS":',
+        f'[ OK ] push to nats-server "{nsc.server.url}" using system account "SYS":',
         "       [ OK ] push ONE to nats-server with nats account resolver:",
         '              [ OK ] pushed "ONE" to nats-server S: jwt updated',
         "              [ OK ] pushed to a total of 1 nats-server",
@@ -72,60 +72,60 @@ def test_a_push_is_told_account_by_account_and_server_by_server(desk: Desk) -> N
         "              [ OK ] pushed to a total of 1 nats-server",
     ]
     assert (result.servers, result.accounts) == (["S"], ["ONE", "TWO"])
-    desk.one.user("u").connect(desk.server).close()
+    nsc.one.user("u").connect(nsc.server).close()
 
 
-def test_prune_removes_what_is_not_in_the_store(desk: Desk) -> None:
-    extra = desk.site.account("EXTRA")
-    desk.site.push(desk.server, desk.one, extra)
+def test_prune_removes_what_is_not_in_the_store(nsc: NscFixture) -> None:
+    extra = nsc.env.account("EXTRA")
+    nsc.env.push(nsc.server, nsc.one, extra)
     listed = [
         "[ OK ] list 3 accounts from nats-server S:",
         *sorted(
             f"[ OK ] account {key} {text}"
             for key, text in (
-                (desk.one.id, "named ONE exists"),
-                (desk.site.sys.id, "named SYS exists"),
+                (nsc.one.id, "named ONE exists"),
+                (nsc.env.sys.id, "named SYS exists"),
                 (extra.id, "only exists in server"),
             )
         ),
         "[ OK ] listed accounts from a total of 1 nats-server",
     ]
-    shown = desk.lines(diff=True)
+    shown = nsc.lines(diff=True)
     assert [shown[0], shown[1], *sorted(shown[2:5]), *shown[5:]] == [
         "[ OK ] diff nats-server with nats account resolver:",
         *listed,
     ]
-    pruned = desk.push(prune=True)
+    pruned = nsc.push(prune=True)
     assert pruned.removed == [extra.id]
     assert "pruned nats-server S: deleted 1 accounts" in pruned.report.render()
-    assert "[ OK ] nothing to prune" in desk.lines(prune=True)
+    assert "[ OK ] nothing to prune" in nsc.lines(prune=True)
 
 
-def test_remove_takes_one_account_from_the_servers_and_leaves_the_store(desk: Desk) -> None:
-    desk.push("ONE", "TWO")
-    shown = desk.lines(remove="TWO")
+def test_remove_takes_one_account_from_the_servers_and_leaves_the_store(nsc: NscFixture) -> None:
+    nsc.push("ONE", "TWO")
+    shown = nsc.lines(remove="TWO")
     assert shown == [
         "[ OK ] prune nats-server with nats account resolver:",
         "[ OK ] pruned nats-server S: deleted 1 accounts",
     ]
-    assert desk.states() == {"ONE": StatusKind.CURRENT, "SYS": StatusKind.CURRENT, "TWO": StatusKind.MISSING}
-    assert "TWO" in desk.workspace.store().accounts()
+    assert nsc.states() == {"ONE": StatusKind.CURRENT, "SYS": StatusKind.CURRENT, "TWO": StatusKind.MISSING}
+    assert "TWO" in nsc.workspace.store().accounts()
 
 
-def test_the_system_account_is_not_removed(desk: Desk) -> None:
-    result = desk.push(remove="SYS")
+def test_the_system_account_is_not_removed(nsc: NscFixture) -> None:
+    result = nsc.push(remove="SYS")
     assert result.report.failed
     assert "server S responded with error" in result.report.render()
 
 
-def test_status_tells_older_newer_missing_and_extra(desk: Desk) -> None:
-    three, extra = desk.site.account("THREE"), desk.site.account("EXTRA")
-    desk.site.accounts.remove(extra)
-    desk.push("ONE", "TWO")
-    desk.write()  # all are newer here now
-    desk.site.push(desk.server, three, extra)
-    found = desk.status()
-    states = {row.name: row.state for row in found.held}
+def test_status_tells_older_newer_missing_and_extra(nsc: NscFixture) -> None:
+    three, extra = nsc.env.account("THREE"), nsc.env.account("EXTRA")
+    nsc.env.accounts.remove(extra)
+    nsc.push("ONE", "TWO")
+    nsc.write()  # all are newer here now
+    nsc.env.push(nsc.server, three, extra)
+    found = nsc.status()
+    states = {row.name: row.state for row in found.accounts}
     assert states == {
         "EXTRA": StatusKind.EXTRA,
         "ONE": StatusKind.OLDER,
@@ -134,130 +134,132 @@ def test_status_tells_older_newer_missing_and_extra(desk: Desk) -> None:
         "TWO": StatusKind.OLDER,
     }
     assert found.differs
-    desk.push("ONE", "SYS", "TWO", "THREE")
-    assert desk.states() | {"EXTRA": StatusKind.CURRENT} == dict.fromkeys(states, StatusKind.CURRENT)
-    assert [row.state for row in desk.status("ONE").held] == [StatusKind.CURRENT]
-    assert not desk.status("ONE").differs
+    nsc.push("ONE", "SYS", "TWO", "THREE")
+    assert nsc.states() | {"EXTRA": StatusKind.CURRENT} == dict.fromkeys(states, StatusKind.CURRENT)
+    assert [row.state for row in nsc.status("ONE").accounts] == [StatusKind.CURRENT]
+    assert not nsc.status("ONE").differs
 
 
-def test_status_tells_what_ends(desk: Desk) -> None:
-    now = desk.workspace.now() // 10**9
-    desk.one.claims.exp, desk.two.claims.exp = now + 3600, now + 100 * 86400
-    desk.write()
-    desk.push("ONE", "TWO")
-    held = {row.name: row for row in desk.status().held}
+def test_status_tells_what_ends(nsc: NscFixture) -> None:
+    now = nsc.workspace.now() // 10**9
+    nsc.one.claims.exp, nsc.two.claims.exp = now + 3600, now + 100 * 86400
+    nsc.write()
+    nsc.push("ONE", "TWO")
+    held = {row.name: row for row in nsc.status().accounts}
     assert [(held[n].expiring, held[n].expired) for n in ("ONE", "TWO", "SYS")] == [
         (True, False),
         (False, False),
         (False, False),
     ]
     assert held["ONE"].expires == now + 3600
-    assert held["ONE"].id == desk.workspace.store().account("ONE").jti
+    assert held["ONE"].id == nsc.workspace.store().account("ONE").jti
 
 
-def test_pull_brings_what_is_newer_and_leaves_what_is_newer_here(desk: Desk) -> None:
-    desk.push("ONE", "TWO")
-    desk.one.set(description="from elsewhere")
-    desk.site.push(desk.server, desk.one)
-    desk.two.set(description="from here")
-    store = desk.workspace.store()
-    store.write_account(desk.two.token())
-    result = asyncio.run(pull(desk.workspace, everything=True))
+def test_pull_brings_what_is_newer_and_leaves_what_is_newer_here(nsc: NscFixture) -> None:
+    nsc.push("ONE", "TWO")
+    nsc.one.set(description="from elsewhere")
+    nsc.env.push(nsc.server, nsc.one)
+    nsc.two.set(description="from here")
+    store = nsc.workspace.store()
+    store.write_account(nsc.two.token())
+    result = asyncio.run(pull(nsc.workspace, everything=True))
     lines = result.report.render()
     assert '[ OK ] stored account "ONE"' in lines
     assert '[ERR ] local jwt for "TWO" is newer than remote version - specify --overwrite-newer' in lines
     assert store.account("ONE").nats.description == "from elsewhere"
     assert store.account("TWO").nats.description == "from here"
-    assert not asyncio.run(pull(desk.workspace, everything=True, overwrite=True)).report.failed
+    assert not asyncio.run(pull(nsc.workspace, everything=True, overwrite=True)).report.failed
     assert store.account("TWO").nats.description == ""
 
 
-def test_pull_of_one_account_needs_an_account_server(desk: Desk) -> None:
+def test_pull_of_one_account_needs_an_account_server(nsc: NscFixture) -> None:
     with pytest.raises(IdentityError, match="can only pull all jwt"):
-        asyncio.run(pull(desk.workspace, "ONE"))
+        asyncio.run(pull(nsc.workspace, "ONE"))
 
 
-def test_an_operator_that_the_servers_do_not_serve_is_refused_at_once(desk: Desk, tmp_path: Path) -> None:
-    other = OperatorSite()
+def test_an_operator_that_the_servers_do_not_serve_is_refused_at_once(
+    nsc: NscFixture, tmp_path: Path
+) -> None:
+    other = OperatorEnv()
     other.account("Z")
-    workspace = written(other, tmp_path / "other", url=desk.server.url)
+    workspace = written(other, tmp_path / "other", url=nsc.server.url)
     with pytest.raises(IdentityError, match=r"Authorization Violation.* does not take a user of account"):
         asyncio.run(push(workspace, ["Z"]))
 
 
-def test_an_account_of_another_operator_is_not_sent(desk: Desk) -> None:
-    path = desk.workspace.store().account_path("ONE")
-    path.write_text(encode(desk.one.claims, KeyPair.create(KeyRole.OPERATOR), now=desk.workspace.now()))
+def test_an_account_of_another_operator_is_not_sent(nsc: NscFixture) -> None:
+    path = nsc.workspace.store().account_path("ONE")
+    path.write_text(encode(nsc.one.claims, KeyPair.create(KeyRole.OPERATOR), now=nsc.workspace.now()))
     with pytest.raises(IdentityError, match="not signed by the operator"):
-        desk.push("TWO", "ONE")
-    assert desk.states()["TWO"] is StatusKind.MISSING
+        nsc.push("TWO", "ONE")
+    assert nsc.states()["TWO"] is StatusKind.MISSING
 
 
-def test_a_wrong_system_account_hears_nobody(desk: Desk) -> None:
-    desk.push("ONE")
-    shown = desk.push("ONE", to=ServersAccess(account="ONE"))
+def test_a_wrong_system_account_gets_no_answer(nsc: NscFixture) -> None:
+    nsc.push("ONE")
+    shown = nsc.push("ONE", to=ServersAccess(account="ONE"))
     assert "no responders" in shown.report.render()
     assert "another system account" in shown.report.render()
     with pytest.raises(IdentityError, match='system account "NOBODY" not found'):
-        desk.push("ONE", to=ServersAccess(account="NOBODY"))
+        nsc.push("ONE", to=ServersAccess(account="NOBODY"))
 
 
-def test_a_stored_user_speaks_where_one_is_named(desk: Desk) -> None:
-    assert not desk.push("ONE", to=ServersAccess(user="sys")).report.failed
+def test_a_stored_user_speaks_where_one_is_named(nsc: NscFixture) -> None:
+    assert not nsc.push("ONE", to=ServersAccess(user="sys")).report.failed
     with pytest.raises(
         IdentityError, match='the seed of user "nobody" of account "SYS" is not in the keystore'
     ):
-        desk.push("ONE", to=ServersAccess(user="nobody"))
+        nsc.push("ONE", to=ServersAccess(user="nobody"))
 
 
-def test_without_the_system_accounts_key_one_of_its_users_speaks(desk: Desk) -> None:
-    desk.workspace.keystore.remove(desk.site.sys.id)
-    assert not desk.push("ONE").report.failed
-    desk.workspace.keystore.remove(desk.site.admin.key.public_key)
+def test_without_the_system_accounts_key_one_of_its_users_speaks(nsc: NscFixture) -> None:
+    nsc.workspace.keystore.remove(nsc.env.sys.id)
+    assert not nsc.push("ONE").report.failed
+    nsc.workspace.keystore.remove(nsc.env.admin.key.public_key)
     with pytest.raises(IdentityError, match="neither a key of account"):
-        desk.push("ONE")
+        nsc.push("ONE")
 
 
 @pytest.mark.parametrize("implementation", ["reference"])
 def test_in_strict_mode_a_signing_key_speaks_and_prunes(
     launch: Callable[[str], ServerProcess], tmp_path: Path
 ) -> None:
-    site = OperatorSite(strict=True)
-    desk = Desk(site, launch(site.full(allow_delete=True)), tmp_path)
-    assert not desk.push("ONE", "TWO").report.failed
-    assert not desk.push(remove="ONE").report.failed
+    env = OperatorEnv(strict=True)
+    nsc = NscFixture(env, launch(env.full(allow_delete=True)), tmp_path)
+    assert not nsc.push("ONE", "TWO").report.failed
+    assert not nsc.push(remove="ONE").report.failed
 
 
-def test_an_expired_account_is_sent_only_by_force(desk: Desk) -> None:
-    desk.one.claims.exp = desk.workspace.now() // 10**9 - 10
-    desk.write()
+def test_an_expired_account_is_sent_only_by_force(nsc: NscFixture) -> None:
+    nsc.one.claims.exp = nsc.workspace.now() // 10**9 - 10
+    nsc.write()
     with pytest.raises(
         IdentityError, match='unable to push account "ONE" as it has validation issues: claim is'
     ):
-        desk.push("ONE", "TWO")
-    assert desk.states()["TWO"] is StatusKind.MISSING
-    assert not desk.push("TWO", force=True).report.failed
+        nsc.push("ONE", "TWO")
+    assert nsc.states()["TWO"] is StatusKind.MISSING
+    assert not nsc.push("TWO", force=True).report.failed
 
 
-def test_a_damaged_token_is_not_sent(desk: Desk) -> None:
-    path = desk.workspace.store().account_path("ONE")
+def test_a_damaged_token_is_not_sent(nsc: NscFixture) -> None:
+    path = nsc.workspace.store().account_path("ONE")
     path.write_text(path.read_text()[:-8])
     with pytest.raises(IdentityError, match='unable to push account "ONE"'):
-        desk.push("ONE")
+        nsc.push("ONE")
     with pytest.raises(IdentityError):  # what cannot be read must not be taken for absent
-        desk.push(prune=True)
+        nsc.push(prune=True)
 
 
-def test_no_server(desk: Desk) -> None:
+def test_no_server(nsc: NscFixture) -> None:
     nobody = f"nats://127.0.0.1:{free_port()}"
     for call in (
-        push(desk.workspace, ["ONE"], ServersAccess(nobody)),
-        status(desk.workspace, (), ServersAccess(nobody)),
+        push(nsc.workspace, ["ONE"], ServersAccess(nobody)),
+        status(nsc.workspace, (), ServersAccess(nobody)),
     ):
         with pytest.raises(IdentityError, match=f"no servers available for connection: {nobody}"):
             asyncio.run(call)
     # one of several is enough
-    assert not desk.push("ONE", to=ServersAccess(f"{nobody},{desk.server.url}")).report.failed
+    assert not nsc.push("ONE", to=ServersAccess(f"{nobody},{nsc.server.url}")).report.failed
 
 
 @pytest.mark.parametrize(
@@ -268,19 +270,19 @@ def test_no_server(desk: Desk) -> None:
         ("  ", "no account server url"),
     ],
 )
-def test_a_url_of_another_kind(desk: Desk, url: str, text: str) -> None:
+def test_a_url_of_another_kind(nsc: NscFixture, url: str, text: str) -> None:
     with pytest.raises(IdentityError, match=text):
-        desk.push("ONE", to=ServersAccess(url))
+        nsc.push("ONE", to=ServersAccess(url))
 
 
-def test_tls_is_not_left_out_where_the_server_has_none(desk: Desk) -> None:
+def test_tls_is_not_left_out_where_the_server_has_none(nsc: NscFixture) -> None:
     with pytest.raises(IdentityError, match="TLS is asked for, and the server has none"):
-        desk.push("ONE", to=ServersAccess(desk.server.url.replace("nats://", "tls://")))
+        nsc.push("ONE", to=ServersAccess(nsc.server.url.replace("nats://", "tls://")))
 
 
-def test_only_one_thing_after_a_push(desk: Desk) -> None:
+def test_only_one_thing_after_a_push(nsc: NscFixture) -> None:
     with pytest.raises(IdentityError, match="mutually exclusive"):
-        desk.push(prune=True, diff=True)
+        nsc.push(prune=True, diff=True)
 
 
 class Account(BaseHTTPRequestHandler):
@@ -321,9 +323,9 @@ def accounts() -> Iterator[tuple[str, type[Account]]]:
 
 def test_an_account_server(accounts: tuple[str, type[Account]], tmp_path: Path) -> None:
     url, kind = accounts
-    site = OperatorSite()
-    one, two, bad = site.account("ONE"), site.account("TWO"), site.account("BAD")
-    workspace: Workspace = written(site, tmp_path, url=url)
+    env = OperatorEnv()
+    one, two, bad = env.account("ONE"), env.account("TWO"), env.account("BAD")
+    workspace: Workspace = written(env, tmp_path, url=url)
     kind.codes |= {f"/jwt/v1/accounts/{two.id}": 202, f"/jwt/v1/accounts/{bad.id}": 500}
     result = asyncio.run(push(workspace, ["ONE", "TWO", "BAD"]))
     assert result.report.render().splitlines() == [
@@ -349,23 +351,23 @@ def test_an_account_server(accounts: tuple[str, type[Account]], tmp_path: Path) 
 
 
 @pytest.fixture
-def pair(launch: Callable[[str], ServerProcess], tmp_path: Path) -> Desk:
+def pair(launch: Callable[[str], ServerProcess], tmp_path: Path) -> NscFixture:
     """A server, and a leaf L of it that shares the system account."""
-    site = OperatorSite()
-    hub = launch(site.full(allow_delete=True, more='leafnodes { listen: "127.0.0.1:<leaf>" }'))
+    env = OperatorEnv()
+    hub = launch(env.full(allow_delete=True, more='leafnodes { listen: "127.0.0.1:<leaf>" }'))
     remote = (
-        f'{{ url: "nats-leaf://127.0.0.1:{hub.ports["leaf"]}", account: {site.sys.id}, '
-        f'credentials: "{site.admin.write(tmp_path)}" }}'
+        f'{{ url: "nats-leaf://127.0.0.1:{hub.ports["leaf"]}", account: {env.sys.id}, '
+        f'credentials: "{env.admin.write(tmp_path)}" }}'
     )
-    config = site.full(allow_delete=True, more=f"leafnodes {{ remotes: [ {remote} ] }}")
+    config = env.full(allow_delete=True, more=f"leafnodes {{ remotes: [ {remote} ] }}")
     leaf = launch(config.replace("server_name: S", "server_name: L"))
-    desk = Desk(site, hub, tmp_path / "nsc")
-    desk.leaf = leaf
-    desk.whole()
-    return desk
+    nsc = NscFixture(env, hub, tmp_path / "nsc")
+    nsc.leaf = leaf
+    nsc.whole()
+    return nsc
 
 
-def test_a_push_reaches_the_leafs_that_share_the_system_account(pair: Desk) -> None:
+def test_a_push_reaches_the_leafs_that_share_the_system_account(pair: NscFixture) -> None:
     result = pair.push("ONE")
     lines = [line.strip() for line in result.report.render().splitlines()]
     assert sorted(lines[2:4]) == [
@@ -377,7 +379,7 @@ def test_a_push_reaches_the_leafs_that_share_the_system_account(pair: Desk) -> N
 
 # pyjs asks the others for what it has missed as soon as it is there again
 @pytest.mark.parametrize("implementation", ["reference"])
-def test_status_tells_servers_apart_that_hold_different_tokens(pair: Desk) -> None:
+def test_status_tells_servers_apart_that_hold_different_tokens(pair: NscFixture) -> None:
     pair.push("ONE", "SYS", "TWO")
     assert pair.leaf is not None
     pair.leaf.end()
@@ -388,7 +390,7 @@ def test_status_tells_servers_apart_that_hold_different_tokens(pair: Desk) -> No
     pair.push("ONE", "TWO", "SYS")
     pair.leaf.restart()
     pair.whole()
-    held = {(row.server, row.name): row for row in pair.status().held}
+    held = {(row.server, row.name): row for row in pair.status().accounts}
     assert [held[server, "ONE"].state for server in ("S", "L")] == [StatusKind.CURRENT, StatusKind.OLDER]
     assert "told apart by what is in use" in held["L", "ONE"].note
     assert [held[server, "TWO"].state for server in ("S", "L")] == [StatusKind.UNKNOWN, StatusKind.UNKNOWN]
@@ -397,11 +399,11 @@ def test_status_tells_servers_apart_that_hold_different_tokens(pair: Desk) -> No
     assert not pair.status().differs
 
 
-def test_a_server_that_cannot_write_says_so(desk: Desk) -> None:
-    place = desk.server.directory / "store" / "jwt"
+def test_a_server_that_cannot_write_says_so(nsc: NscFixture) -> None:
+    place = nsc.server.directory / "store" / "jwt"
     shutil.rmtree(place)
     place.write_text("no folder")
-    result = desk.push("ONE", "TWO")
+    result = nsc.push("ONE", "TWO")
     assert (
         result.report.render().count("[ERR ] server S responded with error: jwt update resulted in error")
         == 2

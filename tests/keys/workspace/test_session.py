@@ -82,29 +82,29 @@ def ask(net: Net, timeout: float = 1.0, times: int = 1) -> tuple[ServerResponses
     async def run() -> tuple[ServerResponses, float]:
         session = ServersSession(ServersConnection(net), timeout, clock=lambda: net.now)
         await session.start()
-        began, heard = net.now, ServerResponses(ASK)
+        began, responses = net.now, ServerResponses(ASK)
         for _ in range(times):
-            heard = await session.ask(ASK)
-        return heard, net.now - began
+            responses = await session.ask(ASK)
+        return responses, net.now - began
 
     return asyncio.run(run())
 
 
-def names(heard: ServerResponses) -> list[str]:
-    return [answer.server for answer in heard.answers]
+def names(responses: ServerResponses) -> list[str]:
+    return [answer.server for answer in responses.answers]
 
 
 def test_a_round_ends_a_moment_after_all_that_are_known_have_answered() -> None:
-    heard, took = ask(Net([Server("a", active=3), Server("b", active=3), Server("c", active=3)]))
-    assert names(heard) == ["a", "b", "c"]
+    responses, took = ask(Net([Server("a", active=3), Server("b", active=3), Server("c", active=3)]))
+    assert names(responses) == ["a", "b", "c"]
     assert took < 2 * QUIET
 
 
 def test_the_whole_timeout_is_waited_for_once_when_the_servers_count_differently() -> None:
-    # a server that does not count those behind its leaf nodes, as some do
+    # a server that does not count those at its leaf nodes, as some do
     slow = Server("c", delay=0.9, active=1)
-    heard, took = ask(Net([Server("a", active=1), Server("b", active=1), slow]))
-    assert names(heard) == ["a", "b", "c"]
+    responses, took = ask(Net([Server("a", active=1), Server("b", active=1), slow]))
+    assert names(responses) == ["a", "b", "c"]
     assert took == pytest.approx(1.0)
 
 
@@ -115,20 +115,20 @@ def test_the_second_round_ends_when_all_that_are_known_have_answered() -> None:
 
 
 def test_a_slow_server_that_is_known_is_waited_for() -> None:
-    heard, took = ask(Net([Server("a", active=2), Server("b", delay=0.8, active=2)]))
-    assert names(heard) == ["a", "b"]
+    responses, took = ask(Net([Server("a", active=2), Server("b", delay=0.8, active=2)]))
+    assert names(responses) == ["a", "b"]
     assert 0.8 < took <= 1.0
 
 
-def test_a_server_that_nobody_knows_is_heard_within_a_moment_that_grows_with_the_slowest() -> None:
+def test_a_server_that_nobody_knows_is_awaited_for_a_moment_that_grows_with_the_slowest() -> None:
     net = Net([Server("a", delay=0.2, active=1), Server("b", delay=0.9, ping=False)])
-    heard, _ = ask(net)
-    assert names(heard) == ["a", "b"]
+    responses, _ = ask(net)
+    assert names(responses) == ["a", "b"]
 
 
 def test_a_server_that_is_there_and_does_not_answer_is_told_of() -> None:
-    heard, took = ask(Net([Server("a", active=2), Server("b", delay=None, active=2)]))
-    assert (names(heard), heard.silent, heard.fault) == (["a"], ["b"], "")
+    responses, took = ask(Net([Server("a", active=2), Server("b", delay=None, active=2)]))
+    assert (names(responses), responses.silent, responses.error) == (["a"], ["b"], "")
     assert took == pytest.approx(1.0)
 
 
@@ -145,14 +145,14 @@ def test_an_answer_that_comes_late_counts_for_its_own_question() -> None:
 
 
 def test_nobody_there_ends_at_once() -> None:
-    heard, took = ask(Net([]))
-    assert "no responders" in heard.fault
+    responses, took = ask(Net([]))
+    assert "no responders" in responses.error
     assert took < QUIET
 
 
 def test_silence_is_a_timeout() -> None:
-    heard, took = ask(Net([Server("a", delay=None, ping=False)]))
-    assert heard.fault == "nats: timeout"
+    responses, took = ask(Net([Server("a", delay=None, ping=False)]))
+    assert responses.error == "nats: timeout"
     assert took == pytest.approx(1.0)
 
 
@@ -164,7 +164,7 @@ def test_many_questions_are_asked_at_once() -> None:
         await session.start()
         began = net.now
         found = await session.ask_all([(ASK, b"")] * 20)
-        assert [names(heard) for heard in found] == [["a"]] * 20
+        assert [names(responses) for responses in found] == [["a"]] * 20
         return net.now - began
 
     assert asyncio.run(run()) < 2.0
@@ -198,6 +198,6 @@ def test_an_answer_that_is_none_says_why(raw: bytes, error: str) -> None:
 
 
 def test_servers_of_which_others_know_are_missed() -> None:
-    heard, took = ask(Net([Server("a", active=3), Server("b", active=2)]))
-    assert heard.unheard == 1
+    responses, took = ask(Net([Server("a", active=3), Server("b", active=2)]))
+    assert responses.unheard == 1
     assert took == pytest.approx(1.0)

@@ -7,7 +7,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from lib.operator_fixture import OperatorSite
+from lib.operator_fixture import OperatorEnv
 from lib.operator_store import written
 from pyjs.keys import KeyRole, Workspace
 from pyjs.keys.workspace.accounts import AccountEdits, add_account, edit_account
@@ -24,19 +24,19 @@ ALL = DiagramOptions(users=True, keys=True, detail=True)
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    site = OperatorSite()
-    site.account("TEAM", limits={"conn": 7})
-    here = written(site, tmp_path)
-    add_user(here, "ann", account="TEAM")
-    here = add_account(here, "a <b> & 'c' of a rather long name that has to be broken").workspace
-    edit_account(here, "TEAM", AccountEdits(signing_keys=SigningKeys(add=("generate",))))
+    env = OperatorEnv()
+    env.account("TEAM", limits={"conn": 7})
+    workspace = written(env, tmp_path)
+    add_user(workspace, "ann", account="TEAM")
+    workspace = add_account(workspace, "a <b> & 'c' of a rather long name that has to be broken").workspace
+    edit_account(workspace, "TEAM", AccountEdits(signing_keys=SigningKeys(add=("generate",))))
     may = UserEdits(permissions=PermissionEdits(allow_pub=("orders.>",)))
-    add_user(here, "bob", account="TEAM", edits=may)
-    return here
+    add_user(workspace, "bob", account="TEAM", edits=may)
+    return workspace
 
 
-def _picture(here: Workspace, shown: DiagramOptions) -> Scene:
-    return object_picture(here.store(), here.keystore, here.now(), shown)
+def _picture(workspace: Workspace, shown: DiagramOptions) -> Scene:
+    return object_picture(workspace.store(), workspace.keystore, workspace.now(), shown)
 
 
 def _cards(scene: Scene) -> list[Box]:

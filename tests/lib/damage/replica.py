@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from functools import partial
 from unittest import mock
 
-from lib.assets import STREAM, Site, Sites
 from lib.damage.harm import DIRECTORY, FOREIGN, HARMS, OLDER, is_kept_twice
 from lib.damage.server import BLOCK_SIZE
 from lib.fake_disk import Inode
+from lib.stream_cluster import STREAM, Site, Sites
 from pyjs.store import configs
 from pyjs.store.file import FileStream
 

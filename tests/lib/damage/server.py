@@ -17,7 +17,7 @@ from unittest import mock
 
 from lib.damage.harm import DIRECTORY, FOREIGN, HARMS, OLDER, is_kept_twice
 from lib.fake_disk import FakeDisk, Inode
-from lib.streams import Ear, World
+from lib.streams import Spy, World
 from pyjs.server.monitor.healthz import healthz
 from pyjs.server.slices import at_once
 from pyjs.store import configs
@@ -93,19 +93,19 @@ def files_of(world: World) -> Files:
 
 def _pull(world: World, stream: str, consumer: str, count: int) -> list[Any]:
     inbox = f"inbox.{stream}.{consumer}"
-    ear = Ear(world.account, inbox)
+    spy = Spy(world.account, inbox)
     request = json.dumps({"batch": count, "no_wait": True}).encode()
     world.account.publish(f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}", request, reply=inbox, own=True)
     world.clock.advance(0)
-    return [message for message in ear.messages if message.reply.startswith("$JS.ACK")]
+    return [message for message in spy.messages if message.reply.startswith("$JS.ACK")]
 
 
 def _ack(world: World, message: Any) -> None:
     """Acknowledge, and have it confirmed."""
-    ear = Ear(world.account, "confirmed")
+    spy = Spy(world.account, "confirmed")
     world.account.publish(message.reply, b"+ACK", reply="confirmed", own=True)
     world.clock.advance(SECOND // 20)
-    assert ear.messages, "the ack was not confirmed"
+    assert spy.messages, "the ack was not confirmed"
 
 
 def build() -> tuple[Files, Files, Files, Promised]:

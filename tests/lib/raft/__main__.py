@@ -1,8 +1,8 @@
 """Play simulated Raft groups.
 
-`python -m lib.raft [--first SEED] [--runs N]`, or one of them with its story: `--seed N`.
+`python -m lib.raft [--first SEED] [--runs N]`, or one of them with its trace: `--seed N`.
 
-Exit code 1 when a promise was broken; the seed is printed, and plays the same story again.
+Exit code 1 when a promise was broken; the seed is printed, and plays the same run again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="lib.raft", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--runs", type=int, default=5000, help="how many seeds")
-    parser.add_argument("--seed", type=int, help="play this one alone and tell its story")
+    parser.add_argument("--seed", type=int, help="play this one alone and print its trace")
     given = parser.parse_args()
     seeds = range(given.first, given.first + given.runs) if given.seed is None else [given.seed]
     begin, acknowledged, broken = time.monotonic(), 0, 0
@@ -30,9 +30,9 @@ def main() -> int:
         world = World(seed, trace=given.seed is not None)
         try:
             world.run()
-        except Exception as fault:
+        except Exception as error:
             broken += 1
-            say(f"seed {seed}: {type(fault).__name__}: {fault}")
+            say(f"seed {seed}: {type(error).__name__}: {error}")
         acknowledged += world.acknowledged
         if world.trace is not None:
             say("\n".join(world.trace))

@@ -1,4 +1,4 @@
-"""Worlds in which one rule is broken: judges that do not catch each of them are asleep."""
+"""Worlds in which one rule is broken: the judges must catch each of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
-from lib.raft.faults import Mischief
+from lib.raft.faults import FaultInjector
 from lib.raft.machine import Machine
 from lib.raft.simulation import World
 from pyjs.raft import HardState, RaftConfig, RaftLog, RawNode, RequestVote, StorageAppend
@@ -70,12 +70,12 @@ class VotesWhileRecovering(World):
         return RawNode(name, log, state._replace(recovering=False), timing=timing, random=random)
 
 
-class FailingSyncs(Mischief):
+class FailingSyncs(FaultInjector):
     """Nothing but syncs that fail, of all at once, and power that goes: elsewhere the two seldom meet."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        self._acts, self._weights, self._pace = [self._fail_syncs, self._cut_power], [1.0, 1.0], 400
+        self._acts, self._weights, self._interval = [self._fail_syncs, self._cut_power], [1.0, 1.0], 400
 
     def _running(self) -> list[Machine]:
         return [machine for machine in self._world.machines.values() if machine.node is not None]
@@ -95,7 +95,7 @@ class SyncsFail(World):
 
     def __init__(self, seed: int, *, trace: bool = False) -> None:
         super().__init__(seed, trace=trace)
-        self.mischief = FailingSyncs(self)
+        self.fault_injector = FailingSyncs(self)
 
 
 class BelievesAFailedSync(SyncsFail):

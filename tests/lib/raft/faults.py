@@ -1,4 +1,4 @@
-"""What goes wrong in a simulated group, by the dice: crashes, power cuts, damage, full disks, partitions.
+"""What goes wrong in a simulated group, at random: crashes, power cuts, damage, full disks, partitions.
 
 Damage that a member cannot undo by itself (flipped bits, cut or lost files) is done to so few at a time that
 a majority is whole: more than that no protocol survives.
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from lib.raft.simulation import World
 
 
-class Mischief:
+class FaultInjector:
     """Does something every now and then until `end`."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._over = False
-        self.last_wish: bytes | None = None
+        self.last_proposal: bytes | None = None
         random = world.random
         acts: list[tuple[float, Callable[[], None]]] = [
             (3.0, self._crash),
@@ -40,7 +40,7 @@ class Mischief:
         # Each world has its own temper: some acts never happen in it.
         self._acts = [act for weight, act in acts if random.random() < 0.8]
         self._weights = [weight for weight, act in acts if act in self._acts]
-        self._pace = random.choice([60, 150, 400])
+        self._interval = random.choice([60, 150, 400])
 
     def begin(self) -> None:
         """Start doing things."""
@@ -59,7 +59,7 @@ class Mischief:
             return
         random = self._world.random
         random.choices(self._acts, self._weights)[0]()
-        self._world.later(random.randint(1, 2 * self._pace), self._act)
+        self._world.later(random.randint(1, 2 * self._interval), self._act)
 
     def _any(self) -> Machine | None:
         running = [m for m in self._world.machines.values() if m.node is not None]
@@ -175,7 +175,7 @@ class Mischief:
         if leader is None or leader.node is None:
             return
         others = sorted(leader.node.members.voters - {leader.name})
-        if others and not leader.node.role.successor:  # type: ignore[union-attr]
+        if others and not leader.node.role.lead_transferee:  # type: ignore[union-attr]
             leader.node.transfer(self._world.random.choice(others))
             leader.pump()
 

@@ -1,4 +1,4 @@
-"""Judges of a simulated group: they see what members did, never how, and know none of the code judged."""
+"""Judges of a simulated group: they see what members did, never how, and know none of the code they test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def link(chain: bytes, data: bytes) -> bytes:
 
 
 class Judges:
-    """All of them. Call `leads`, `applies`, `installs`, `acknowledges` as it happens, then `verdict`."""
+    """All of them. Call `leads`, `applies`, `installs`, `acknowledges` as it happens, then `at_the_end`."""
 
     def __init__(self) -> None:
         self.leaders: dict[int, str] = {}
@@ -56,7 +56,7 @@ class Judges:
         if self.committed.get(index, (0, b""))[1] != value:
             raise ViolationError(f"{value!r} is acknowledged at {index}, where something else is committed")
 
-    def verdict(self, member: str, applied: int, chain: bytes, values: dict[int, bytes]) -> None:
+    def at_the_end(self, member: str, applied: int, chain: bytes, values: dict[int, bytes]) -> None:
         """Nothing acknowledged is lost at a member that has applied all."""
         for value, index in self.acknowledged.items():
             if index > applied or values.get(index) != value:

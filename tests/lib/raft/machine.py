@@ -33,7 +33,7 @@ class Machine:
         self.disk = FakeDisk()
         self.disk.forgets = True
         self.node: RawNode | None = None
-        self.life = 0  # events of an earlier life are dropped
+        self.process = 0  # events of an earlier process are dropped
         self.broken = False  # lost its state: the machine must come back under another name
         self.members = Members.of(())  # as it last knew
         self.hurt = False  # its disk was damaged, and it has not recovered
@@ -48,7 +48,7 @@ class Machine:
     def _make_store(self) -> RaftStore:
         return self.world.store(PATH, fs=self.disk, segment_bytes=SEGMENT)
 
-    # --- life and death
+    # --- start and stop
 
     def create(self, members: Members) -> None:
         """Begin with what all of the group begin with."""
@@ -56,19 +56,19 @@ class Machine:
 
     def boot(self) -> None:
         """Start the process on what the disk holds."""
-        self.life += 1
+        self.process += 1
         self._writing = False
         self._store = self._make_store()
         self.waiting = {}
         try:
             stored = self._store.open()
-        except (Damaged, NotFound) as fault:
-            self.world.say(self.name, f"cannot be trusted any more: {fault}")
+        except (Damaged, NotFound) as error:
+            self.world.say(self.name, f"cannot be trusted any more: {error}")
             self.broken = True
             return
-        except (OSError, PowerCut) as fault:
-            self.world.say(self.name, f"cannot start: {fault}")
-            self._gone(power=isinstance(fault, PowerCut))
+        except (OSError, PowerCut) as error:
+            self.world.say(self.name, f"cannot start: {error}")
+            self._gone(power=isinstance(error, PowerCut))
             self.world.restart_later(self)
             return
         last = 0 if stored.state.recovering else stored.base + len(stored.entries)
@@ -91,7 +91,7 @@ class Machine:
             self._gone(power=power)
 
     def _gone(self, *, power: bool) -> None:
-        self.life += 1
+        self.process += 1
         self.node = None
         if power:
             self.disk.crash(self._choose, lose_sectors=self.world.random.random() < 0.3)
@@ -119,7 +119,7 @@ class Machine:
             self.pump()
 
     def propose(self, value: bytes) -> None:
-        """A client's wish; refused silently by who does not lead."""
+        """A client's proposal; a machine that does not lead drops it."""
         node = self.node
         if node is None or not node.is_leader or self.world.refused(node):
             return
@@ -157,35 +157,35 @@ class Machine:
             self._gone(power=True)
             self.world.restart_later(self)
             return
-        except OSError as fault:
-            self._fail(fault)
+        except OSError as error:
+            self._fail(error)
             return
         self._writing = False
         node.written()
         self.pump()
 
-    def _fail(self, fault: OSError) -> None:
+    def _fail(self, error: OSError) -> None:
         """The disk refused: the member falls silent and its machine is started again after a while."""
         node = self.node
         assert node is not None
-        self.world.say(self.name, f"fails: {errno.errorcode.get(fault.errno or 0, fault)}")
-        node.fail(str(fault))
+        self.world.say(self.name, f"fails: {errno.errorcode.get(error.errno or 0, error)}")
+        node.fail(str(error))
         for message in node.messages():
             self.world.network.send(message)
         if self.world.random.random() < 0.5:
             self._gone(power=True)
         else:  # the process goes on, and what a failed sync left is seen though it is nowhere
-            self.life += 1
+            self.process += 1
             self.node = None
             self._store.close()
             self.disk._failures.clear()
         self.world.restart_later(self)
 
     def _alive(self, action: object) -> object:
-        life = self.life
+        process = self.process
 
         def run() -> None:
-            if self.life == life and self.node is not None:
+            if self.process == process and self.node is not None:
                 action()  # type: ignore[operator]
 
         return run
@@ -244,8 +244,8 @@ class Machine:
         except PowerCut:
             self._gone(power=True)
             self.world.restart_later(self)
-        except OSError as fault:
-            self._fail(fault)
+        except OSError as error:
+            self._fail(error)
 
     def _load(self, snapshot: Snapshot) -> None:
         if snapshot.data:

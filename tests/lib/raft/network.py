@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Network:
-    """`cuts`: (source, to) pairs that do not hear each other, in this direction."""
+    """`cuts`: (source, to) pairs that do not reach each other, in this direction."""
 
     def __init__(self, world: World) -> None:
         self._world = world

@@ -1,4 +1,4 @@
-"""A group of simulated machines, all of whose fate one seed decides.
+"""A group of simulated machines; one seed decides everything that happens to them.
 
 Time is a count; what happens at the same time happens in the order in which it was asked for. `run` plays
 faults, then heals everything and demands that the group goes on and that all agree.
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from lib.raft.faults import Mischief
+from lib.raft.faults import FaultInjector
 from lib.raft.judges import Judges, ViolationError
 from lib.raft.machine import Machine
 from lib.raft.network import Network
@@ -43,7 +43,7 @@ class World:
         self.acknowledged = 0
         self.keeps = self.random.random() < 0.4  # the applications are durable by themselves, a little late
         self.compact_every = self.random.choice([8, 20, 60])
-        self.mischief = Mischief(self)
+        self.fault_injector = FaultInjector(self)
         self._events: list[tuple[int, int, Callable[[], None]]] = []
         self._order = itertools.count()
         self._values = itertools.count()
@@ -81,7 +81,7 @@ class World:
         """How long a write takes."""
         return self.random.choice([1, 1, 2, 3, 3, 20 if not self._calm else 3])
 
-    # --- the story
+    # --- the run
 
     def run(self) -> None:
         """Play it. Raises ViolationError."""
@@ -92,11 +92,11 @@ class World:
             machine.create(members)
             machine.boot()
         self._propose()
-        self.mischief.begin()
+        self.fault_injector.begin()
         self._play(FAULTY)
         self._heal()
         self._play(self.now + HEALING, self._agreed)
-        self._judge()
+        self._check()
 
     def _propose(self) -> None:
         value = b"v%d" % next(self._values)
@@ -107,12 +107,12 @@ class World:
 
     def refused(self, node: RawNode) -> bool:
         """Whether a leader takes no proposals just now."""
-        return getattr(node.role, "successor", "") != ""
+        return getattr(node.role, "lead_transferee", "") != ""
 
     def _heal(self) -> None:
         self.say("world", "heals")
         self._calm = True
-        self.mischief.end()
+        self.fault_injector.end()
         self.network.heal()
         for machine in self.machines.values():
             machine.disk.space = None
@@ -140,24 +140,24 @@ class World:
         return max(leading, key=lambda m: m.node.term if m.node else 0, default=None)
 
     def _agreed(self) -> bool:
-        if self.mischief.last_wish is None:
+        if self.fault_injector.last_proposal is None:
             leader = self.leader()
             if (
                 leader is not None
                 and leader.node is not None
                 and leader.node.log.term(leader.node.log.commit) == leader.node.term
             ):
-                self.mischief.last_wish = b"last"
+                self.fault_injector.last_proposal = b"last"
                 leader.propose(b"last")
             return False
-        if self.mischief.last_wish not in self.judges.acknowledged:
+        if self.fault_injector.last_proposal not in self.judges.acknowledged:
             leader = self.leader()
             if leader is not None and leader.node is not None and not self._under_way(leader, leader.node):
-                self.mischief.last_wish = b"last%d" % next(self._values)
-                leader.propose(self.mischief.last_wish)
+                self.fault_injector.last_proposal = b"last%d" % next(self._values)
+                leader.propose(self.fault_injector.last_proposal)
             return False
         end = max(self.judges.committed)
-        return all(m.applied == end for m in self._standing())
+        return all(m.applied == end for m in self._members())
 
     def _under_way(self, leader: Machine, node: RawNode) -> bool:
         """Whether something of the present leadership is not applied yet."""
@@ -165,23 +165,23 @@ class World:
             term == node.term and index > leader.applied for index, (term, _) in leader.waiting.items()
         )
 
-    def _standing(self) -> list[Machine]:
+    def _members(self) -> list[Machine]:
         leader = self.leader()
         if leader is None or leader.node is None:
             return []
         members = [self.machines[name] for name in leader.node.members.all if name in self.machines]
         return [machine for machine in members if not machine.broken]
 
-    def _judge(self) -> None:
-        if self.mischief.last_wish not in self.judges.acknowledged:
+    def _check(self) -> None:
+        if self.fault_injector.last_proposal not in self.judges.acknowledged:
             raise ViolationError("the group did not go on after everything was healed")
         end = max(self.judges.committed)
-        for machine in self._standing():
+        for machine in self._members():
             if machine.applied != end:
                 raise ViolationError(f"{machine.name} stopped at {machine.applied} of {end}")
-            self.judges.verdict(machine.name, machine.applied, machine.chain, machine.values)
+            self.judges.at_the_end(machine.name, machine.applied, machine.chain, machine.values)
 
     def say(self, who: str, what: str) -> None:
-        """A line of the story."""
+        """A line of the trace."""
         if self.trace is not None:
             self.trace.append(f"{self.now:6} {who:>6}: {what}")

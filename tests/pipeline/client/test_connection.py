@@ -1,4 +1,4 @@
-"""A link to real servers: requests, limits, refusals, and what it does when the line ends."""
+"""A connection to real servers: requests, limits, refusals, and what it does when the line ends."""
 
 from __future__ import annotations
 
@@ -40,87 +40,87 @@ def server(serve: Callable[[str], ServerProcess]) -> ServerProcess:
 
 
 @pytest.fixture
-def link(server: ServerProcess) -> Iterator[BlockingConnection]:
+def connection(server: ServerProcess) -> Iterator[BlockingConnection]:
     with BlockingConnection.open(ConnectionOptions((server.url,), user="all", password="all")) as opened:
         yield opened
 
 
 def test_requests_are_answered_and_others_messages_kept(
-    link: BlockingConnection, server: ServerProcess
+    connection: BlockingConnection, server: ServerProcess
 ) -> None:
-    heard = link.subscribe("told")
-    asked = link.subscribe("ask")
-    inbox = link.new_inbox()
+    heard = connection.subscribe("told")
+    asked = connection.subscribe("ask")
+    inbox = connection.new_inbox()
     assert inbox.startswith("_INBOX.")
     with BlockingConnection.open(ConnectionOptions((server.url,), user="all", password="all")) as other:
-        link.flush()
+        connection.flush()
         other.publish("told", b"\x00\r\n", headers=headers.encode({"A": ["1", "2"]}))
         other.publish("ask", b"?", reply=inbox)
         other.flush()
-        first, second = link.receive(), link.receive()
+        first, second = connection.receive(), connection.receive()
     assert (first.subject, first.payload, first.reply) == ("told", b"\x00\r\n", "")
     assert headers.decode(first.header) == {"A": ["1", "2"]}
     assert (second.subject, second.reply) == ("ask", inbox)
-    link.unsubscribe(heard)
-    link.unsubscribe(asked)
-    link.publish("told", b"again")
+    connection.unsubscribe(heard)
+    connection.unsubscribe(asked)
+    connection.publish("told", b"again")
     with pytest.raises(NoResponders, match=r"nobody.here"):
-        link.request("nobody.here", b"")
+        connection.request("nobody.here", b"")
     with pytest.raises(TimedOut):
-        link.receive(0.01)
+        connection.receive(0.01)
 
 
-def test_an_answer_passes_what_came_before_it(link: BlockingConnection) -> None:
-    link.subscribe("mine.>")
+def test_an_answer_passes_what_came_before_it(connection: BlockingConnection) -> None:
+    connection.subscribe("mine.>")
     for number in range(5):
-        link.publish("mine.before", b"%d" % number)
+        connection.publish("mine.before", b"%d" % number)
     with pytest.raises(TimedOut, match=r"mine.silent"):
-        link.request("mine.silent", b"5", timeout=0.05)
-    taken = link.take()
+        connection.request("mine.silent", b"5", timeout=0.05)
+    taken = connection.take()
     assert taken.payloads == [b"0", b"1", b"2", b"3", b"4", b"5"]
 
 
-def test_blocks_hold_all_messages_in_their_order(link: BlockingConnection) -> None:
+def test_blocks_hold_all_messages_in_their_order(connection: BlockingConnection) -> None:
     """Small and large ones, with and without headers, some that look like frames, and pongs between them."""
-    link.subscribe("mine.>")
+    connection.subscribe("mine.>")
     bodies = [b"%d" % number + b"\r\nMSG a 1 0\r\n" * (number % 50) * 20 for number in range(2000)]
     for number, body in enumerate(bodies):
-        link.publish("mine.a", body, headers=headers.encode({"N": ["1"]}) if number % 3 == 0 else b"")
+        connection.publish("mine.a", body, headers=headers.encode({"N": ["1"]}) if number % 3 == 0 else b"")
         if number % 400 == 0:
-            link.send(b"PING\r\n")
-    link.publish("mine.a", b"last")
-    blocks = [link.take_block()]
+            connection.send(b"PING\r\n")
+    connection.publish("mine.a", b"last")
+    blocks = [connection.take_block()]
     while blocks[-1].payloads[-1].as_py() != b"last":
-        blocks.append(link.take_block())
+        blocks.append(connection.take_block())
     whole = ArrowMessages.join(blocks)
     assert whole.payloads.to_pylist() == [*bodies, b"last"]
     named = [bool(header) for header in whole.every_header().to_pylist()]
     assert named == [number % 3 == 0 for number in range(2000)] + [False]
 
 
-def test_what_is_too_large_is_not_sent(link: BlockingConnection) -> None:
-    assert link.max_payload == 100_000
+def test_what_is_too_large_is_not_sent(connection: BlockingConnection) -> None:
+    assert connection.max_payload == 100_000
     with pytest.raises(TooLarge, match="100001 bytes, the server takes 100000"):
-        link.publish("a", b"x" * 99_987, headers=b"NATS/1.0\r\n\r\n" + b"xx")
-    link.subscribe("a", limit=1)
-    link.publish("a", b"x" * 100_000)
-    assert len(link.receive().payload) == 100_000
+        connection.publish("a", b"x" * 99_987, headers=b"NATS/1.0\r\n\r\n" + b"xx")
+    connection.subscribe("a", limit=1)
+    connection.publish("a", b"x" * 100_000)
+    assert len(connection.receive().payload) == 100_000
 
 
-def test_a_refused_subject_is_an_error_and_the_link_lives(server: ServerProcess) -> None:
+def test_a_refused_subject_is_an_error_and_the_connection_stays_open(server: ServerProcess) -> None:
     address = ConnectionOptions((server.url,), user="some", password="some", inbox_prefix="_some.in")
-    with BlockingConnection.open(address) as link:
+    with BlockingConnection.open(address) as connection:
         with pytest.raises(NoResponders):
-            link.request("open", b"")
+            connection.request("open", b"")
         with pytest.raises(NotPermitted, match=r"(?i)publish to \"secret.a\""):
-            link.request("secret.a", b"")
-        link.subscribe("_other.>")
+            connection.request("secret.a", b"")
+        connection.subscribe("_other.>")
         with pytest.raises(NotPermitted, match=r"(?i)subscription to \"_other.>\""):
-            link.flush()
-        link.flush()
+            connection.flush()
+        connection.flush()
     address = ConnectionOptions((server.url,), user="some", password="some")
-    with BlockingConnection.open(address) as link, pytest.raises(NotPermitted, match="_INBOX"):
-        link.request("open", b"")
+    with BlockingConnection.open(address) as connection, pytest.raises(NotPermitted, match="_INBOX"):
+        connection.request("open", b"")
 
 
 def test_a_cut_line_is_an_error_until_it_is_opened_again(server: ServerProcess) -> None:
@@ -128,42 +128,44 @@ def test_a_cut_line_is_an_error_until_it_is_opened_again(server: ServerProcess) 
         Cuttable(server.port) as line,
         BlockingConnection.open(
             ConnectionOptions((f"127.0.0.1:{line.port}",), user="all", password="all")
-        ) as link,
+        ) as connection,
     ):
-        link.subscribe("a")
-        link.flush()
+        connection.subscribe("a")
+        connection.flush()
         line.cut()
         for _ in range(2):
             with pytest.raises(ConnectionLost, match=f"127.0.0.1:{line.port}"):
-                link.receive()
-        link.reopen()
-        link.subscribe("b")
-        link.publish("a", b"1")
-        link.publish("b", b"2")
-        assert link.receive().payload == b"2"
+                connection.receive()
+        connection.reopen()
+        connection.subscribe("b")
+        connection.publish("a", b"1")
+        connection.publish("b", b"2")
+        assert connection.receive().payload == b"2"
 
 
 def test_a_server_that_ends_is_told(launch: Callable[[str], ServerProcess]) -> None:
     server = launch("listen: 127.0.0.1:<client>")
-    with BlockingConnection.open(ConnectionOptions((server.url,))) as link:
+    with BlockingConnection.open(ConnectionOptions((server.url,))) as connection:
         server.kill()
         with pytest.raises(ConnectionLost):
-            link.flush()
+            connection.flush()
         with pytest.raises(NoServers, match="refused"):
-            link.reopen()
+            connection.reopen()
         with pytest.raises(ConnectionLost, match="refused"):
-            link.publish("a")
+            connection.publish("a")
         server.launch()
-        link.reopen()
-        link.flush()
+        connection.reopen()
+        connection.flush()
 
 
 def test_servers_are_tried_in_turn(server: ServerProcess) -> None:
     gone = f"nats://127.0.0.1:{free_port()}"
-    with BlockingConnection.open(ConnectionOptions((gone, server.url), user="all", password="all")) as link:
-        assert link.url == server.url
-        assert link.server_info["server_id"]
-        assert json.dumps(link.server_info)
+    with BlockingConnection.open(
+        ConnectionOptions((gone, server.url), user="all", password="all")
+    ) as connection:
+        assert connection.url == server.url
+        assert connection.server_info["server_id"]
+        assert json.dumps(connection.server_info)
     with pytest.raises(NoServers, match=r"127.0.0.1:\d+: Connection refused"):
         BlockingConnection.open(ConnectionOptions((gone,)))
     with pytest.raises(NoServers, match="no address was given"):

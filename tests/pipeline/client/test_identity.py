@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from lib.operator_fixture import OperatorSite
+from lib.operator_fixture import OperatorEnv
 from lib.process import ServerProcess
 from pyjs.keys.nkey import KeyPair, KeyRole
 from pyjs.pipeline.client import AuthorizationError, BlockingConnection, ConnectionOptions, NoServers
@@ -31,10 +31,14 @@ def test_user_and_password(
     monkeypatch.setenv("LINK_PASSWORD", PASSWORD)
     (tmp_path / "password").write_text(PASSWORD + "\n")
     for password in (PASSWORD, "env://LINK_PASSWORD", f"file://{tmp_path}/password"):
-        with BlockingConnection.open(ConnectionOptions((server.url,), user="me", password=password)) as link:
-            link.flush()
-    with BlockingConnection.open(ConnectionOptions((server.url.replace("//", f"//me:{PASSWORD}@"),))) as link:
-        assert link.url == server.url
+        with BlockingConnection.open(
+            ConnectionOptions((server.url,), user="me", password=password)
+        ) as connection:
+            connection.flush()
+    with BlockingConnection.open(
+        ConnectionOptions((server.url.replace("//", f"//me:{PASSWORD}@"),))
+    ) as connection:
+        assert connection.url == server.url
     wrong = ConnectionOptions((server.url.replace("//", f"//me:{PASSWORD}x@"),))
     assert PASSWORD not in refused(wrong) + repr(wrong)
     wrong = ConnectionOptions((server.url,), user="me", password=PASSWORD + "x")
@@ -53,8 +57,8 @@ def test_token(serve: Callable[[str], ServerProcess]) -> None:
         ConnectionOptions((server.url.replace("//", f"//{TOKEN}@"),)),
     ):
         assert TOKEN not in repr(address)
-        with BlockingConnection.open(address) as link:
-            link.flush()
+        with BlockingConnection.open(address) as connection:
+            connection.flush()
     assert TOKEN not in refused(ConnectionOptions((server.url,), token=TOKEN + "x"))
 
 
@@ -65,8 +69,8 @@ def test_nkey(serve: Callable[[str], ServerProcess], tmp_path: Path) -> None:
     for nkey in (str(tmp_path / "user.nk"), pair.seed):
         address = ConnectionOptions((server.url,), nkey=nkey)
         assert pair.seed not in repr(address)
-        with BlockingConnection.open(address) as link:
-            link.flush()
+        with BlockingConnection.open(address) as connection:
+            connection.flush()
     assert "nowhere.nk" in refused(ConnectionOptions((server.url,), nkey=str(tmp_path / "nowhere.nk")))
     other = KeyPair.create(KeyRole.USER).seed
     assert other not in refused(ConnectionOptions((server.url,), nkey=other))
@@ -77,17 +81,17 @@ def test_nkey(serve: Callable[[str], ServerProcess], tmp_path: Path) -> None:
 def test_creds(
     launch: Callable[[str], ServerProcess], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site = OperatorSite()
-    account = site.account("A")
+    env = OperatorEnv()
+    account = env.account("A")
     user = account.user()
-    server = launch(site.memory(account))
+    server = launch(env.memory(account))
     path = user.write(tmp_path)
     monkeypatch.setenv("LINK_CREDS", user.credentials())
     for creds in (str(path), f"file://{path}", "env://LINK_CREDS"):
         address = pickle.loads(pickle.dumps(ConnectionOptions((server.url,), creds=creds)))
-        with BlockingConnection.open(address) as link:
-            link.flush()
-    stranger = OperatorSite().account("A").user()
+        with BlockingConnection.open(address) as connection:
+            connection.flush()
+    stranger = OperatorEnv().account("A").user()
     assert "Authorization Violation" in refused(
         ConnectionOptions((server.url,), creds=str(stranger.write(tmp_path)))
     )
@@ -123,10 +127,10 @@ def test_tls(serve: Callable[[str], ServerProcess], certificate: tuple[str, str]
     tls = f"cert_file: '{cert}', key_file: '{key}', handshake_first: {handshake}"
     server = serve(f"listen: 127.0.0.1:<client>\ntls {{ {tls} }}")
     url = server.url.replace("nats://", "tls://")
-    with BlockingConnection.open(ConnectionOptions((url,), tls_ca=cert, tls_first=first)) as link:
-        link.subscribe("a")
-        link.publish("a", b"x" * 300_000)
-        assert len(link.receive().payload) == 300_000
+    with BlockingConnection.open(ConnectionOptions((url,), tls_ca=cert, tls_first=first)) as connection:
+        connection.subscribe("a")
+        connection.publish("a", b"x" * 300_000)
+        assert len(connection.receive().payload) == 300_000
     with pytest.raises(NoServers, match=r"(?i)certificate.verify.failed"):
         BlockingConnection.open(ConnectionOptions((url,), tls_first=first))
     missing = refused(ConnectionOptions((url,), tls_ca=cert + ".missing", tls_first=first))

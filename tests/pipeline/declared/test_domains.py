@@ -63,15 +63,15 @@ def scene(tmp_path: Path) -> Iterator[demo.Play]:
         demo.servers(made)
         demo.streams(made)
         for name in network.LEAFS:
-            shops.take(made.net.url(name), name, ORDERS, 0, made.ledger)
+            shops.take(made.net.url(name), name, ORDERS, 0, made.totals)
         assert demo.gathered(made)
         yield made
 
 
 def stored(url: str, stream: str) -> list[bytes]:
-    with BlockingConnection.open(ConnectionOptions(servers=(url,))) as link:
-        api = JetStreamRequests(link)
-        batches = list(read(link, api, StreamRange(stream, 1, api.stream(stream).last + 1)))
+    with BlockingConnection.open(ConnectionOptions(servers=(url,))) as connection:
+        api = JetStreamRequests(connection)
+        batches = list(read(connection, api, StreamRange(stream, 1, api.stream(stream).last + 1)))
     return [data for batch in batches for data in batch.column("data").to_pylist()]
 
 

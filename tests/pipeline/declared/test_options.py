@@ -1,4 +1,4 @@
-"""Which options a source or sink is given: the section's, the line's, the connection's, the surroundings'."""
+"""Which options a source or sink is given: the section's, the line's, the connection's, the environment's."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AROUND = {"context": "selected", "token": "t"}
 def options(connection: str, overlay: Overlay) -> tuple[dict[str, str], list[dict[str, str]], dict[str, str]]:
     document = parse(
         TEXT.replace("CONNECTION", DECLARED), Path("p.yaml")
-    ).document  # judged with a connection that needs no file
+    ).document  # validated with a connection that needs no file
     if not connection:
         document = document.model_copy(update={"connection": {}})
     (a,) = of_source(document, "a", overlay)
@@ -64,7 +64,7 @@ def test_a_context_on_the_line_replaces_the_connection() -> None:
     assert (a["context"], "creds" in a, "servers" in a) == ("other", False, False)
 
 
-def test_the_surroundings_count_only_where_no_server_is_named() -> None:
+def test_the_environment_count_only_where_no_server_is_named() -> None:
     assert "context" not in options(DECLARED, Overlay({}, AROUND))[0]
     a, _, _ = options("", Overlay({}, AROUND))
     assert (a["context"], a["token"]) == ("selected", "t")
@@ -76,5 +76,5 @@ def test_domain_and_domains_exclude_each_other() -> None:
         parse(text, Path("p.yaml"))
 
 
-def test_secrets_of_the_surroundings_are_in_no_repr() -> None:
+def test_secrets_of_the_environment_are_in_no_repr() -> None:
     assert "hush" not in repr(Overlay({"token": "hush"}, {"password": "hush"}))

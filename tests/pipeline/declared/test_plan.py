@@ -63,14 +63,14 @@ def test_a_plan_says_what_is_read_made_and_written(tmp_path: Path) -> None:
         ("from operator import *", None),
     ],
 )
-def test_a_function_is_judged_by_its_source(
+def test_a_function_is_validated_by_its_source(
     source: str, expected: tuple[str, ...] | None, tmp_path: Path
 ) -> None:
     (tmp_path / "t.py").write_text(source)
     assert functions.look("t.py:f", tmp_path).parameters == expected
 
 
-def test_judging_runs_nothing(tmp_path: Path) -> None:
+def test_validating_runs_nothing(tmp_path: Path) -> None:
     (tmp_path / "t.py").write_text("raise SystemExit('run')\ndef f(a): ...\n")
     assert functions.look("t.py:f", tmp_path).parameters == ("a",)
 

@@ -100,7 +100,7 @@ def test_merged_keys_count_and_own_ones_go_before(tmp_path: Path) -> None:
     assert document.sources["b"].options == {"stream": "B", "subjects": "x"}
 
 
-def test_sections_are_judged_by_each_other(tmp_path: Path) -> None:
+def test_sections_are_validated_by_each_other(tmp_path: Path) -> None:
     (tmp_path / "t.py").write_text("def clean(orders, custmers): pass\n")
     text = (
         HEAD

@@ -96,7 +96,7 @@ def test_old_runs_go(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_who_looks_does_not_keep_a_run_from_starting(home: Path) -> None:
     with record.record("a", FACTS, ""):
         pass
-    # A look takes the lock for a moment; here for as long as another process lives.
+    # A look takes the lock for a moment; here for as long as another process runs.
     code = "import fcntl, sys; f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_SH); print('x', flush=True)"
     lock = str(home / "a" / "lock")
     with subprocess.Popen([sys.executable, "-c", code, lock], stdout=subprocess.PIPE) as child:

@@ -17,13 +17,13 @@ def server(serve: Callable[[str], ServerProcess], unique: str) -> Iterator[Serve
     """The shared server, without the test's stream when the test is over."""
     server = serve(ALONE)
     yield server
-    with BlockingConnection.open(ConnectionOptions((server.url,))) as link, suppress(UnknownStream):
-        JetStreamRequests(link).stream(unique)
-        JetStreamRequests(link).call(f"STREAM.DELETE.{unique}")
+    with BlockingConnection.open(ConnectionOptions((server.url,))) as connection, suppress(UnknownStream):
+        JetStreamRequests(connection).stream(unique)
+        JetStreamRequests(connection).call(f"STREAM.DELETE.{unique}")
 
 
 @pytest.fixture
 def api(server: ServerProcess) -> Iterator[JetStreamRequests]:
     """The API on a link of the test's own."""
-    with BlockingConnection.open(ConnectionOptions((server.url,))) as link:
-        yield JetStreamRequests(link)
+    with BlockingConnection.open(ConnectionOptions((server.url,))) as connection:
+        yield JetStreamRequests(connection)

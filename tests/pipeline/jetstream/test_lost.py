@@ -26,11 +26,13 @@ WAYS = {"consumer": {}, "direct": {"retention": "workqueue", "allow_direct": Tru
 @pytest.mark.parametrize("way", WAYS)
 def test_a_killed_server_that_comes_back_is_read_on(launch: Callable[[str], ServerProcess], way: str) -> None:
     server = launch(ALONE)
-    with BlockingConnection.open(ConnectionOptions((server.url,))) as link:
-        api = JetStreamRequests(link)
+    with BlockingConnection.open(ConnectionOptions((server.url,))) as connection:
+        api = JetStreamRequests(connection)
         create(api, "S", storage="file", **WAYS[way])
         fill(api, "S", MESSAGES, SIZE)
-        reading = read(link, api, StreamRange("S", 1, MESSAGES + 1), batch=100, retries=1, retry_interval=0)
+        reading = read(
+            connection, api, StreamRange("S", 1, MESSAGES + 1), batch=100, retries=1, retry_interval=0
+        )
         batches = [next(reading)]
         server.crash()
         with pytest.raises(ShortRead, match=f"sequences [0-9]+ to {MESSAGES} could not be read") as failed:
@@ -39,7 +41,9 @@ def test_a_killed_server_that_comes_back_is_read_on(launch: Callable[[str], Serv
         assert done == list(range(1, failed.value.first))
         assert len(done) < MESSAGES
         server.launch()
-        batches += read(link, api, StreamRange("S", failed.value.first, MESSAGES + 1), batch=100, retries=60)
+        batches += read(
+            connection, api, StreamRange("S", failed.value.first, MESSAGES + 1), batch=100, retries=60
+        )
         assert listed(batches, "sequence") == ALL
         assert [int(data) for data in listed(batches, "data")] == [seq - 1 for seq in ALL]
 
@@ -48,11 +52,11 @@ def test_a_server_killed_and_started_between_two_batches_goes_unnoticed(
     launch: Callable[[str], ServerProcess],
 ) -> None:
     server = launch(ALONE)
-    with BlockingConnection.open(ConnectionOptions((server.url,))) as link:
-        api = JetStreamRequests(link)
+    with BlockingConnection.open(ConnectionOptions((server.url,))) as connection:
+        api = JetStreamRequests(connection)
         create(api, "S", storage="file")
         fill(api, "S", MESSAGES, SIZE)
-        reading = read(link, api, StreamRange("S", 1, MESSAGES + 1), batch=100, retry_interval=0)
+        reading = read(connection, api, StreamRange("S", 1, MESSAGES + 1), batch=100, retry_interval=0)
         batches = [next(reading)]
         server.crash()
         server.launch()
@@ -68,13 +72,13 @@ def cuttable(server: ServerProcess) -> Iterator[Cuttable]:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_line_cut_again_and_again_loses_nothing(cuttable: Cuttable, unique: str, way: str) -> None:
-    with BlockingConnection.open(ConnectionOptions((f"nats://127.0.0.1:{cuttable.port}",))) as link:
-        api = JetStreamRequests(link)
+    with BlockingConnection.open(ConnectionOptions((f"nats://127.0.0.1:{cuttable.port}",))) as connection:
+        api = JetStreamRequests(connection)
         create(api, unique, **WAYS[way])
         fill(api, unique, MESSAGES, SIZE)
         batches, cuts = [], 0
         for batch in read(
-            link, api, StreamRange(unique, 1, MESSAGES + 1), batch=100, retries=3, retry_interval=0
+            connection, api, StreamRange(unique, 1, MESSAGES + 1), batch=100, retries=3, retry_interval=0
         ):
             batches.append(batch)
             if len(batches) % 8 == 1:
@@ -87,22 +91,22 @@ def test_another_server_of_the_list_is_taken(server: ServerProcess, unique: str)
     with ExitStack() as line:
         first = line.enter_context(Cuttable(server.port))
         urls = (f"127.0.0.1:{free_port()}", f"nats://127.0.0.1:{first.port}", server.url)
-        with BlockingConnection.open(ConnectionOptions(urls)) as link:
-            api = JetStreamRequests(link)
+        with BlockingConnection.open(ConnectionOptions(urls)) as connection:
+            api = JetStreamRequests(connection)
             create(api, unique)
             fill(api, unique, MESSAGES, SIZE)
-            reading = read(link, api, StreamRange(unique, 1, MESSAGES + 1), batch=100, retry_interval=0)
+            reading = read(connection, api, StreamRange(unique, 1, MESSAGES + 1), batch=100, retry_interval=0)
             batches = [next(reading)]
             line.close()
             batches.extend(reading)
-            assert link.url == server.url
+            assert connection.url == server.url
             assert listed(batches, "sequence") == ALL
 
 
 def test_a_consumer_that_is_taken_away_is_made_again(api: JetStreamRequests, unique: str) -> None:
     create(api, unique)
     fill(api, unique, MESSAGES, SIZE)
-    reading = read(api.link, api, StreamRange(unique, 1, MESSAGES + 1), batch=100, retry_interval=0)
+    reading = read(api.connection, api, StreamRange(unique, 1, MESSAGES + 1), batch=100, retry_interval=0)
     batches = [next(reading)]
     (consumer,) = api.call(f"CONSUMER.NAMES.{unique}")["consumers"]
     api.call(f"CONSUMER.DELETE.{unique}.{consumer}")
@@ -115,15 +119,15 @@ def test_what_a_late_replica_lacks_comes_from_the_leader(
 ) -> None:
     create(api, unique, **WAYS["direct"])
     fill(api, unique, 350)
-    whole = DirectReader.stretches
+    whole = DirectReader.ranges
 
     def late(direct: DirectReader) -> Iterator[MessageRange]:
         """As of a replica that has a hundred messages, then three hundred."""
         direct._end = 101 if direct._position < 150 else 301
         yield from whole(direct)
 
-    monkeypatch.setattr(DirectReader, "stretches", late)
-    batches = list(read(api.link, api, StreamRange(unique, 1, 351), retries=0))
+    monkeypatch.setattr(DirectReader, "ranges", late)
+    batches = list(read(api.connection, api, StreamRange(unique, 1, 351), retries=0))
     assert listed(batches, "sequence") == list(range(1, 351))
 
 
@@ -134,15 +138,15 @@ def test_a_delivery_that_did_not_arrive_is_fetched_again(
     fill(api, unique, 500)
     take, dropped = BlockingConnection.take_block, []
 
-    def lossy(link: BlockingConnection, timeout: float | None = None) -> ArrowMessages:
-        block = take(link, timeout)
+    def lossy(connection: BlockingConnection, timeout: float | None = None) -> ArrowMessages:
+        block = take(connection, timeout)
         if dropped or len(block) <= 20:
             return block
         dropped.append(block.heads[7])
         return block.only(pa.array(row != 7 for row in range(len(block))))
 
     monkeypatch.setattr(BlockingConnection, "take_block", lossy)
-    batches = list(read(api.link, api, StreamRange(unique, 1, 501), retry_interval=0))
+    batches = list(read(api.connection, api, StreamRange(unique, 1, 501), retry_interval=0))
     assert dropped
     assert listed(batches, "sequence") == list(range(1, 501))
 
@@ -150,16 +154,18 @@ def test_a_delivery_that_did_not_arrive_is_fetched_again(
 def test_a_reader_that_stops_early_leaves_the_link_usable(api: JetStreamRequests, unique: str) -> None:
     create(api, unique)
     fill(api, unique, 2000, 1000)
-    reading = read(api.link, api, StreamRange(unique, 1, 2001), batch=10)
+    reading = read(api.connection, api, StreamRange(unique, 1, 2001), batch=10)
     next(reading)
     reading.close()
     assert api.stream(unique).messages == 2000
-    assert listed(list(read(api.link, api, StreamRange(unique, 1, 2001))), "sequence") == list(range(1, 2001))
+    assert listed(list(read(api.connection, api, StreamRange(unique, 1, 2001))), "sequence") == list(
+        range(1, 2001)
+    )
 
 
 def test_a_link_that_was_closed_says_so(api: JetStreamRequests) -> None:
-    api.link.close()
+    api.connection.close()
     with pytest.raises(ConnectionLost, match="closed"):
         api.call("INFO")
-    api.link.reopen()
+    api.connection.reopen()
     assert json.dumps(api.call("INFO"))

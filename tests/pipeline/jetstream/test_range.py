@@ -90,17 +90,17 @@ def test_only_messages_on_the_subjects_come(api: JetStreamRequests, stream: str)
 
 def test_many_messages_come_in_bounded_batches(api: JetStreamRequests, stream: str) -> None:
     fill(api, stream, 1200)
-    batches = list(read(api.link, api, StreamRange(stream, 1, 1201), batch=250))
+    batches = list(read(api.connection, api, StreamRange(stream, 1, 1201), batch=250))
     assert listed(batches, "data") == [b"%d" % number for number in range(1200)]
     assert max(batch.num_rows for batch in batches) <= 250
 
 
 def test_large_messages_come_in_bounded_batches(api: JetStreamRequests, unique: str) -> None:
     create(api, unique)
-    size = api.link.max_payload
+    size = api.connection.max_payload
     for _ in range(24):
         store(api, f"{unique}.x", b"x" * size)
-    batches = list(read(api.link, api, StreamRange(unique, 1, 25)))
+    batches = list(read(api.connection, api, StreamRange(unique, 1, 25)))
     assert sum(batch.num_rows for batch in batches) == 24
     assert max(batch.nbytes for batch in batches) < 12 * size
 
@@ -108,11 +108,11 @@ def test_large_messages_come_in_bounded_batches(api: JetStreamRequests, unique: 
 def test_columns_are_chosen_and_ordered(api: JetStreamRequests, unique: str) -> None:
     create(api, unique)
     fill(api, unique, 2)
-    (batch,) = read(api.link, api, StreamRange(unique, 1, 3), columns=["size", "sequence"])
+    (batch,) = read(api.connection, api, StreamRange(unique, 1, 3), columns=["size", "sequence"])
     assert batch.schema == pa.schema([("size", pa.int64()), ("sequence", pa.int64())])
-    (batch,) = read(api.link, api, StreamRange(unique, 1, 3), headers=True)
+    (batch,) = read(api.connection, api, StreamRange(unique, 1, 3), headers=True)
     assert batch.schema == pa.schema(list(COLUMNS.items()))
-    (batch,) = read(api.link, api, StreamRange(unique, 1, 3))
+    (batch,) = read(api.connection, api, StreamRange(unique, 1, 3))
     assert "headers" not in batch.schema.names
 
 
@@ -146,7 +146,12 @@ def test_a_purge_while_reading_is_reported(api: JetStreamRequests, stream: str) 
     fill(api, stream, 900)
     for tolerate in (False, True):
         reading = read(
-            api.link, api, StreamRange(stream, 1, 901), batch=50, retry_interval=0, tolerate_loss=tolerate
+            api.connection,
+            api,
+            StreamRange(stream, 1, 901),
+            batch=50,
+            retry_interval=0,
+            tolerate_loss=tolerate,
         )
         seen = next(reading).column("sequence").to_pylist()
         if not tolerate:

@@ -49,23 +49,23 @@ def test_a_domain_beyond_a_leaf_node(launch: Callable[[str], ServerProcess], way
     hub = launch(HUB)
     leaf = launch(LEAF % hub.ports["leaf"])
     with (
-        BlockingConnection.open(ConnectionOptions((leaf.url,))) as link,
+        BlockingConnection.open(ConnectionOptions((leaf.url,))) as connection,
         BlockingConnection.open(ConnectionOptions((hub.url,))) as at_hub,
     ):
-        far = JetStreamRequests(link, domain_prefix("hub"))
+        far = JetStreamRequests(connection, domain_prefix("hub"))
         eventually(lambda: answers(far))
         create(JetStreamRequests(at_hub), "S", **WAYS[way])
         fill(JetStreamRequests(at_hub), "S", 700)
         store(JetStreamRequests(at_hub), "S.h", b"h", {"A": ["1", "2"]})
         assert far.streams() == ["S"]
-        assert JetStreamRequests(link).streams() == []
+        assert JetStreamRequests(connection).streams() == []
         found = rows(far, StreamRange("S", 1, 702), headers=True, domain="hub")
         assert [row["sequence"] for row in found] == list(range(1, 702))
         assert [row["subject"] for row in found] == [*["S.a", "S.b"] * 350, "S.h"]
         assert found[-1]["headers"] == [("A", ["1", "2"])]
         assert sequences(far, StreamRange("S", 1, 702, ("S.b",))) == list(range(2, 701, 2))
         with pytest.raises(NoResponders, match=r"\$JS.nowhere.API"):
-            JetStreamRequests(link, domain_prefix("nowhere")).stream("S")
+            JetStreamRequests(connection, domain_prefix("nowhere")).stream("S")
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -73,14 +73,16 @@ def test_another_accounts_streams(serve: Callable[[str], ServerProcess], way: st
     server = serve(SHARED)
     with (
         BlockingConnection.open(ConnectionOptions((server.url,), user="a", password="a")) as owner,
-        BlockingConnection.open(ConnectionOptions((server.url,), user="b", password="b", timeout=1)) as link,
+        BlockingConnection.open(
+            ConnectionOptions((server.url,), user="b", password="b", timeout=1)
+        ) as connection,
     ):
         create(JetStreamRequests(owner), unique, **WAYS[way])
         # An empty payload ends the answers that an import lets through.
         for payload in ODD_PAYLOADS:
             store(JetStreamRequests(owner), f"{unique}.x", payload)
         fill(JetStreamRequests(owner), unique, 300)
-        api = JetStreamRequests(link, "from.A.API")
+        api = JetStreamRequests(connection, "from.A.API")
         found = rows(api, StreamRange(unique, 1, 301 + len(ODD_PAYLOADS)), retry_interval=0)
         assert [row["data"] for row in found[: len(ODD_PAYLOADS)]] == list(ODD_PAYLOADS)
         assert {row["subject"] for row in found} == {f"{unique}.{token}" for token in "xab"}

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 import pytest
 from lib.jetstream import ALONE
 from lib.process import ServerProcess
-from lib.sink_fixture import Site
+from lib.sink_fixture import SinkEnv
 
 
 @pytest.fixture
-def site(serve: Callable[[str], ServerProcess], unique: str) -> Iterator[Site]:
+def env(serve: Callable[[str], ServerProcess], unique: str) -> Iterator[SinkEnv]:
     """On a server that other tests use too."""
-    found = Site(serve(ALONE), unique)
+    found = SinkEnv(serve(ALONE), unique)
     yield found
     found.js.wire.close()

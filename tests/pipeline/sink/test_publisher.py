@@ -46,7 +46,7 @@ def publish(unique: str) -> Iterator[Callable[..., Publisher]]:
 
     yield run
     for made in opened:
-        made.link.close()
+        made.connection.close()
 
 
 def test_frames_go_out_in_order_and_each_once(plain: ServerProcess, publish: Any, unique: str) -> None:
@@ -184,7 +184,7 @@ def test_what_never_passes_says_what_the_server_said(plain: ServerProcess, publi
         publish(plain, 2, seconds=0.5)
 
 
-def test_without_jetstream_a_subject_nobody_hears_is_waited_for(
+def test_without_jetstream_a_subject_nobody_receives_is_waited_for(
     plain: ServerProcess, publish: Any, unique: str
 ) -> None:
     with pytest.raises(Unacknowledged, match="nobody answers"):

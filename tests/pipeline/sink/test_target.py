@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from lib.frames import schema
 from lib.jetstream import SECOND
-from lib.sink_fixture import Site
+from lib.sink_fixture import SinkEnv
 from pyjs.pipeline.jetstream import UnknownStream
 from pyjs.pipeline.options import OptionError, QuerySettings
 from pyjs.pipeline.sink import SinkError
@@ -17,22 +17,20 @@ from pyjs.pipeline.sink.writer import WritePlan
 ONCE = "effectively-once"
 
 
-def plan(site: Site, *columns: str, **options: str) -> WritePlan:
-    return WritePlan.make(
-        WriteOptions.of(site.settings(**options)), schema(*(columns or ("subject", "data")))
-    )
+def plan(env: SinkEnv, *columns: str, **options: str) -> WritePlan:
+    return WritePlan.make(WriteOptions.of(env.settings(**options)), schema(*(columns or ("subject", "data"))))
 
 
-def test_a_stream_is_found_with_its_limits(site: Site) -> None:
-    site.create(max_msg_size=77, duplicate_window=30 * SECOND)
-    found = plan(site).target
+def test_a_stream_is_found_with_its_limits(env: SinkEnv) -> None:
+    env.create(max_msg_size=77, duplicate_window=30 * SECOND)
+    found = plan(env).target
     assert found is not None
-    assert (found.stream, found.max_message, found.duplicate_window) == (site.name, 77, 30.0)
+    assert (found.stream, found.max_message, found.duplicate_window) == (env.name, 77, 30.0)
 
 
-def test_a_stream_that_does_not_exist_is_an_error(site: Site) -> None:
-    with pytest.raises(UnknownStream, match=f"stream {site.name} not found"):
-        plan(site)
+def test_a_stream_that_does_not_exist_is_an_error(env: SinkEnv) -> None:
+    with pytest.raises(UnknownStream, match=f"stream {env.name} not found"):
+        plan(env)
 
 
 @pytest.mark.parametrize(
@@ -58,42 +56,42 @@ def test_a_stream_that_does_not_exist_is_an_error(site: Site) -> None:
     ],
 )
 def test_a_stream_that_does_not_take_the_rows_is_an_error(
-    site: Site, config: dict[str, Any], columns: tuple[str, ...], options: dict[str, str], text: str
+    env: SinkEnv, config: dict[str, Any], columns: tuple[str, ...], options: dict[str, str], text: str
 ) -> None:
-    site.create(**{key: value for key, value in config.items() if key != "sealed"})
+    env.create(**{key: value for key, value in config.items() if key != "sealed"})
     if config.get("sealed"):
-        site.js.update(site.name, sealed=True)
+        env.js.update(env.name, sealed=True)
     with pytest.raises(SinkError) as raised:
-        plan(site, *columns, **options)
-    assert text.replace("<S>", site.name) in str(raised.value)
+        plan(env, *columns, **options)
+    assert text.replace("<S>", env.name) in str(raised.value)
 
 
-def test_what_the_error_tells_to_run_mends_it(site: Site) -> None:
-    site.create()
-    site.js.update(site.name, duplicate_window=600 * SECOND)
-    assert plan(site, guarantee=ONCE).target is not None
-    site.js.update(site.name, allow_msg_ttl=True)
-    assert plan(site, "subject", "data", "ttl").target is not None
+def test_what_the_error_tells_to_run_mends_it(env: SinkEnv) -> None:
+    env.create()
+    env.js.update(env.name, duplicate_window=600 * SECOND)
+    assert plan(env, guarantee=ONCE).target is not None
+    env.js.update(env.name, allow_msg_ttl=True)
+    assert plan(env, "subject", "data", "ttl").target is not None
 
 
-def test_a_mirror_is_an_error(site: Site) -> None:
-    site.create()
-    site.js.create(f"{site.name}_m", mirror={"name": site.name})
-    with pytest.raises(SinkError, match=f"stream {site.name}_m stores no subjects"):
-        plan(site, stream=f"{site.name}_m")
+def test_a_mirror_is_an_error(env: SinkEnv) -> None:
+    env.create()
+    env.js.create(f"{env.name}_m", mirror={"name": env.name})
+    with pytest.raises(SinkError, match=f"stream {env.name}_m stores no subjects"):
+        plan(env, stream=f"{env.name}_m")
 
 
-def test_a_subject_that_no_stream_stores_is_an_error(site: Site) -> None:
-    settings = QuerySettings.of({"servers": site.server.url, "subject": f"{site.name}.x"}, "write")
-    with pytest.raises(SinkError, match=f"no stream stores subject {site.name}.x"):
+def test_a_subject_that_no_stream_stores_is_an_error(env: SinkEnv) -> None:
+    settings = QuerySettings.of({"servers": env.server.url, "subject": f"{env.name}.x"}, "write")
+    with pytest.raises(SinkError, match=f"no stream stores subject {env.name}.x"):
         WritePlan.make(WriteOptions.of(settings), schema("data"))
 
 
-def test_effectively_once_needs_to_know_the_stream(site: Site) -> None:
-    settings = QuerySettings.of({"servers": site.server.url, "guarantee": ONCE}, "write")
+def test_effectively_once_needs_to_know_the_stream(env: SinkEnv) -> None:
+    settings = QuerySettings.of({"servers": env.server.url, "guarantee": ONCE}, "write")
     with pytest.raises(SinkError, match="needs the option stream when the subject is a column"):
         WritePlan.make(WriteOptions.of(settings), schema("subject", "data"))
-    least = QuerySettings.of({"servers": site.server.url}, "write")
+    least = QuerySettings.of({"servers": env.server.url}, "write")
     found = WritePlan.make(WriteOptions.of(least), schema("subject", "data")).target
     assert found is not None
     assert found.stream == ""
@@ -115,6 +113,6 @@ def test_a_row_may_not_be_under_way_longer_than_its_id_is_remembered() -> None:
         ("retryWindow", "-1s"),
     ],
 )
-def test_options_are_judged_by_name(option: str, value: str) -> None:
+def test_options_are_validated_by_name(option: str, value: str) -> None:
     with pytest.raises(OptionError, match=option):
         QuerySettings.of({option: value}, "write")

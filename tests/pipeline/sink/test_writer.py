@@ -13,7 +13,7 @@ from lib.eventually import eventually
 from lib.frames import batch, schema
 from lib.jetstream import ALONE, SECOND, JetStream
 from lib.process import ServerProcess
-from lib.sink_fixture import Site
+from lib.sink_fixture import SinkEnv
 from pyjs.pipeline.client import AuthorizationError, NoServers, NotPermitted
 from pyjs.pipeline.options import QuerySettings
 from pyjs.pipeline.sink import BadRow, RowRejected, SinkError, Unacknowledged, columns
@@ -27,9 +27,9 @@ ONCE = {"guarantee": "effectively-once", "retryWindow": "2m", "deliveryTimeout":
 # -- what is stored
 
 
-def test_rows_are_stored_in_their_order_with_what_their_columns_say(site: Site) -> None:
-    site.create(allow_msg_ttl=True)
-    first, second = f"{site.name}.a", f"{site.name}.b.c"
+def test_rows_are_stored_in_their_order_with_what_their_columns_say(env: SinkEnv) -> None:
+    env.create(allow_msg_ttl=True)
+    first, second = f"{env.name}.a", f"{env.name}.b.c"
     rows = batch(
         subject=[first, second, first],
         data=[b"one", "zwei é".encode(), None],
@@ -37,12 +37,12 @@ def test_rows_are_stored_in_their_order_with_what_their_columns_say(site: Site) 
         msg_id=["id-1", None, None],
         ttl=[None, 3600, None],
     )
-    assert site.write(rows) == TaskCommit(0, 3, 0)
-    assert site.bodies() == ["one", "zwei é", ""]
+    assert env.write(rows) == TaskCommit(0, 3, 0)
+    assert env.bodies() == ["one", "zwei é", ""]
     heard = []
     for sequence in (1, 2, 3):
-        site.js.wire.pub(f"$JS.API.DIRECT.GET.{site.name}", f'{{"seq":{sequence}}}', site.js.wire.inbox())
-        message = site.js.wire.msg()
+        env.js.wire.pub(f"$JS.API.DIRECT.GET.{env.name}", f'{{"seq":{sequence}}}', env.js.wire.inbox())
+        message = env.js.wire.msg()
         kept = [line for line in message.header.decode().split("\r\n")[1:] if line]
         given = [line for line in kept if line.split(":")[0] in {"K", "Nats-Msg-Id", "Nats-TTL"}]
         heard.append((message.headers["Nats-Subject"], given))
@@ -53,82 +53,82 @@ def test_rows_are_stored_in_their_order_with_what_their_columns_say(site: Site) 
     ]
 
 
-def test_the_subject_of_all_rows_may_be_an_option_and_find_the_stream(site: Site) -> None:
-    site.create()
-    options = QuerySettings.of({"servers": site.server.url, "subject": f"{site.name}.x"}, "write")
+def test_the_subject_of_all_rows_may_be_an_option_and_find_the_stream(env: SinkEnv) -> None:
+    env.create()
+    options = QuerySettings.of({"servers": env.server.url, "subject": f"{env.name}.x"}, "write")
     assert BatchWriter(options, schema("data")).write(iter([batch(data=[b"1", b"2"])])).rows == 2
-    assert site.bodies() == ["1", "2"]
+    assert env.bodies() == ["1", "2"]
 
 
-def test_a_task_writes_all_of_its_batches_and_an_empty_one_connects_to_nobody(site: Site) -> None:
-    site.create()
-    assert site.write(site.rows("1", "2"), site.rows(), site.rows("3")).rows == 3
-    assert site.bodies() == ["1", "2", "3"]
-    writer = site.writer()
+def test_a_task_writes_all_of_its_batches_and_an_empty_one_connects_to_nobody(env: SinkEnv) -> None:
+    env.create()
+    assert env.write(env.rows("1", "2"), env.rows(), env.rows("3")).rows == 3
+    assert env.bodies() == ["1", "2", "3"]
+    writer = env.writer()
     writer._plan = replace(
         writer._plan,
-        terms=replace(writer._plan.terms, address=replace(writer._plan.terms.address, servers=())),
+        options=replace(writer._plan.options, address=replace(writer._plan.options.address, servers=())),
     )
     assert writer.write(iter([])) == TaskCommit(0, 0, 0)
 
 
-def test_a_row_with_a_known_id_is_stored_once_and_counted(site: Site) -> None:
-    site.create()
-    rows = batch(subject=[f"{site.name}.a"] * 3, data=[b"1", b"2", b"3"], msg_id=["x", "y", "x"])
-    assert site.write(rows) == TaskCommit(0, 3, 1)
-    assert site.bodies() == ["1", "2"]
+def test_a_row_with_a_known_id_is_stored_once_and_counted(env: SinkEnv) -> None:
+    env.create()
+    rows = batch(subject=[f"{env.name}.a"] * 3, data=[b"1", b"2", b"3"], msg_id=["x", "y", "x"])
+    assert env.write(rows) == TaskCommit(0, 3, 1)
+    assert env.bodies() == ["1", "2"]
 
 
 # -- tiers
 
 
-def test_a_task_that_runs_again_stores_twice_at_least_once_and_once_effectively(site: Site) -> None:
-    site.create()
-    rows = site.rows("a", "a", "b")
-    once = site.writer(**ONCE)
+def test_a_task_that_runs_again_stores_twice_at_least_once_and_once_effectively(env: SinkEnv) -> None:
+    env.create()
+    rows = env.rows("a", "a", "b")
+    once = env.writer(**ONCE)
     assert [once.write(iter([rows])).duplicates for _ in range(2)] == [0, 3]
-    assert site.bodies() == ["a", "a", "b"]
-    least = site.writer()
+    assert env.bodies() == ["a", "a", "b"]
+    least = env.writer()
     assert [least.write(iter([rows])).duplicates for _ in range(2)] == [0, 0]
-    assert site.bodies() == ["a", "a", "b"] * 3
+    assert env.bodies() == ["a", "a", "b"] * 3
 
 
-def test_a_write_has_ids_of_its_own_unless_it_is_named(site: Site) -> None:
-    site.create()
-    assert [site.write(site.rows("a"), **ONCE).duplicates for _ in range(2)] == [0, 0]
+def test_a_write_has_ids_of_its_own_unless_it_is_named(env: SinkEnv) -> None:
+    env.create()
+    assert [env.write(env.rows("a"), **ONCE).duplicates for _ in range(2)] == [0, 0]
     named = ONCE | {"writeId": "q1:7"}
-    assert [site.write(site.rows("a"), **named).duplicates for _ in range(2)] == [0, 1]
+    assert [env.write(env.rows("a"), **named).duplicates for _ in range(2)] == [0, 1]
     other = ONCE | {"writeId": "q1:8"}
-    assert site.write(site.rows("a"), **other).duplicates == 0
+    assert env.write(env.rows("a"), **other).duplicates == 0
 
 
-def test_rows_that_come_in_another_order_again_are_stored_again_and_none_is_lost(site: Site) -> None:
-    site.create()
-    writer = site.writer(**ONCE)
-    writer.write(iter([site.rows("a", "b", "c")]))
-    writer.write(iter([site.rows("a", "c", "d")]))
-    assert site.bodies() == ["a", "b", "c", "c", "d"]
+def test_rows_that_come_in_another_order_again_are_stored_again_and_none_is_lost(env: SinkEnv) -> None:
+    env.create()
+    writer = env.writer(**ONCE)
+    writer.write(iter([env.rows("a", "b", "c")]))
+    writer.write(iter([env.rows("a", "c", "d")]))
+    assert env.bodies() == ["a", "b", "c", "c", "d"]
 
 
-def test_another_attempt_after_the_window_is_refused(site: Site) -> None:
-    site.create()
-    terms = WriteOptions.of(site.settings(**ONCE))
-    plan = WritePlan.make(terms, schema("subject", "data"))
+def test_another_attempt_after_the_window_is_refused(env: SinkEnv) -> None:
+    env.create()
+    options = WriteOptions.of(env.settings(**ONCE))
+    plan = WritePlan.make(options, schema("subject", "data"))
     old = replace(plan, begun=plan.begun - 121)
-    assert plan.run(WriteTask("w", 0, 1), iter([site.rows("a")])).rows == 1
-    assert old.run(WriteTask("w", 0, 0), iter([site.rows("a")])).duplicates == 1
+    assert plan.run(WriteTask("w", 0, 1), iter([env.rows("a")])).rows == 1
+    assert old.run(WriteTask("w", 0, 0), iter([env.rows("a")])).duplicates == 1
     with pytest.raises(SinkError, match=r"partition 0 is tried again 12\d s after the write began.*120 s"):
-        old.run(WriteTask("w", 0, 1), iter([site.rows("a")]))
-    least = WritePlan.make(WriteOptions.of(site.settings()), schema("subject", "data"))
-    replace(least, begun=0.0).run(WriteTask("w", 0, 1), iter([site.rows("a")]))
+        old.run(WriteTask("w", 0, 1), iter([env.rows("a")]))
+    least = WritePlan.make(WriteOptions.of(env.settings()), schema("subject", "data"))
+    replace(least, begun=0.0).run(WriteTask("w", 0, 1), iter([env.rows("a")]))
 
 
-def test_a_stream_query_that_does_not_say_its_batch_gets_no_ids(site: Site) -> None:
-    site.create()
-    writer = StreamWriter(site.settings(**ONCE), schema("subject", "data"))
+def test_a_stream_query_that_does_not_say_its_batch_gets_no_ids(env: SinkEnv) -> None:
+    env.create()
+    writer = StreamWriter(env.settings(**ONCE), schema("subject", "data"))
     with pytest.raises(SinkError, match="does not say which query and batch"):
-        writer.write(iter([site.rows("a")]))
-    assert StreamWriter(site.settings(), schema("subject", "data")).write(iter([site.rows("a")])).rows == 1
+        writer.write(iter([env.rows("a")]))
+    assert StreamWriter(env.settings(), schema("subject", "data")).write(iter([env.rows("a")])).rows == 1
 
 
 # -- what is refused
@@ -144,32 +144,32 @@ def test_a_stream_query_that_does_not_say_its_batch_gets_no_ids(site: Site) -> N
         (StreamWriter, 'outputMode("complete") is refused'),
     ],
 )
-def test_overwrite_is_refused_and_nothing_is_purged(site: Site, kind: Any, text: str) -> None:
-    site.create()
-    site.write(site.rows("kept"))
+def test_overwrite_is_refused_and_nothing_is_purged(env: SinkEnv, kind: Any, text: str) -> None:
+    env.create()
+    env.write(env.rows("kept"))
     with pytest.raises(SinkError) as raised:
-        kind(site.settings(), schema("subject", "data"), True)
+        kind(env.settings(), schema("subject", "data"), True)
     assert str(raised.value).startswith(text)
-    assert site.bodies() == ["kept"]
+    assert env.bodies() == ["kept"]
 
 
-def test_a_name_for_a_stream_query_is_refused(site: Site) -> None:
+def test_a_name_for_a_stream_query_is_refused(env: SinkEnv) -> None:
     with pytest.raises(SinkError, match="option writeId names batch writes"):
-        StreamWriter(site.settings(writeId="x"), schema("subject", "data"))
+        StreamWriter(env.settings(writeId="x"), schema("subject", "data"))
 
 
-def test_a_row_without_subject_fails_the_task_before_any_of_its_batch(site: Site) -> None:
-    site.create()
-    bad = batch(subject=[f"{site.name}.a", None], data=[b"2", b"3"])
+def test_a_row_without_subject_fails_the_task_before_any_of_its_batch(env: SinkEnv) -> None:
+    env.create()
+    bad = batch(subject=[f"{env.name}.a", None], data=[b"2", b"3"])
     with pytest.raises(BadRow, match="row 2 of partition 0 has no subject"):
-        site.write(site.rows("1"), bad)
-    assert site.bodies() == ["1"]
+        env.write(env.rows("1"), bad)
+    assert env.bodies() == ["1"]
 
 
 def test_a_payload_larger_than_the_server_takes_names_the_row(
     serve: Callable[[str], ServerProcess], unique: str
 ) -> None:
-    found = Site(serve(ALONE + "max_payload: 4KB\n"), unique)
+    found = SinkEnv(serve(ALONE + "max_payload: 4KB\n"), unique)
     found.create()
     with pytest.raises(
         BadRow, match=r"row 1 of partition 0 is a message of 4097 bytes; the server's max_pay"
@@ -180,41 +180,41 @@ def test_a_payload_larger_than_the_server_takes_names_the_row(
     found.js.wire.close()
 
 
-def test_a_message_larger_than_the_stream_takes_names_the_row(site: Site) -> None:
-    site.create(max_msg_size=10)
-    with pytest.raises(BadRow, match=rf"a message of 11 bytes; the max_msg_size of stream {site.name} is 10"):
-        site.write(site.rows("x" * 10, "x" * 11))
+def test_a_message_larger_than_the_stream_takes_names_the_row(env: SinkEnv) -> None:
+    env.create(max_msg_size=10)
+    with pytest.raises(BadRow, match=rf"a message of 11 bytes; the max_msg_size of stream {env.name} is 10"):
+        env.write(env.rows("x" * 10, "x" * 11))
 
 
 @pytest.mark.parametrize("limit", [{"max_msgs": 5}, {"max_bytes": 400}])
-def test_a_full_stream_that_discards_new_messages_fails_the_task(site: Site, limit: dict[str, int]) -> None:
-    site.create(discard="new", **limit)
+def test_a_full_stream_that_discards_new_messages_fails_the_task(env: SinkEnv, limit: dict[str, int]) -> None:
+    env.create(discard="new", **limit)
     with pytest.raises(RowRejected) as raised:
-        site.write(site.rows(*map(str, range(100))))
+        env.write(env.rows(*map(str, range(100))))
     assert "exceeded: the stream is full and discards new messages" in str(raised.value)
-    assert "of partition 0, subject " + site.name in str(raised.value)
-    assert site.bodies() == [str(number) for number in range(len(site.bodies()))]
+    assert "of partition 0, subject " + env.name in str(raised.value)
+    assert env.bodies() == [str(number) for number in range(len(env.bodies()))]
 
 
-def test_a_row_for_another_stream_is_an_error(site: Site, unique: str) -> None:
-    site.create()
-    site.js.create(f"{site.name}_other", subjects=[f"{unique}other.>"])
-    rows = batch(subject=[f"{site.name}.a", f"{unique}other.b"], data=[b"1", b"2"])
-    with pytest.raises(RowRejected, match=f"stored by stream {site.name}_other, not by {site.name}"):
-        site.write(rows)
+def test_a_row_for_another_stream_is_an_error(env: SinkEnv, unique: str) -> None:
+    env.create()
+    env.js.create(f"{env.name}_other", subjects=[f"{unique}other.>"])
+    rows = batch(subject=[f"{env.name}.a", f"{unique}other.b"], data=[b"1", b"2"])
+    with pytest.raises(RowRejected, match=f"stored by stream {env.name}_other, not by {env.name}"):
+        env.write(rows)
 
 
-def test_a_row_for_no_stream_is_an_error(site: Site) -> None:
-    site.create()
+def test_a_row_for_no_stream_is_an_error(env: SinkEnv) -> None:
+    env.create()
     with pytest.raises(RowRejected, match=r"row 0 of partition 0, subject nowhere\.to: no stream stores"):
-        site.write(batch(subject=["nowhere.to"], data=[b""]))
+        env.write(batch(subject=["nowhere.to"], data=[b""]))
 
 
-def test_a_connection_that_the_rows_end_again_and_again_says_why(site: Site) -> None:
-    site.create()
-    rows = batch(subject=[f"{site.name}.{'x' * 6000}"], data=[b"1"])
+def test_a_connection_that_the_rows_end_again_and_again_says_why(env: SinkEnv) -> None:
+    env.create()
+    rows = batch(subject=[f"{env.name}.{'x' * 6000}"], data=[b"1"])
     with pytest.raises(Unacknowledged, match=r"no acknowledgement within 0\.5 s.*(?i:maximum control line)"):
-        site.write(rows, deliveryTimeout="500ms")
+        env.write(rows, deliveryTimeout="500ms")
 
 
 def test_a_subject_that_this_user_may_not_publish_to_is_an_error(
@@ -260,7 +260,7 @@ def test_a_stream_query_waits_for_its_server_and_checks_the_stream_in_the_task(
     launch: Callable[[str], ServerProcess], unique: str
 ) -> None:
     server = launch(ALONE)
-    found = Site(server, unique)
+    found = SinkEnv(server, unique)
     found.create(storage="file")
     found.js.wire.close()
     server.end()
@@ -277,7 +277,7 @@ def test_a_server_that_dies_in_mid_write_and_comes_back_has_every_row(
     launch: Callable[[str], ServerProcess], unique: str, options: dict[str, str]
 ) -> None:
     server = launch(ALONE)
-    found = Site(server, unique)
+    found = SinkEnv(server, unique)
     found.create(storage="file", duplicate_window=120 * SECOND)
     count = 20_000
     rows = found.rows(*map(str, range(count)))

@@ -275,7 +275,7 @@ def test_columns_can_be_chosen_by_a_schema(server: ServerProcess, js: JetStream,
         BatchReader(made, StructType().add("sequence", StringType()))
 
 
-def test_the_source_judges_options_at_once_and_those_of_a_use_when_it_is_known() -> None:
+def test_the_source_validates_options_at_once_and_those_of_a_use_when_it_is_known() -> None:
     with pytest.raises(OptionError, match="did you mean stream"):
         JetStreamSource({"servers": "x", "strem": "S"})
     source = JetStreamSource({"servers": "x", "stream": "S", "maxOffsetsPerTrigger": "5"})

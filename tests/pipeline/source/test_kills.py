@@ -135,8 +135,8 @@ def test_a_query_that_is_killed_has_every_message_once(
         pytest.skip("one server will do: what is tested is the checkpoint")
     seed = random.randrange(2**32)
     sys.stdout.write(f"seed {seed}\n")
-    dice = random.Random(seed)
-    driven = dice.randrange(KILLS // 2, KILLS)  # whose driver starts while the others are played
+    rng = random.Random(seed)
+    driven = rng.randrange(KILLS // 2, KILLS)  # whose driver starts while the others are played
     server, folder = launch(ALONE), tmp_path / "query"
     folder.mkdir()
     total = 0
@@ -145,7 +145,7 @@ def test_a_query_that_is_killed_has_every_message_once(
         for kill in range(KILLS):
             js.fill("kills", 4 * PER_BATCH)
             total += 4 * PER_BATCH
-            count = dice.randint(1, FILES)
+            count = rng.randint(1, FILES)
             if kill == driven:
                 kill_driver(process, folder, count)
             else:

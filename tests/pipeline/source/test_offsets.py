@@ -60,16 +60,15 @@ def test_between_two_offsets_lie_the_sequences_from_one_to_the_other() -> None:
 
 def test_a_limited_batch_is_shared_by_what_waits_and_comes_to_the_end() -> None:
     seed = random.randrange(2**32)
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     for _ in range(200):
-        names = "ABCDE"[: dice.randint(1, 5)]
-        at = {name: StreamOffset(dice.randint(1, 50), OLD) for name in names}
+        names = "ABCDE"[: rng.randint(1, 5)]
+        at = {name: StreamOffset(rng.randint(1, 50), OLD) for name in names}
         end = {
-            name: StreamOffset(mark.next + dice.choice([0, 1, 3, 100, 9999]), OLD)
-            for name, mark in at.items()
+            name: StreamOffset(mark.next + rng.choice([0, 1, 3, 100, 9999]), OLD) for name, mark in at.items()
         }
         end["new"] = StreamOffset(30, OLD, 10)
-        most = dice.randint(1, 500)
+        most = rng.randint(1, 500)
         batches = 0
         while offsets.ranges(at, end):
             waiting = sum(high - low for low, high in offsets.ranges(at, end).values())

@@ -52,7 +52,7 @@ def holds(one: Any, row: dict[str, Any]) -> bool:
     raise AssertionError(one)
 
 
-def any_filter(dice: random.Random) -> Any:
+def any_filter(rng: random.Random) -> Any:
     compare = [
         spark.EqualTo,
         spark.GreaterThan,
@@ -60,39 +60,39 @@ def any_filter(dice: random.Random) -> Any:
         spark.LessThan,
         spark.LessThanOrEqual,
     ]
-    kind = dice.randrange(7)
+    kind = rng.randrange(7)
     if kind == 0:
-        return dice.choice(compare)(("sequence",), dice.randint(0, 40))
+        return rng.choice(compare)(("sequence",), rng.randint(0, 40))
     if kind == 1:
-        return spark.In(("sequence",), tuple(dice.sample(range(40), 3)))
+        return spark.In(("sequence",), tuple(rng.sample(range(40), 3)))
     if kind == 2:
-        return dice.choice(compare)(("timestamp",), EPOCH + timedelta(minutes=dice.randint(-2, 42)))
+        return rng.choice(compare)(("timestamp",), EPOCH + timedelta(minutes=rng.randint(-2, 42)))
     if kind == 3:
-        return spark.In(("subject",), tuple(dice.sample([*SUBJECTS, "no.such", "a b"], 2)))
+        return spark.In(("subject",), tuple(rng.sample([*SUBJECTS, "no.such", "a b"], 2)))
     if kind == 4:
         return spark.StringStartsWith(
-            ("subject",), dice.choice(["", "o", "orders", "orders.", "orders.eu", "orders.eu."])
+            ("subject",), rng.choice(["", "o", "orders", "orders.", "orders.eu", "orders.eu."])
         )
     if kind == 5:
-        return dice.choice(
+        return rng.choice(
             [
                 spark.IsNotNull(("subject",)),
                 spark.StringEndsWith(("subject",), "a"),
                 spark.EqualTo(("subject",), "*"),
             ]
         )
-    return spark.EqualTo(("subject",), dice.choice(SUBJECTS))
+    return spark.EqualTo(("subject",), rng.choice(SUBJECTS))
 
 
 def test_pushed_filters_and_those_left_give_what_all_filters_give() -> None:
     seed = random.randrange(2**32)
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     for _ in range(400):
-        optional = dice.choice([(), ("orders.>",), ("orders.eu.*", "other.>")])
-        filters = [any_filter(dice) for _ in range(dice.randint(1, 4))]
+        optional = rng.choice([(), ("orders.>",), ("orders.eu.*", "other.>")])
+        filters = [any_filter(rng) for _ in range(rng.randint(1, 4))]
         narrowed, left = push(filters, PushedFilters(optional))
         for sequence in range(1, 41):
-            name = dice.choice(SUBJECTS)
+            name = rng.choice(SUBJECTS)
             when = EPOCH + timedelta(minutes=sequence)
             row = {"subject": name, "sequence": sequence, "timestamp": when}
             wanted = all(holds(one, row) for one in filters) and (

@@ -298,7 +298,7 @@ def test_copying_takes_the_configuration_and_the_flags(cli: Cli, stream: str) ->
     assert (found["ack_policy"], found["description"]) == ("explicit", "copied")
 
 
-def test_documents_are_written_judged_and_read(cli: Cli, stream: str) -> None:
+def test_documents_are_written_validated_and_read(cli: Cli, stream: str) -> None:
     words = ["consumer", "add", stream, "C", "--pull", "--defaults", "--max-deliver", "4"]
     assert cli.ok(*words, "--output", "saved") == ""
     saved = cli.home / "saved"

@@ -1,4 +1,4 @@
-"""`pyjs demo leaf-nodes` plays to its end, every claim holds, and nothing is left behind."""
+"""`pyjs demo leaf-nodes` plays to its end, every claim holds, and nothing is left running."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from lib.cli import Cli
 from lib.eventually import eventually
 from lib.leftovers import at_work_in
 from pyjs.plugins.demo.stage import DemoError
-from pyjs.plugins.demo.video import site, usage
+from pyjs.plugins.demo.video import topology, usage
 from pyjs.plugins.demo.video.report import Copy, Count, read
 from pyjs.server.config.load import load
 
@@ -47,38 +47,38 @@ def test_a_report_is_read_as_it_is_shown() -> None:
     assert report.found
     assert report.counts() == {"recv-cnc": Count(1010, "440 B"), "nobody-leads": Count(3, "1.3 KiB")}
     led, alone = report.streams["recv-cnc"], report.streams["nobody-leads"]
-    assert led.servers == alone.servers == site.SPOKE_2.servers
+    assert led.servers == alone.servers == topology.SPOKE_2.servers
     assert (led.leader, led.clean) == ("srv-4272", True)
     assert (alone.leader, alone.clean) == ("", False)
     assert report.copies == {Copy("spoke-2", "recv-cnc", "Mirror", "$JS.hub.API", "cnc")}
-    assert not report.behind
-    assert read("spoke-2", REPORT).behind
+    assert not report.lagging
+    assert read("spoke-2", REPORT).lagging
     assert read("hub", "Obtaining Stream stats\n\nNo Streams defined\n").found
     assert not read("hub", "pyjs: error: setup failed: nats: no servers available for connection\n").found
 
 
 def test_nine_servers_listen_on_ports_of_their_own(tmp_path: Path) -> None:
-    place = site.VideoSite(1000)
+    place = topology.VideoTopology(1000)
     (tmp_path / "nats-account-resolver.cfg").write_text("")
     (tmp_path / "leafnode-remotes.cfg").write_text("")
     ports, names, stores = [], [], []
-    for cluster in site.CLUSTERS:
+    for cluster in topology.CLUSTERS:
         for member in cluster.members:
             path = tmp_path / member.config
             path.write_text(place.config(cluster, member))
             options = load(str(path))
             assert options.cluster is not None
             ports += [options.port, options.cluster.port, options.http_port]
-            ports += [options.leafnodes.port] if cluster is site.HUB else []
+            ports += [options.leafnodes.port] if cluster is topology.HUB else []
             names.append(options.server_name)
             stores.append(options.jetstream.store_dir)
     assert len(set(ports)) == 30
     assert min(port or 0 for port in ports) == 5202
-    assert sorted(names) == sorted(member.name for member in site.MEMBERS)
+    assert sorted(names) == sorted(member.name for member in topology.MEMBERS)
     place.remotes = [("ACCOUNT", "sys.creds")]
     assert 'HUB-URLS=["nats-leaf://localhost:5224",' in place.leafnode_remotes()
     assert "account: ACCOUNT\n            credentials: sys.creds\n" in place.leafnode_remotes()
-    assert len(set(stores)) == len({place.cache(member) for member in site.MEMBERS}) == 9
+    assert len(set(stores)) == len({place.cache(member) for member in topology.MEMBERS}) == 9
 
 
 def test_taken_ports_move_all_nine_together() -> None:
@@ -87,8 +87,8 @@ def test_taken_ports_move_all_nine_together() -> None:
         shift = taken.getsockname()[1] - 4222
         taken.listen()
         with pytest.raises(DemoError, match="no 39 ports are free"):
-            site.VideoSite.choose([shift])
-        assert site.VideoSite.choose([shift, *site.SHIFTS]).shift in site.SHIFTS
+            topology.VideoTopology.choose([shift])
+        assert topology.VideoTopology.choose([shift, *topology.SHIFTS]).shift in topology.SHIFTS
 
 
 def test_what_processes_use_is_counted() -> None:

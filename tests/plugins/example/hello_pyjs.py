@@ -13,8 +13,8 @@ hello = CommandGroup(name="hello", help="An example of a plugin.")
 @click.option("-j", "--json", "as_json", is_flag=True, help="Produce JSON output.")
 async def count(stream: str, as_json: bool) -> None:
     """Say how many messages a Stream holds."""
-    async with connect() as link:
-        state = (await link.js.stream_info(stream))["state"]
+    async with connect() as connection:
+        state = (await connection.js.stream_info(stream))["state"]
     if as_json:
         render.show_json({"messages": state["messages"]})
         return

@@ -15,7 +15,7 @@ NOON = datetime(2026, 1, 2, 12, 4, 5, 678000, UTC)
 
 @pytest.fixture
 def filler() -> Filler:
-    """A filler whose clock stands still and whose dice are known."""
+    """A filler whose clock stands still and whose randomness is known."""
     return Filler(lambda: NOON, random.Random(1))
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from lib.cli import Cli
 from lib.nsc_folders import NscFolders, key_of
-from lib.operator_fixture import OperatorSite, reheaded, tampered, unsigned
+from lib.operator_fixture import OperatorEnv, reheaded, tampered, unsigned
 from lib.operator_store import written
 from lib.process import ServerProcess
 from pyjs.keys import AccountClaims, ActivationClaims, KeyPair, KeyRole, OperatorClaims, Stores, encode
@@ -64,7 +64,7 @@ MATRIX = {
     "wildcard count mismatch in --local-subject": [HERE],
     "a store from another operator": ["plugins/nsc/test_bad_identity.py::test_a_store_of_another_operator"],
     "a read-only store file": [
-        "keys/workspace/test_draft.py::test_a_store_that_cannot_be_written_is_left",
+        "keys/workspace/test_account_update.py::test_a_store_that_cannot_be_written_is_left",
         "keys/workspace/test_failures.py::test_a_change_that_cannot_be_written_changes_nothing",
     ],
     "a half-written store file": [
@@ -85,7 +85,7 @@ def test_each_kind_of_bad_input_has_its_tests(line: str) -> None:
         assert not name or name in {n.name for n in module.body if isinstance(n, ast.FunctionDef)}, test
 
 
-class Site:
+class NscEnv:
     """Folders with accounts A, B and the user ann of A, and `pyjs nsc` at work on them."""
 
     def __init__(self, home: Path) -> None:
@@ -126,8 +126,8 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
+def env(tmp_path: Path) -> NscEnv:
+    return NscEnv(tmp_path)
 
 
 def user_seed() -> str:
@@ -138,14 +138,14 @@ def account_seed() -> str:
     return key_of(KeyRole.ACCOUNT, "secret").seed
 
 
-def activation(site: Site) -> str:
+def activation(env: NscEnv) -> str:
     """Leave for A to import from B, signed by a key that is none of B's."""
-    claims = ActivationClaims.new(site.folders.key("A"), "hidden.a", "stream")
-    claims.nats.issuer_account = site.folders.key("B")
-    return site.file("token", encode(claims, key_of(KeyRole.ACCOUNT, "stranger"), now=site.folders.now))
+    claims = ActivationClaims.new(env.folders.key("A"), "hidden.a", "stream")
+    claims.nats.issuer_account = env.folders.key("B")
+    return env.file("token", encode(claims, key_of(KeyRole.ACCOUNT, "stranger"), now=env.folders.now))
 
 
-LINES: dict[str, tuple[Callable[[Site], str], str]] = {
+LINES: dict[str, tuple[Callable[[NscEnv], str], str]] = {
     "wrong-role-account": (
         lambda s: f"add account --name X --public-key {key_of(KeyRole.USER, 'x').public_key}",
         "not of an account",
@@ -254,52 +254,52 @@ LINES: dict[str, tuple[Callable[[Site], str], str]] = {
 
 
 @pytest.mark.parametrize("case", LINES)
-def test_a_line_is_refused(site: Site, case: str) -> None:
+def test_a_line_is_refused(env: NscEnv, case: str) -> None:
     line, word = LINES[case]
-    error = site.refused(line(site), user_seed(), account_seed(), key_of(KeyRole.ACCOUNT, "B").seed)
+    error = env.refused(line(env), user_seed(), account_seed(), key_of(KeyRole.ACCOUNT, "B").seed)
     assert word in error
 
 
-def test_a_circle_of_imports_is_refused(site: Site) -> None:
+def test_a_circle_of_imports_is_refused(env: NscEnv) -> None:
     for account in ("A", "B"):
-        site.cli.ok("add", "export", "--account", account, "--subject", "x", "--service")
-    site.cli.ok(*shlex.split("add import --account A --src-account B --remote-subject x --service"))
-    error = site.refused("add import --account B --src-account A --remote-subject x --service")
+        env.cli.ok("add", "export", "--account", account, "--subject", "x", "--service")
+    env.cli.ok(*shlex.split("add import --account A --src-account B --remote-subject x --service"))
+    error = env.refused("add import --account B --src-account A --remote-subject x --service")
     assert "circle: B imports from A imports from B" in error
 
 
-def test_a_store_of_another_operator(site: Site, tmp_path: Path) -> None:
+def test_a_store_of_another_operator(env: NscEnv, tmp_path: Path) -> None:
     """Its accounts are not taken, and its operator's key does not sign here."""
     other = KeyPair.create(KeyRole.OPERATOR)
     stores = Stores(tmp_path / "elsewhere")
     store = stores.create("OTHER")
-    store.write_operator(encode(OperatorClaims.new(other.public_key, "OTHER"), other, now=site.folders.now))
+    store.write_operator(encode(OperatorClaims.new(other.public_key, "OTHER"), other, now=env.folders.now))
     pair = KeyPair.create(KeyRole.ACCOUNT)
-    store.write_account(encode(AccountClaims.new(pair.public_key, "Z"), other, now=site.folders.now))
-    site.refused(f"import account --file {store.account_path('Z')}")
-    site.refused(f"add account --name X -K {other.seed}", other.seed)
+    store.write_account(encode(AccountClaims.new(pair.public_key, "Z"), other, now=env.folders.now))
+    env.refused(f"import account --file {store.account_path('Z')}")
+    env.refused(f"add account --name X -K {other.seed}", other.seed)
 
 
 @pytest.mark.parametrize(
     "line", ["edit account --name A --tag x", "describe account --name A", "add user -a A -n x"]
 )
 @pytest.mark.parametrize("damage", ["empty", "half", "noise"])
-def test_a_damaged_store_file_is_left_alone(site: Site, line: str, damage: str) -> None:
-    path = site.folders.store.account_path("A")
+def test_a_damaged_store_file_is_left_alone(env: NscEnv, line: str, damage: str) -> None:
+    path = env.folders.store.account_path("A")
     token = path.read_text()
     path.write_bytes({"empty": b"", "half": token[: len(token) // 2].encode(), "noise": b"\xff\x00"}[damage])
-    assert "A.jwt" in site.refused(line)
+    assert "A.jwt" in env.refused(line)
 
 
 @pytest.fixture
 def foreign(launch: Callable[[str], ServerProcess]) -> Iterator[ServerProcess]:
     """A server of another operator."""
-    yield launch(OperatorSite().full())
+    yield launch(OperatorEnv().full())
 
 
 def test_a_push_to_a_server_of_another_operator(foreign: ServerProcess, tmp_path: Path) -> None:
     """Neither the server nor the store changes, whoever's server it is."""
-    mine = OperatorSite()
+    mine = OperatorEnv()
     account = mine.account("ONE")
     written(mine, tmp_path / "nsc", url=foreign.url)
     cli = Cli(tmp_path, "nsc", "-H", str(tmp_path / "nsc"))

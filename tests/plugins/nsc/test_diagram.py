@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 from lib.cli import Cli
-from lib.operator_fixture import OperatorSite
+from lib.operator_fixture import OperatorEnv
 from lib.operator_store import written
 
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
-    site = OperatorSite()
-    site.account("ONE", exports=[{"subject": "a", "type": "stream"}])
-    written(site, tmp_path / "nsc")
+    env = OperatorEnv()
+    env.account("ONE", exports=[{"subject": "a", "type": "stream"}])
+    written(env, tmp_path / "nsc")
     return Cli(tmp_path, "nsc", "-H", str(tmp_path / "nsc"), "generate", "diagram")
 
 

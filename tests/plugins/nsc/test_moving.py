@@ -288,7 +288,7 @@ def test_migrations_that_are_refused(tool: Tool) -> None:
     assert "is not the store of an operator" in tool.refused("migrate", "--operator-dir", str(tool.home))
 
 
-def test_a_site_is_rebuilt_from_loose_files(tool: Tool) -> None:
+def test_an_operator_is_rebuilt_from_loose_files(tool: Tool) -> None:
     loose = tool.home / "loose"
     tool.ok("export", "keys", "-A", "-d", str(loose), "--include-jwts")
     (loose / "rubbish.jwt").write_text("not a token")

@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 from lib.cli import Cli, Result
 from lib.eventually import eventually
-from lib.operator_fixture import OperatorSite
+from lib.operator_fixture import OperatorEnv
 from lib.operator_store import add_user, written
 from lib.process import ServerProcess, free_port
 
 
-class Desk:
+class NscFixture:
     """Folders with the accounts ONE and TWO, the user `u` of ONE, and a server of this operator."""
 
-    def __init__(self, server: ServerProcess, site: OperatorSite, home: Path) -> None:
-        self.server, self.site, self.home = server, site, home
-        self.workspace = written(site, home / "nsc", url=server.url)
-        add_user(self.workspace, site, "ONE", "u")
-        site.push(server, *(self.workspace.store().account_token(name) for name in ("SYS", "ONE")))
+    def __init__(self, server: ServerProcess, env: OperatorEnv, home: Path) -> None:
+        self.server, self.env, self.home = server, env, home
+        self.workspace = written(env, home / "nsc", url=server.url)
+        add_user(self.workspace, env, "ONE", "u")
+        env.push(server, *(self.workspace.store().account_token(name) for name in ("SYS", "ONE")))
         self.cli = Cli(home, "nsc", "-H", str(home / "nsc"))
 
     def run(self, *words: str) -> Result:
@@ -34,16 +34,16 @@ class Desk:
 
 
 @pytest.fixture
-def desk(launch: Callable[[str], ServerProcess], tmp_path: Path) -> Desk:
-    site = OperatorSite()
-    site.account("ONE")
-    site.account("TWO")
-    return Desk(launch(site.full(allow_delete=True)), site, tmp_path)
+def nsc(launch: Callable[[str], ServerProcess], tmp_path: Path) -> NscFixture:
+    env = OperatorEnv()
+    env.account("ONE")
+    env.account("TWO")
+    return NscFixture(launch(env.full(allow_delete=True)), env, tmp_path)
 
 
-def test_push_all_shows_the_tree_of_the_demonstration(desk: Desk) -> None:
-    lines = desk.ok("push", "-A").splitlines()
-    expected = [f'[ OK ] push to nats-server "{desk.server.url}" using system account "SYS":']
+def test_push_all_shows_the_tree_of_the_demonstration(nsc: NscFixture) -> None:
+    lines = nsc.ok("push", "-A").splitlines()
+    expected = [f'[ OK ] push to nats-server "{nsc.server.url}" using system account "SYS":']
     for name in ("ONE", "SYS", "TWO"):
         expected += [
             f"       [ OK ] push {name} to nats-server with nats account resolver:",
@@ -51,18 +51,18 @@ def test_push_all_shows_the_tree_of_the_demonstration(desk: Desk) -> None:
             "              [ OK ] pushed to a total of 1 nats-server",
         ]
     assert lines == expected
-    assert "all jobs succeeded" in desk.ok("push", "-A", "-P")
+    assert "all jobs succeeded" in nsc.ok("push", "-A", "-P")
 
 
-def test_push_and_prune_as_json(desk: Desk) -> None:
-    desk.ok("push", "-a", "TWO")
-    desk.workspace.store().remove_account("TWO")
-    found = json.loads(desk.ok("push", "--prune", "--json"))
-    assert found["removed"] == [desk.site.accounts[2].id]
+def test_push_and_prune_as_json(nsc: NscFixture) -> None:
+    nsc.ok("push", "-a", "TWO")
+    nsc.workspace.store().remove_account("TWO")
+    found = json.loads(nsc.ok("push", "--prune", "--json"))
+    assert found["removed"] == [nsc.env.accounts[2].id]
     assert found["report"]["level"] == "ok"
 
 
-def test_errors_end_with_one(desk: Desk) -> None:
+def test_errors_end_with_one(nsc: NscFixture) -> None:
     nobody = f"nats://127.0.0.1:{free_port()}"
     for words, text in (
         (("push", "-A", "-a", "ONE"), "specify only one of --account or --all-accounts"),
@@ -82,7 +82,7 @@ def test_errors_end_with_one(desk: Desk) -> None:
         (("tool", "req", "nobody.there", "-a", "ONE"), "no responders"),
         (("tool", "rtt", "-a", "ONE", "--nats", nobody), "no servers available"),
     ):
-        result = desk.run(*words)
+        result = nsc.run(*words)
         assert result.code == 1
         assert "[ OK ]" not in result.out
         assert text in result.err
@@ -90,21 +90,21 @@ def test_errors_end_with_one(desk: Desk) -> None:
         assert "eyJ" not in result.err
 
 
-def test_a_failed_push_is_told_on_stderr(desk: Desk) -> None:
-    result = desk.run("push", "-a", "ONE", "--system-account", "ONE")
+def test_a_failed_push_is_told_on_stderr(nsc: NscFixture) -> None:
+    result = nsc.run("push", "-a", "ONE", "--system-account", "ONE")
     assert result.code == 1
     assert "[ERR ] push ONE to nats-server with nats account resolver:" in result.err
     assert result.err.endswith("Error: all jobs failed\n")
 
 
-def test_pull_says_what_was_stored(desk: Desk) -> None:
-    lines = desk.ok("pull", "-A").splitlines()
+def test_pull_says_what_was_stored(nsc: NscFixture) -> None:
+    lines = nsc.ok("pull", "-A").splitlines()
     assert re.fullmatch(r'\[ OK \] pulled "(ONE|SYS)" from the account server:', lines[0])
     assert sorted(lines[1:]) == [f'       [ OK ] stored account "{name}"' for name in ("ONE", "SYS")]
 
 
-def test_status_compares_with_the_store(desk: Desk) -> None:
-    result = desk.run("status", "--check")
+def test_status_compares_with_the_store(nsc: NscFixture) -> None:
+    result = nsc.run("status", "--check")
     assert result.code == 1
     rows = [
         [cell.strip() for cell in line.split("|")[1:-1]] for line in result.out.splitlines() if "|" in line
@@ -115,36 +115,34 @@ def test_status_compares_with_the_store(desk: Desk) -> None:
         ("SYS", "current"),
         ("TWO", "missing"),
     ]
-    desk.ok("push", "-A")
-    assert desk.ok("status", "--check", "--differences") == "3 accounts on 1 servers are as in the store\n"
-    document = json.loads(desk.ok("status", "--json"))
+    nsc.ok("push", "-A")
+    assert nsc.ok("status", "--check", "--differences") == "3 accounts on 1 servers are as in the store\n"
+    document = json.loads(nsc.ok("status", "--json"))
     assert document["servers"] == ["S"]
     assert [row["state"] for row in document["accounts"]] == ["current"] * 3
     assert (
-        desk.cli.with_flags("account", "resolver")
-        .ok("report", "-H", str(desk.home / "nsc"))
-        .startswith("+--")
+        nsc.cli.with_flags("account", "resolver").ok("report", "-H", str(nsc.home / "nsc")).startswith("+--")
     )
 
 
-def test_status_marks_what_ends(desk: Desk) -> None:
-    one = desk.site.accounts[1]
-    one.claims.exp = desk.workspace.now() // 10**9 + 3 * 86400 + 60
-    written(desk.site, desk.home / "nsc")
-    desk.ok("push", "-A")
-    assert "! in 3 days" in desk.ok("status", "--differences")
-    assert "in 3 days" not in desk.ok("status", "--differences", "--within", "2d")
+def test_status_marks_what_ends(nsc: NscFixture) -> None:
+    one = nsc.env.accounts[1]
+    one.claims.exp = nsc.workspace.now() // 10**9 + 3 * 86400 + 60
+    written(nsc.env, nsc.home / "nsc")
+    nsc.ok("push", "-A")
+    assert "! in 3 days" in nsc.ok("status", "--differences")
+    assert "in 3 days" not in nsc.ok("status", "--differences", "--within", "2d")
 
 
-def test_a_message_is_published_and_heard(desk: Desk) -> None:
+def test_a_message_is_published_and_received(nsc: NscFixture) -> None:
     heard: list[Result] = []
-    listener = Cli(desk.home, "nsc", "-H", str(desk.home / "nsc"))
+    listener = Cli(nsc.home, "nsc", "-H", str(nsc.home / "nsc"))
     words = ("tool", "sub", "news.>", "-a", "ONE", "--max-messages", "1")
     thread = threading.Thread(target=lambda: heard.append(listener.process(*words)))
     thread.start()
 
     def published() -> bool:
-        assert desk.ok("pub", "news.a", 'say "x"', "-a", "ONE") == 'Published [news.a] : "say \\"x\\""\n'
+        assert nsc.ok("pub", "news.a", 'say "x"', "-a", "ONE") == 'Published [news.a] : "say \\"x\\""\n'
         return bool(heard)
 
     eventually(published)
@@ -156,16 +154,16 @@ def test_a_message_is_published_and_heard(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(("answer", "reply"), [((), "ping"), (("pong",), "pong")])
-def test_a_request_is_answered(desk: Desk, answer: tuple[str, ...], reply: str) -> None:
+def test_a_request_is_answered(nsc: NscFixture, answer: tuple[str, ...], reply: str) -> None:
     heard: list[Result] = []
-    listener = Cli(desk.home, "nsc", "-H", str(desk.home / "nsc"))
+    listener = Cli(nsc.home, "nsc", "-H", str(nsc.home / "nsc"))
     words = ("tool", "reply", "svc", *answer, "-a", "ONE", "-q", "workers", "--max-messages", "1")
     thread = threading.Thread(target=lambda: heard.append(listener.process(*words)))
     thread.start()
     asked: list[Result] = []
 
     def answered() -> bool:
-        asked.append(desk.run("tool", "req", "svc", "ping", "-a", "ONE"))
+        asked.append(nsc.run("tool", "req", "svc", "ping", "-a", "ONE"))
         return asked[-1].code == 0
 
     eventually(answered)
@@ -176,28 +174,28 @@ def test_a_request_is_answered(desk: Desk, answer: tuple[str, ...], reply: str) 
     assert heard[0].out.splitlines()[1] == "[#1] received on [svc]: 'ping'"
 
 
-def test_rtt(desk: Desk) -> None:
-    shown = desk.ok("rtt", "-a", "ONE", "-u", "u")
-    assert re.fullmatch(rf"round trip time to \[{desk.server.url}\] = [\d.]+[µm]?s\n", shown)
+def test_rtt(nsc: NscFixture) -> None:
+    shown = nsc.ok("rtt", "-a", "ONE", "-u", "u")
+    assert re.fullmatch(rf"round trip time to \[{nsc.server.url}\] = [\d.]+[µm]?s\n", shown)
 
 
-def test_a_user_without_leave_is_told(desk: Desk) -> None:
-    one = desk.site.accounts[1]
+def test_a_user_without_leave_is_told(nsc: NscFixture) -> None:
+    one = nsc.env.accounts[1]
     user = one.user("mute", pub={"deny": [">"]})
-    desk.workspace.keystore.add(user.key)
-    desk.workspace.store().write_user(user.token)
-    desk.workspace.keystore.write_credentials("OP", "ONE", "mute", user.token, user.key.seed)
-    result = desk.run("tool", "pub", "x", "-a", "ONE", "-u", "mute")
+    nsc.workspace.keystore.add(user.key)
+    nsc.workspace.store().write_user(user.token)
+    nsc.workspace.keystore.write_credentials("OP", "ONE", "mute", user.token, user.key.seed)
+    result = nsc.run("tool", "pub", "x", "-a", "ONE", "-u", "mute")
     assert result.code == 1
     assert "Permissions Violation" in result.err or "permissions violation" in result.err
 
 
-def test_push_asks_for_account_and_url(desk: Desk) -> None:
-    with desk.cli.terminal(["push", "-i"], env={"NO_COLOR": "1"}) as terminal:
+def test_push_asks_for_account_and_url(nsc: NscFixture) -> None:
+    with nsc.cli.terminal(["push", "-i"], env={"NO_COLOR": "1"}) as terminal:
         terminal.answer("select account", "")
         terminal.answer("Account Server URL or nats-resolver enabled nats-server URL", "")
         code = terminal.finish()
         shown = "\n".join(terminal.lines()) + "\n" + terminal.errors()
     assert code == 0, shown
     assert '[ OK ] pushed "ONE" to nats-server S: jwt updated' in shown
-    assert f"--account-jwt-server-url={desk.server.url}" in shown
+    assert f"--account-jwt-server-url={nsc.server.url}" in shown

@@ -21,7 +21,7 @@ from pyjs.keys.workspace.exports import add_export
 AS_OF = "revoke all credentials created before (0 is now, formats are RFC3339 or #seconds since epoch)"
 
 
-class Site:
+class NscEnv:
     """The folders and `pyjs nsc -H folders`."""
 
     def __init__(self, home: Path, **more: Any) -> None:
@@ -54,27 +54,27 @@ def _shown(terminal: Terminal) -> str:
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
+def env(tmp_path: Path) -> NscEnv:
+    return NscEnv(tmp_path)
 
 
-def test_the_documents_response_type_of_a_stream_is_taken_and_means_nothing(site: Site) -> None:
-    out = site.ok("add export --account A --name Data-Path --response-type Stream --subject 'deliver.>'")
+def test_the_documents_response_type_of_a_stream_is_taken_and_means_nothing(env: NscEnv) -> None:
+    out = env.ok("add export --account A --name Data-Path --response-type Stream --subject 'deliver.>'")
     assert out == '[ OK ] added public stream export "Data-Path"\n'
-    assert site.folders.claims("A").nats.exports[0].response_type == ""
+    assert env.folders.claims("A").nats.exports[0].response_type == ""
 
 
-def test_an_edit_of_an_export_keeps_its_revocations_and_the_rest(site: Site) -> None:
-    site.ok("add export -a A -s 's.*' -r --account-token-position 2 --advertise --allow-trace")
-    site.ok("edit export -a A --response-type Chunked")
-    site.ok("revocations add_activation -a A -t B --service --at 7")
-    (before,) = site.folders.claims("A").nats.exports
-    site.ok("edit export -a A --name new")
-    (after,) = site.folders.claims("A").nats.exports
+def test_an_edit_of_an_export_keeps_its_revocations_and_the_rest(env: NscEnv) -> None:
+    env.ok("add export -a A -s 's.*' -r --account-token-position 2 --advertise --allow-trace")
+    env.ok("edit export -a A --response-type Chunked")
+    env.ok("revocations add_activation -a A -t B --service --at 7")
+    (before,) = env.folders.claims("A").nats.exports
+    env.ok("edit export -a A --name new")
+    (after,) = env.folders.claims("A").nats.exports
     assert after.document() == {**before.document(), "name": "new"}
     assert after.account_token_position == 2
-    assert site.ok("edit export -a A --response-threshold 2s").endswith('edited service export "new"\n')
-    assert "changed allowed trace to false" in site.ok("edit export -a A --private=false --allow-trace=false")
+    assert env.ok("edit export -a A --response-threshold 2s").endswith('edited service export "new"\n')
+    assert "changed allowed trace to false" in env.ok("edit export -a A --private=false --allow-trace=false")
 
 
 @pytest.mark.parametrize(
@@ -99,16 +99,16 @@ def test_an_edit_of_an_export_keeps_its_revocations_and_the_rest(site: Site) -> 
         ("generate activation -a A", "target-account cannot be empty"),
     ],
 )
-def test_what_is_refused_says_why(site: Site, line: str, error: str) -> None:
-    assert any(part in site.refused(line) for part in error.split("|"))
+def test_what_is_refused_says_why(env: NscEnv, line: str, error: str) -> None:
+    assert any(part in env.refused(line) for part in error.split("|"))
 
 
-def test_a_secret_is_never_repeated(site: Site) -> None:
+def test_a_secret_is_never_repeated(env: NscEnv) -> None:
     seeds = {
         role: key_of(role, "x").seed
         for role in (KeyRole.ACCOUNT, KeyRole.USER, KeyRole.OPERATOR, KeyRole.CURVE)
     }
-    site.ok("add export -a A -s p -p")
+    env.ok("add export -a A -s p -p")
     for role, seed in seeds.items():
         for line in (
             f"add import -a B --src-account {seed} --remote-subject p",
@@ -120,63 +120,63 @@ def test_a_secret_is_never_repeated(site: Site) -> None:
             f"add export -a A -s q -K {seed}",
             f"add export -a {seed} -s q",
         ):
-            assert seed not in site.refused(line), (role, line)
+            assert seed not in env.refused(line), (role, line)
 
 
-def test_json_tells_what_was_done(site: Site) -> None:
-    done = json.loads(site.ok("add export -a A -s p --json"))
+def test_json_tells_what_was_done(env: NscEnv) -> None:
+    done = json.loads(env.ok("add export -a A -s p --json"))
     assert (done["account"], done["export"]) == ("A", {"name": "p", "subject": "p", "type": "stream"})
     assert done["report"]["children"] == [{"level": "ok", "text": 'added public stream export "p"'}]
-    assert json.loads(site.ok("revocations list-users -a A --json")) == []
-    site.ok("revocations add-user -a A -u '*' --at 5")
-    assert json.loads(site.ok("revocations list-users -a A --json")) == [{"public_key": "*", "before": 5}]
-    assert json.loads(site.ok("revocations list_activations -a A --json")) == []
-    site.ok("edit export -a A -p")
-    made = json.loads(site.ok("generate activation -a A -t B --json"))
-    assert decode(made["token"], ActivationClaims).sub == site.folders.key("B")
-    result = site.cli.run("--json", "delete", "export", "-a", "B")
+    assert json.loads(env.ok("revocations list-users -a A --json")) == []
+    env.ok("revocations add-user -a A -u '*' --at 5")
+    assert json.loads(env.ok("revocations list-users -a A --json")) == [{"public_key": "*", "before": 5}]
+    assert json.loads(env.ok("revocations list_activations -a A --json")) == []
+    env.ok("edit export -a A -p")
+    made = json.loads(env.ok("generate activation -a A -t B --json"))
+    assert decode(made["token"], ActivationClaims).sub == env.folders.key("B")
+    result = env.cli.run("--json", "delete", "export", "-a", "B")
     assert (result.code, json.loads(result.out)) == (1, {"error": 'account "B" doesn\'t have exports'})
 
 
-def test_an_activation_goes_to_stdout_or_a_file_of_its_owners(site: Site) -> None:
-    site.ok("add export -a A -s p -p")
-    out = site.ok("generate activation -a A -t B --expiry 2099-01-01")
+def test_an_activation_goes_to_stdout_or_a_file_of_its_owners(env: NscEnv) -> None:
+    env.ok("add export -a A -s p -p")
+    out = env.ok("generate activation -a A -t B --expiry 2099-01-01")
     assert out.startswith("-----BEGIN NATS ACTIVATION JWT-----\n")
     assert decode(undecorate_jwt(out), ActivationClaims).exp
-    site.ok("generate activation -a A -t B -o token")
-    file = site.cli.home / "token"
+    env.ok("generate activation -a A -t B -o token")
+    file = env.cli.home / "token"
     assert file.stat().st_mode & 0o777 == 0o600
-    assert site.ok("add import -a B -u token") == '[ OK ] added stream import "p"\n'
+    assert env.ok("add import -a B -u token") == '[ OK ] added stream import "p"\n'
 
 
-def test_a_circle_is_told_by_names(site: Site) -> None:
+def test_a_circle_is_told_by_names(env: NscEnv) -> None:
     for account in "AB":
-        site.ok(f"add export -a {account} -s round")
-    site.ok("add import -a A --src-account B --remote-subject round")
-    assert site.refused("add import -a B --src-account A --remote-subject round") == (
+        env.ok(f"add export -a {account} -s round")
+    env.ok("add import -a A --src-account B --remote-subject round")
+    assert env.refused("add import -a B --src-account A --remote-subject round") == (
         "this import would close a circle: B imports from A imports from B"
     )
 
 
-def test_what_no_server_would_serve_yet_is_warned_of(site: Site) -> None:
-    out = site.ok("add import -a B --src-account A --remote-subject x")
+def test_what_no_server_would_serve_yet_is_warned_of(env: NscEnv) -> None:
+    out = env.ok("add import -a B --src-account A --remote-subject x")
     assert out.splitlines() == [
         '[ OK ] added stream import "x"',
         "[WARN] servers will not serve it yet: account A exports no stream x",
     ]
 
 
-def test_a_new_scope_is_without_limits(site: Site) -> None:
-    site.ok("edit signing-key -a A --sk generate --role worker --allow-pub a")
-    ((key, scope),) = site.folders.claims("A").nats.signing_keys.items()
+def test_a_new_scope_is_without_limits(env: NscEnv) -> None:
+    env.ok("edit signing-key -a A --sk generate --role worker --allow-pub a")
+    ((key, scope),) = env.folders.claims("A").nats.signing_keys.items()
     assert scope is not None
     assert (scope.template.subs, scope.template.data, scope.template.payload) == (-1, -1, -1)
-    Keystore(site.folders.home).remove(key)
-    assert site.ok("edit signing-key -a A worker --bearer --json")
+    Keystore(env.folders.home).remove(key)
+    assert env.ok("edit signing-key -a A worker --bearer --json")
 
 
-def test_an_export_by_questions(site: Site) -> None:
-    shown = site.asks(
+def test_an_export_by_questions(env: NscEnv) -> None:
+    shown = env.asks(
         "add export -i",
         ("select account", "A"),
         ("export type", "service"),
@@ -191,18 +191,18 @@ def test_an_export_by_questions(site: Site) -> None:
         ("allow tracing", ""),
     )
     assert '[ OK ] added private service export "svc.one"' in shown
-    (export,) = site.folders.claims("A").nats.exports
+    (export,) = env.folders.claims("A").nats.exports
     assert (export.token_req, export.response_type, export.response_threshold) == (True, "Stream", 2 * 10**9)
     assert export.service_latency is not None
     assert (export.service_latency.sampling, export.service_latency.results) == (25, "lat.one")
 
 
-def test_an_import_by_questions_gets_its_activation(site: Site) -> None:
+def test_an_import_by_questions_gets_its_activation(env: NscEnv) -> None:
     private = Export(subject="secret.*", name="S", token_req=True)
     placed = Export(subject="mine.*.in", account_token_position=2)
     for export in (private, placed):
-        add_export(site.folders.workspace(), export, account="A")
-    shown = site.asks(
+        add_export(env.folders.workspace(), export, account="A")
+    shown = env.asks(
         "add import -i -a B",
         ("pick from locally available exports", ""),
         ("select the export", "secret"),
@@ -211,7 +211,7 @@ def test_an_import_by_questions_gets_its_activation(site: Site) -> None:
         ("allow tracing", ""),
     )
     assert '[ OK ] added stream import "secret.*"' in shown
-    site.asks(
+    env.asks(
         "add import -i -a B",
         ("pick from locally available exports", ""),
         ("select the export", "mine"),
@@ -219,34 +219,32 @@ def test_an_import_by_questions_gets_its_activation(site: Site) -> None:
         ("local subject", ""),
         ("allow tracing", ""),
     )
-    mine, secret = sorted(site.folders.claims("B").nats.imports, key=lambda item: item.local)
-    assert secret.activation().sub == site.folders.key("B")
-    assert (mine.subject, mine.local_subject) == (f"mine.{site.folders.key('B')}.in", "mine.in")
+    mine, secret = sorted(env.folders.claims("B").nats.imports, key=lambda item: item.local)
+    assert secret.activation().sub == env.folders.key("B")
+    assert (mine.subject, mine.local_subject) == (f"mine.{env.folders.key('B')}.in", "mine.in")
     assert "WARN" not in shown
 
 
-def test_deletions_and_revocations_by_questions(site: Site) -> None:
-    site.folders.add_user("A", "ann")
+def test_deletions_and_revocations_by_questions(env: NscEnv) -> None:
+    env.folders.add_user("A", "ann")
     for line in (
         "add export -a A -s one",
         "add export -a A -s two",
         "add import -a B --src-account A --remote-subject one",
     ):
-        site.ok(line)
-    assert 'deleted stream import "one"' in site.asks(
-        "delete import -i -a B", ("select import to delete", "")
-    )
-    site.asks(
+        env.ok(line)
+    assert 'deleted stream import "one"' in env.asks("delete import -i -a B", ("select import to delete", ""))
+    env.asks(
         "revocations add_activation -i -a A",
         ("is service", ""),
         ("select stream export", "two"),
         ("target-account public key or '*' to match any target-account", "B"),
         (AS_OF, ""),
     )
-    assert 'deleted stream export "two"' in site.asks(
+    assert 'deleted stream export "two"' in env.asks(
         "delete export -i -a A", ("select export to delete", "two")
     )
-    site.asks(
+    env.asks(
         "revocations add-user -i -a A",
         ("Revoke a user by name", ""),
         ("Select user to revoke", "ann"),
@@ -255,14 +253,14 @@ def test_deletions_and_revocations_by_questions(site: Site) -> None:
             "9",
         ),
     )
-    assert 'deleted user revocation for "' in site.asks(
+    assert 'deleted user revocation for "' in env.asks(
         "revocations delete-user -i -a A", ("select revoked user to clear", "")
     )
 
 
-def test_an_export_is_edited_by_questions(site: Site) -> None:
-    site.ok("add export -a A -s svc -r --latency lat --sampling 5 --response-type Stream -n S")
-    shown = site.asks(
+def test_an_export_is_edited_by_questions(env: NscEnv) -> None:
+    env.ok("add export -a A -s svc -r --latency lat --sampling 5 --response-type Stream -n S")
+    shown = env.asks(
         "edit export -i -a A",
         ("select export to edit", ""),
         ("export type", ""),
@@ -283,13 +281,13 @@ def test_an_export_is_edited_by_questions(site: Site) -> None:
         '[ OK ] changed description to "about"',
         '[ OK ] edited service export "S"',
     ]
-    (export,) = site.folders.claims("A").nats.exports
+    (export,) = env.folders.claims("A").nats.exports
     assert (export.response_type, export.token_req) == ("Stream", False)
 
 
-def test_activations_and_mappings_by_questions(site: Site) -> None:
-    site.ok("add export -a A -s 'p.>' -p")
-    shown = site.asks(
+def test_activations_and_mappings_by_questions(env: NscEnv) -> None:
+    env.ok("add export -a A -s 'p.>' -p")
+    shown = env.asks(
         "generate activation -i -a A -o token",
         ("select the export", ""),
         ("subject", "p.x"),
@@ -298,7 +296,7 @@ def test_activations_and_mappings_by_questions(site: Site) -> None:
         ("valid until (0 is always)", "3d"),
     )
     assert "[ OK ] wrote activation token to" in shown
-    site.asks(
+    env.asks(
         "add import -i -a A",
         ("is the export public?", ""),
         ("src-account public key", "B"),
@@ -308,11 +306,11 @@ def test_activations_and_mappings_by_questions(site: Site) -> None:
         ("local subject", ""),
         ("allow tracing", ""),
     )
-    assert [item.subject for item in site.folders.claims("A").nats.imports] == ["q"]
-    site.asks("add mapping -i -a A", ("map from subject", "a"), ("to subject", "b"))
-    site.asks("delete mapping -i -a A", ("map from subject", "a"))
-    site.ok("revocations add_activation -a A -t B")
-    assert "deleted stream p.> revocation for account" in site.asks(
+    assert [item.subject for item in env.folders.claims("A").nats.imports] == ["q"]
+    env.asks("add mapping -i -a A", ("map from subject", "a"), ("to subject", "b"))
+    env.asks("delete mapping -i -a A", ("map from subject", "a"))
+    env.ok("revocations add_activation -a A -t B")
+    assert "deleted stream p.> revocation for account" in env.asks(
         "revocations delete_activation -i -a A",
         ("is service", ""),
         ("select stream export", ""),
@@ -355,9 +353,9 @@ def account_server() -> Iterator[tuple[str, dict[str, bytes]]]:
 
 def test_an_activation_is_pushed(tmp_path: Path, account_server: tuple[str, dict[str, bytes]]) -> None:
     url, kept = account_server
-    site = Site(tmp_path, server=url)
-    site.ok("add export -a A -s p -p")
-    out = site.ok("generate activation -a A -t B --push")
+    env = NscEnv(tmp_path, server=url)
+    env.ok("add export -a A -s p -p")
+    out = env.ok("generate activation -a A -t B --push")
     token = undecorate_jwt(out)
     assert kept == {"/jwt/v2/activations": token.encode()}
     where = f"{url}/activations/{decode(token, ActivationClaims).hash_id}"
@@ -366,7 +364,7 @@ def test_an_activation_is_pushed(tmp_path: Path, account_server: tuple[str, dict
         f'[ OK ] activation accessible at "{where}"',
         "all jobs succeeded",
     ]
-    assert site.ok(f"add import -a B --token {where}") == '[ OK ] added stream import "p"\n'
-    assert site.folders.claims("B").nats.imports[0].token == token
+    assert env.ok(f"add import -a B --token {where}") == '[ OK ] added stream import "p"\n'
+    assert env.folders.claims("B").nats.imports[0].token == token
     kept.clear()
-    assert "answers 404" in site.refused(f"add import -a B --token {where}")
+    assert "answers 404" in env.refused(f"add import -a B --token {where}")

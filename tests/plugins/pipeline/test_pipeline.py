@@ -1,4 +1,4 @@
-"""`pyjs pipeline` without Spark: documents judged and written, runs listed, shown and drawn."""
+"""`pyjs pipeline` without Spark: documents validated and written, runs listed, shown and drawn."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 run.end(outcome)
 
 
-def test_a_document_is_judged_and_its_plan_shown(alone: Cli, tmp_path: Path) -> None:
+def test_a_document_is_validated_and_its_plan_shown(alone: Cli, tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text(TEXT)
     out = alone.ok("pipeline", "check", "p.yaml")
     assert "│ source │ orders │ stream NAME │ -      │" in out
@@ -208,7 +208,7 @@ def test_nothing_was_run(alone: Cli) -> None:
         (["--trigger", "soon"], '"soon" is no span of time'),
     ],
 )
-def test_flags_of_run_are_judged_before_anything_starts(
+def test_flags_of_run_are_validated_before_anything_starts(
     words: list[str], said: str, alone: Cli, tmp_path: Path
 ) -> None:
     (tmp_path / "p.yaml").write_text(TEXT)

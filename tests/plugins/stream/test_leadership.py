@@ -66,18 +66,18 @@ def test_a_server_that_is_not_well_is_given_nothing(fault: str) -> None:
     assert after(clusters) == {"a": 2, "b": 2}
 
 
-def test_an_asset_without_a_leader_or_replicas_is_left_alone() -> None:
+def test_a_stream_without_a_leader_or_replicas_is_left_alone() -> None:
     clusters = {"N": cluster("", "a", "b"), "R1": cluster("a"), "R1b": cluster("a"), "R1c": cluster("a")}
     assert even(clusters) == []
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_no_server_leads_two_more_than_another_that_could(seed: int) -> None:
-    dice = random.Random(seed)
-    names = [f"s{number}" for number in range(dice.randint(3, 7))]
+    rng = random.Random(seed)
+    names = [f"s{number}" for number in range(rng.randint(3, 7))]
     clusters = {}
-    for number in range(dice.randint(1, 40)):
-        members = dice.sample(names, 3)
+    for number in range(rng.randint(1, 40)):
+        members = rng.sample(names, 3)
         clusters[f"S{number}"] = cluster(*members)
     counts = after(clusters)
     targets = {move.name: move.target for move in even(clusters)}

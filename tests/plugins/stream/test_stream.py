@@ -184,7 +184,7 @@ def test_config_takes_a_whole_info_document_and_flags_over_it(cli: Cli, name: st
     ("content", "words"),
     [("{", "not JSON"), ('{"max_msgs": "many"}', "max_msgs"), ("[]", "StreamConfig"), (None, "cannot read")],
 )
-def test_a_bad_document_is_named_with_its_fault(
+def test_a_bad_document_is_named_with_its_error(
     cli: Cli, unique: str, tmp_path: Path, content: str | None, words: str
 ) -> None:
     if content is not None:
@@ -195,7 +195,7 @@ def test_a_bad_document_is_named_with_its_fault(
     assert words in result.err
 
 
-def test_validate_judges_and_creates_nothing(cli: Cli, unique: str) -> None:
+def test_validate_validates_and_creates_nothing(cli: Cli, unique: str) -> None:
     out = cli.ok("stream", "add", unique, "--subjects", f"{unique}.>", "--validate")
     assert out.endswith(
         "Configuration is a valid Stream matching io.nats.jetstream.api.v1.stream_configuration\n"

@@ -21,7 +21,7 @@ def hear(account: Account, subject: str) -> list[str]:
     return got
 
 
-def test_each_ack_is_heard_under_its_own_subject_and_not_cached() -> None:
+def test_each_ack_is_received_under_its_own_subject_and_not_cached() -> None:
     account = Account("A", Flusher(FakeClock()))
     got = hear(account, "$JS.ACK.S.C.*.*.*.*.*")
     for n in range(3):
@@ -30,7 +30,7 @@ def test_each_ack_is_heard_under_its_own_subject_and_not_cached() -> None:
     assert not account.plans
 
 
-def test_one_who_hears_only_some_acks_hears_those_and_no_others() -> None:
+def test_one_who_receives_only_some_acks_receives_those_and_no_others() -> None:
     account = Account("A", Flusher(FakeClock()))
     every = hear(account, "$JS.ACK.S.C.*.*.*.*.*")
     account.publish("$JS.ACK.S.C.1.1.1.0.0", own=True)
@@ -41,7 +41,7 @@ def test_one_who_hears_only_some_acks_hears_those_and_no_others() -> None:
     assert second == ["$JS.ACK.S.C.2.3.3.0.0"]
 
 
-def test_a_consumer_that_ends_hears_no_more_acks() -> None:
+def test_a_consumer_that_ends_receives_no_more_acks() -> None:
     account = Account("A", Flusher(FakeClock()))
     got: list[Message] = []
     subscription = account.subscribe("$JS.ACK._.h.S.C.*.*.*.*.>", got.append)
@@ -51,7 +51,7 @@ def test_a_consumer_that_ends_hears_no_more_acks() -> None:
     assert len(got) == 1
 
 
-def test_the_first_ack_of_a_consumer_looks_at_those_who_hear_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_ack_of_a_consumer_looks_at_those_who_receive_it(monkeypatch: pytest.MonkeyPatch) -> None:
     account = Account("A", Flusher(FakeClock()))
     got = hear(account, "$JS.ACK.S.C.*.*.*.*.*")
     for number in range(2000):
@@ -70,7 +70,7 @@ def test_the_first_ack_of_a_consumer_looks_at_those_who_hear_it(monkeypatch: pyt
     assert compared == ["$JS.ACK.S.C.*.*.*.*.*"]
 
 
-def test_one_who_hears_a_single_ack_is_not_passed_by() -> None:
+def test_one_who_receives_a_single_ack_is_not_passed_by() -> None:
     account = Account("A", Flusher(FakeClock()))
     every = hear(account, "$JS.ACK.S.C.*.*.*.*.*")
     one = hear(account, "$JS.ACK.S.C.1.2.2.0.0")

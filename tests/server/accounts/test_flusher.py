@@ -38,20 +38,20 @@ class TurnClock:
             callback()
 
 
-class SlowBox:
-    """An outbox whose writes take a millisecond each."""
+class SlowQueue:
+    """An outbound queue whose writes take a millisecond each."""
 
     def __init__(self, flusher: Flusher, clock: TurnClock, written: list[int], number: int) -> None:
         self.flusher = flusher
         self.clock = clock
         self.written = written
         self.number = number
-        self.dirty = False
+        self.flush_pending = False
 
     def mark(self) -> None:
-        if not self.dirty:
-            self.dirty = True
-            self.flusher.dirty.append(self)  # type: ignore[arg-type]
+        if not self.flush_pending:
+            self.flush_pending = True
+            self.flusher.pending_flush.append(self)  # type: ignore[arg-type]
 
     def flush(self) -> None:
         self.clock.time += MS
@@ -62,17 +62,17 @@ def test_many_are_written_to_over_several_turns_and_few_go_before_them() -> None
     clock = TurnClock()
     flusher = Flusher(clock)
     written: list[int] = []
-    boxes = [SlowBox(flusher, clock, written, number) for number in range(100)]
-    one = SlowBox(flusher, clock, written, 1000)
+    queues = [SlowQueue(flusher, clock, written, number) for number in range(100)]
+    one = SlowQueue(flusher, clock, written, 1000)
     done: list[bool] = []
-    for box in boxes:
-        box.mark()
+    for queue in queues:
+        queue.mark()
     flusher.flush()
     assert 4 <= len(written) <= 8
     assert flusher.overflows == 1
     flusher.when_written(lambda: done.append(True))
     one.mark()
-    boxes[99].mark()
+    queues[99].mark()
     flusher.flush()
     assert written[-1] == 1000
     assert flusher.overflows == 1
@@ -84,7 +84,7 @@ def test_many_are_written_to_over_several_turns_and_few_go_before_them() -> None
         assert len(written) - before <= 12
     assert turns > 8
     assert [number for number in written if number < 1000] == list(range(100))
-    assert not any(box.dirty for box in boxes)
+    assert not any(queue.flush_pending for queue in queues)
 
 
 def test_the_producer_of_a_wide_message_reads_on_when_it_is_written() -> None:

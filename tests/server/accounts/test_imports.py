@@ -70,7 +70,7 @@ class Asker:
         (stream("A", "s.*.*", to="t.$2.$1"), "t.*.a", "s.b.a", None),
     ],
 )
-def test_streams_are_heard_under_their_local_subject(
+def test_streams_are_received_under_their_local_subject(
     imported: ImportOptions, wanted: str, published: str, seen: str | None
 ) -> None:
     accounts = registry(A={"exports": [OPEN_STREAM]}, B={"imports": [imported]})
@@ -204,7 +204,7 @@ def test_what_is_never_answered_is_forgotten_after_the_threshold() -> None:
     assert answers == [b"in time"]
 
 
-def test_a_request_nobody_hears_leaves_nothing_behind() -> None:
+def test_a_request_nobody_receives_leaves_nothing_behind() -> None:
     accounts = registry(A={"exports": [OPEN_SERVICE]}, B={"imports": [service("A", "q")]})
     assert accounts.accounts["B"].publish("q", b"?", reply="inbox", source=Asker()) == 0
     assert len(accounts.accounts["A"].responses) == 0

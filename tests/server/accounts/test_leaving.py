@@ -64,15 +64,15 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
 def test_nobody_finds_who_leaves_from_the_first_moment_on(play: Play) -> None:
     assert play.finds("a.0") == [play.held[0]]
     play.leave()
-    assert len(play.account.interest) > COUNT // 2, "they are still there"
+    assert len(play.account.sublist) > COUNT // 2, "they are still there"
     assert play.finds("a.0") == []
     assert not play.account.has_interest("a.0")
     new = play.add(InternalSink(), "a.0")
     assert play.finds("a.0") == [new]
     play.clock.advance(1)
-    assert len(play.account.interest) == 1
+    assert len(play.account.sublist) == 1
     assert play.finds("a.0") == [new]
-    assert play.account.interest.leaving == {}
+    assert play.account.sublist.leaving == {}
 
 
 def test_a_queue_group_has_no_member_that_leaves(play: Play) -> None:
@@ -99,5 +99,5 @@ def test_watchers_are_told_of_what_they_have_known(play: Play) -> None:
 def test_few_are_gone_at_once(play: Play) -> None:
     few = dict(list(play.held.items())[:200])
     leave(play.clock, [Leaver(play.account, play.gone, few, {})])
-    assert len(play.account.interest) == COUNT - 200
+    assert len(play.account.sublist) == COUNT - 200
     assert play.clock.pending() == 0

@@ -21,13 +21,13 @@ def made(allow: list[str] | None, deny: list[str]) -> Permissions:
 
 
 @given(st.none() | LISTS, LISTS, LITERAL)
-def test_what_may_be_published_and_heard(allow: list[str] | None, deny: list[str], subject: str) -> None:
+def test_what_may_be_published_and_received(allow: list[str] | None, deny: list[str], subject: str) -> None:
     permissions = made(allow, deny)
     denied = any(matches(one, subject) for one in deny)
     allowed = allow is None or any(matches(one, subject) for one in allow)
     assert permissions.may_publish(subject) == (allowed and not denied)
     assert permissions.may_subscribe(subject) == (allowed and not denied)
-    assert permissions.may_hear(subject, "") == (not denied)
+    assert permissions.may_receive(subject, "") == (not denied)
 
 
 @given(st.none() | LISTS, LISTS, SUBJECT)
@@ -57,5 +57,5 @@ def test_queues_in_the_lists_decide() -> None:
     assert only.may_subscribe("c.1")
     assert only.may_subscribe("c.1", "open")
     assert not only.may_subscribe("c.1", "secret")
-    assert only.may_hear("c.1", "open")
-    assert not only.may_hear("c.1", "secret")
+    assert only.may_receive("c.1", "open")
+    assert not only.may_receive("c.1", "secret")

@@ -53,7 +53,7 @@ def _again_and_again(account: Any) -> None:
         lambda account: FastSender(account).send(API, "shown", "r", b"", b""),
     ],
 )
-def test_no_answer_is_heard_as_a_request(send: Any, subscribed: str) -> None:
+def test_no_answer_is_received_as_a_request(send: Any, subscribed: str) -> None:
     house = House()
     client = house.connected()
     client.says(f"PING\r\nSUB {subscribed} 1\r\n")

@@ -1,4 +1,4 @@
-"""Who hears what from whom: the table of rules, queue groups, leafs."""
+"""Who receives what from whom: the table of rules, queue groups, leafs."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ class Party:
         self.takes = True
         self.got: list[tuple[bytes, tuple[bytes, ...]]] = []
 
-    def deliver(self, subscription: Subscription, parcel: RoutedMessage) -> bool:
+    def deliver(self, subscription: Subscription, msg: RoutedMessage) -> bool:
         if self.takes:
-            self.got.append((parcel.shown or parcel.subject, ()))
+            self.got.append((msg.shown or msg.subject, ()))
         return self.takes
 
     def may_send(self, subject: str) -> bool:
         return subject not in self.denied
 
-    def deliver_leaf(self, parcel: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
-        self.got.append((parcel.subject, queues))
+    def deliver_leaf(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
+        self.got.append((msg.subject, queues))
         return True
 
     def client_info(self, *, share: bool = True) -> dict[str, Any]:
@@ -62,8 +62,8 @@ def send(
     queues: tuple[bytes, ...] | None = None,
     shown: bytes = b"",
 ) -> int:
-    parcel = RoutedMessage(account, source, subject, b"", 0, 1, tail(b"", b"", b"x"), shown)
-    return route(account.plan(subject), parcel, queues)
+    msg = RoutedMessage(account, source, subject, b"", 0, 1, tail(b"", b"", b"x"), shown)
+    return route(account.plan(subject), msg, queues)
 
 
 def test_the_table_covers_every_pair_of_kinds() -> None:
@@ -71,7 +71,7 @@ def test_the_table_covers_every_pair_of_kinds() -> None:
     assert set(RULES) == {(source, sink) for source in sources for sink in ConnectionKind}
 
 
-def test_a_client_hears_itself_only_with_echo(account: Account) -> None:
+def test_a_client_receives_itself_only_with_echo(account: Account) -> None:
     loud, quiet = Party(ConnectionKind.CLIENT), Party(ConnectionKind.CLIENT, echo=False)
     for party in (loud, quiet):
         hears(account, party, "s")
@@ -80,7 +80,7 @@ def test_a_client_hears_itself_only_with_echo(account: Account) -> None:
     assert (len(loud.got), len(quiet.got)) == (2, 1)
 
 
-def test_a_leaf_hears_neither_itself_nor_its_own_cluster(account: Account) -> None:
+def test_a_leaf_receives_neither_itself_nor_its_own_cluster(account: Account) -> None:
     a1, a2, b = (
         Party(ConnectionKind.LEAF, "a"),
         Party(ConnectionKind.LEAF, "a"),
@@ -92,7 +92,7 @@ def test_a_leaf_hears_neither_itself_nor_its_own_cluster(account: Account) -> No
     assert (a1.got, a2.got, b.got) == ([], [], [(b"s", ())])
 
 
-def test_leafs_without_a_cluster_hear_each_other(account: Account) -> None:
+def test_leafs_without_a_cluster_receive_each_other(account: Account) -> None:
     one, two = Party(ConnectionKind.LEAF), Party(ConnectionKind.LEAF)
     hears(account, one, "s")
     hears(account, two, "s")
@@ -130,7 +130,7 @@ def test_routes_get_nothing_from_routes_and_leafs_of_hubs(account: Account) -> N
     assert send(account, spoke) == 1
 
 
-def test_from_a_route_only_spokes_of_ours_hear(account: Account) -> None:
+def test_from_a_route_only_spokes_of_ours_receive(account: Account) -> None:
     hub, spoke = Party(ConnectionKind.LEAF, spoke=True), Party(ConnectionKind.LEAF)
     hears(account, hub, ">")
     hears(account, spoke, ">")
@@ -222,7 +222,7 @@ def test_publish_counts_who_took_it(account: Account) -> None:
     assert not account.has_interest("b")
 
 
-def test_a_subscriber_may_unsubscribe_others_while_it_hears(account: Account) -> None:
+def test_a_subscriber_may_unsubscribe_others_while_it_receives(account: Account) -> None:
     heard: list[str] = []
     second: list[Subscription] = []
 

@@ -35,30 +35,30 @@ def sub(subject: str, queue: str = "") -> Subscription:
     st.lists(LITERAL, min_size=1, max_size=6),
 )
 def test_a_match_is_what_a_scan_finds(steps: list[tuple[bool, str, str]], subjects: list[str]) -> None:
-    interest = Sublist()
+    sublist = Sublist()
     held: list[Subscription] = []
     for adds, pattern, queue in steps:
         if adds or not held:
             held.append(sub(pattern, queue))
-            interest.insert(held[-1])
+            sublist.insert(held[-1])
         else:
             gone = held.pop(len(pattern) % len(held))
-            assert interest.remove(gone)
-            assert not interest.remove(gone)
-    assert len(interest) == len(held)
-    assert set(interest) == set(held)
+            assert sublist.remove(gone)
+            assert not sublist.remove(gone)
+    assert len(sublist) == len(held)
+    assert set(sublist) == set(held)
     for subject in subjects:
-        plain, groups = interest.match(subject)
+        plain, groups = sublist.match(subject)
         wanted = [s for s in held if matches(s.subject, subject)]
         assert set(plain) == {s for s in wanted if not s.queue}
         assert len(plain) == len(set(plain))
         for queue in ("q", "r"):
             assert set(groups.get(queue, [])) == {s for s in wanted if s.queue == queue}
-        assert interest.has_match(subject) == bool(wanted)
+        assert sublist.has_match(subject) == bool(wanted)
     for one in held:
-        interest.remove(one)
-    assert not interest._tree
-    assert not interest._literal
+        sublist.remove(one)
+    assert not sublist._tree
+    assert not sublist._literal
 
 
 @settings(max_examples=200)
@@ -77,21 +77,21 @@ def test_a_cached_plan_is_never_stale(steps: list[tuple[str, str, str]]) -> None
 
 
 def test_subjects_with_empty_tokens_find_nobody() -> None:
-    interest = Sublist()
-    interest.insert(sub(">"))
-    interest.insert(sub("a.*.b"))
+    sublist = Sublist()
+    sublist.insert(sub(">"))
+    sublist.insert(sub("a.*.b"))
     for subject in ("a..b", ".a", "a.", ""):
-        assert interest.match(subject) == ([], {})
-        assert not interest.has_match(subject)
+        assert sublist.match(subject) == ([], {})
+        assert not sublist.has_match(subject)
 
 
 def test_a_wildcard_in_a_published_subject_is_an_ordinary_token() -> None:
-    interest = Sublist()
+    sublist = Sublist()
     star, rest = sub("a.*"), sub("a.>")
     for one in (star, rest, sub("a.b")):
-        interest.insert(one)
-    assert set(interest.match("a.*")[0]) == {star, rest}
-    assert set(interest.match("a.>")[0]) == {star, rest}
+        sublist.insert(one)
+    assert set(sublist.match("a.*")[0]) == {star, rest}
+    assert set(sublist.match("a.>")[0]) == {star, rest}
 
 
 def test_plans_stay_bounded() -> None:
@@ -102,7 +102,7 @@ def test_plans_stay_bounded() -> None:
     assert len(here.plans) <= 8192
 
 
-def test_watchers_hear_of_every_change_with_the_count_after_it() -> None:
+def test_watchers_are_told_of_every_change_with_the_count_after_it() -> None:
     here = account()
     seen: list[tuple[str, str, int, int]] = []
     watch = here.watch_interest(lambda c: seen.append((c.subject, c.queue, c.count, c.delta)))
@@ -123,7 +123,7 @@ def test_watchers_hear_of_every_change_with_the_count_after_it() -> None:
     ]
 
 
-def test_a_watch_of_one_subject_hears_only_of_it() -> None:
+def test_a_watch_of_one_subject_is_told_only_of_it() -> None:
     here = account()
     seen: list[str] = []
     here.watch_interest(lambda c: seen.append(c.subject), subject="d.x")
@@ -156,7 +156,7 @@ def test_weights_of_remote_groups_count() -> None:
     assert seen == [3, 5, 1]
 
 
-def test_plans_that_many_hear_are_fewer() -> None:
+def test_plans_that_many_receive_are_fewer() -> None:
     acc = account()
     for _ in range(1000):
         acc.add_subscription(sub("a.*"))

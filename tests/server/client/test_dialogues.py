@@ -118,7 +118,7 @@ def test_hpub_from_a_client_without_headers_ends_the_connection(house: House) ->
     assert old.closed == "Message Header Violation"
 
 
-def test_requests_nobody_hears_get_503(client: FakeClient) -> None:
+def test_requests_nobody_receives_get_503(client: FakeClient) -> None:
     assert client.says("PUB a r 0\r\n\r\n") == b""
     got = client.says("SUB r.* 3\r\nPUB lonely r.1 0\r\n\r\n")
     assert got == b"HMSG r.1 3 38 38\r\nNATS/1.0 503\r\nNats-Subject: lonely\r\n\r\n\r\n"
@@ -203,18 +203,18 @@ def test_what_ends_a_connection(client: FakeClient, said: str, text: str, reason
     assert client.says("PING\r\n") == b""
 
 
-def test_what_came_before_a_fault_is_served(house: House, client: FakeClient) -> None:
+def test_what_came_before_a_error_is_served(house: House, client: FakeClient) -> None:
     other = house.connected()
     other.says("SUB a 1\r\n")
     client.says("PUB a 0\r\n\r\nNONSENSE\r\n")
     assert other.read() == b"MSG a 1 0\r\n\r\n"
 
 
-def test_a_closed_client_hears_and_holds_nothing(house: House, client: FakeClient) -> None:
+def test_a_closed_client_receives_and_holds_nothing(house: House, client: FakeClient) -> None:
     client.says("SUB a 1\r\nSUB b q 2\r\n")
     client.connection.lost()
     account = house.registry.global_account
-    assert len(account.interest) == 0
+    assert len(account.sublist) == 0
     assert not account.connections
     assert not house.clients.connections
     assert house.clients.closed[0][1] == "Client Closed"
@@ -229,7 +229,7 @@ def test_a_second_connect_starts_over(client: FakeClient) -> None:
     assert client.connection.options.name == "again"
 
 
-def test_the_server_itself_hears_and_answers(house: House, client: FakeClient) -> None:
+def test_the_server_itself_receives_and_answers(house: House, client: FakeClient) -> None:
     account = house.registry.global_account
     asked: list[Message] = []
 
@@ -308,4 +308,4 @@ def test_junk_never_raises(house: House) -> None:
         for _ in range(5):
             client.says(rng.choice(pieces) * rng.randrange(3) + rng.randbytes(rng.randrange(12)))
         client.connection.lost()
-    assert len(house.registry.global_account.interest) == 0
+    assert len(house.registry.global_account.sublist) == 0

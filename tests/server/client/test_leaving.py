@@ -11,12 +11,12 @@ def test_very_many_subscriptions_go_in_steps_and_queue_groups_at_once() -> None:
     leaving.says("".join(f"SUB many.{number} {number}\r\n" for number in range(20_000)))
     leaving.says("SUB shared workers q\r\n")
     staying.says("SUB shared workers 1\r\n")
-    interest = house.registry.global_account.interest
-    before = len(interest)
+    sublist = house.registry.global_account.sublist
+    before = len(sublist)
     leaving.connection.lost()
-    left = len(interest)
+    left = len(sublist)
     assert before - 20_000 < left < before
     for _ in range(20):
         assert b"MSG shared 1" in staying.says("PUB shared 0\r\n\r\n")
     house.clock.advance(1)
-    assert len(interest) == before - 20_001
+    assert len(sublist) == before - 20_001

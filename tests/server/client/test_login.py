@@ -89,7 +89,7 @@ def test_bcrypt_is_checked_off_the_loop_and_in_order() -> None:
     assert not client.wire.paused
 
 
-def test_what_a_refused_client_still_sends_is_read_so_that_it_hears_why() -> None:
+def test_what_a_refused_client_still_sends_is_read_so_that_it_gets_the_error() -> None:
     place = house(user="u", password=HASHED)
     client = place.client()
     client.connection.receive(b'CONNECT {"verbose":false,"user":"u","pass":"wrong"}\r\n')
@@ -226,8 +226,8 @@ def test_default_permissions_are_for_users_without_their_own() -> None:
     assert w.says("PUB x 0\r\n\r\n") == b""
 
 
-def test_a_leaf_is_judged_by_its_own_connection_type() -> None:
+def test_a_leaf_is_authenticated_by_its_own_connection_type() -> None:
     place = house(users=[UserOptions("a", "1", allowed_connection_types=frozenset({"LEAFNODE"}))])
     authenticator = Authenticator(place.options, place.registry)
-    assert authenticator.judge(ClientCredentials("a", "1"), b"", "LEAFNODE").user is not None
-    assert authenticator.judge(ClientCredentials("a", "1"), b"").user is None
+    assert authenticator.authenticate(ClientCredentials("a", "1"), b"", "LEAFNODE").user is not None
+    assert authenticator.authenticate(ClientCredentials("a", "1"), b"").user is None

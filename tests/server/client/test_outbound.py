@@ -1,4 +1,4 @@
-"""Peers that do not read: pending bytes, write deadline, producers held back. And pings."""
+"""Peers that do not read: pending bytes, write deadline, stalled producers. And pings."""
 
 from __future__ import annotations
 
@@ -90,25 +90,25 @@ def test_what_is_not_out_by_the_deadline_ends_the_consumer(house: House) -> None
     assert consumer.closed == "Slow Consumer (Write Deadline)"
 
 
-def test_a_producer_waits_a_moment_for_those_behind(house: House) -> None:
+def test_a_producer_waits_a_moment_for_slow_consumers(house: House) -> None:
     producer, consumer = pair(house)
     producer.connection.receive(BODY * 80)
-    behind = house.clients.flusher.take_behind()
-    assert behind == [consumer.connection]
-    producer.connection.stall(behind)
+    stalled = house.clients.flusher.take_stalled()
+    assert stalled == [consumer.connection]
+    producer.connection.stall(stalled)
     assert producer.wire.paused
     house.clock.advance(SECOND // 100)
     assert not producer.wire.paused
-    producer.connection.stall(behind)
+    producer.connection.stall(stalled)
     consumer.connection.writable()
     assert not producer.wire.paused
-    producer.connection.stall(behind)
+    producer.connection.stall(stalled)
     consumer.connection.lost()
     assert not producer.wire.paused
     assert producer.connection.stalls == 3
 
 
-def test_producers_are_not_held_back_when_told_so(house: House) -> None:
+def test_producers_are_not_stalled_when_configured_so(house: House) -> None:
     house.options.no_fast_producer_stall = True
     producer, consumer = pair(house)
     producer.connection.stall([consumer.connection])
@@ -132,7 +132,7 @@ def test_pings_come_when_the_client_is_silent_and_stop_counting_when_it_answers(
     assert client.read() == b"PING\r\n"
     house.clock.advance(5_000_000)
     client.says("PONG\r\n")
-    assert client.connection.heartbeat.rtt >= 5_000_000
+    assert client.connection.ping_timer.rtt >= 5_000_000
     house.clock.advance(9 * SECOND)
     client.says("PUB a 0\r\n\r\n")
     house.clock.advance(3 * SECOND)

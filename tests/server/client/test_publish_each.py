@@ -1,4 +1,4 @@
-"""What the server sends in runs is heard as what it sends one by one."""
+"""What the server sends in runs is received as what it sends one by one."""
 
 from __future__ import annotations
 
@@ -36,6 +36,6 @@ def one_by_one(account: Any, messages: list[tuple[bytes, bytes]]) -> None:
 
 
 @pytest.mark.parametrize("lines", SUBSCRIPTIONS.values(), ids=SUBSCRIPTIONS.keys())
-def test_each_is_heard_as_if_sent_alone(lines: list[str]) -> None:
+def test_each_is_received_as_if_sent_alone(lines: list[str]) -> None:
     together = heard(lines, lambda account, messages: account.publish_each(messages))
     assert together == heard(lines, one_by_one)

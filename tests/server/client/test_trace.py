@@ -72,7 +72,7 @@ def test_a_reload_switches_it_on_and_off() -> None:
     assert len(log.lines) == 4
 
 
-def test_an_account_counts_what_its_clients_say_and_hear() -> None:
+def test_an_account_counts_what_its_clients_send_and_receive() -> None:
     house = House()
     client = house.connected()
     client.says("SUB a 1\r\nSUB a 2\r\nPUB a 3\r\nxyz\r\n")

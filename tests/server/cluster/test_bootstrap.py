@@ -1,4 +1,4 @@
-"""How a group begins and how lives are replaced: servers on a fake clock, without sockets."""
+"""How a group begins and how incarnations are replaced: servers on a fake clock, without sockets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_nobody_begins_while_one_is_missing(cluster: Cluster) -> None:
     cluster.start("s0", "s1")
     cluster.run(60)
     assert cluster.leader() is None
-    assert all(cluster[name].seat.group is None for name in ("s0", "s1"))  # type: ignore[union-attr]
+    assert all(cluster[name].member.group is None for name in ("s0", "s1"))  # type: ignore[union-attr]
     assert any("waits for" in line for line in cluster["s0"].log.lines)
     cluster.start("s2")
     assert cluster.until(lambda: cluster.settled(), 10) < 5
@@ -60,26 +60,26 @@ def test_two_wiped_of_three_make_no_empty_group(cluster: Cluster) -> None:
     assert cluster.leader() is None, "who was left is no majority"
     assert cluster["s2"].tally.items == []
     assert cluster["s2"].group.health() == "there is no leader"
-    texts = [cluster[name].seat.stalemate() for name in NAMES]  # type: ignore[union-attr]
+    texts = [cluster[name].member.quorum_diagnosis() for name in NAMES]  # type: ignore[union-attr]
     assert all(text.startswith("only 1 of its 3 members can vote; ") for text in texts)
     assert "s0, s1 came back without what was stored" in texts[2]
     assert "s1, this server came back without" in texts[0]
     cluster["s0"].kill()
     cluster.run(10)
-    text = cluster["s2"].seat.stalemate()  # type: ignore[union-attr]
+    text = cluster["s2"].member.quorum_diagnosis()  # type: ignore[union-attr]
     assert "; 1 cannot be reached; s1 came back" in text
 
 
 def test_somebody_who_leads_or_may_be_elected_is_no_stalemate(cluster: Cluster) -> None:
     cluster.start()
     cluster.until(cluster.leader)
-    assert [cluster[name].seat.stalemate() for name in NAMES] == ["", "", ""]  # type: ignore[union-attr]
+    assert [cluster[name].member.quorum_diagnosis() for name in NAMES] == ["", "", ""]  # type: ignore[union-attr]
     leader = next(name for name in NAMES if cluster[name] is cluster.leader())
     cluster[leader].kill()
     other = next(name for name in NAMES if name != leader)
     for _ in range(60):
         cluster.run(0.05)
-        assert cluster[other].seat.stalemate() == ""  # type: ignore[union-attr]
+        assert cluster[other].member.quorum_diagnosis() == ""  # type: ignore[union-attr]
 
 
 def test_who_lost_the_disk_is_replaced(cluster: Cluster) -> None:
@@ -173,7 +173,7 @@ def test_the_second_server_of_a_name_takes_no_part(cluster: Cluster) -> None:
     twin.cluster = cluster
     twin.start()
     cluster.run(60)
-    assert twin.seat is not None and twin.seat.group is None
+    assert twin.member is not None and twin.member.group is None
     assert any("Another server is called 's1'" in line for line in twin.log.lines)
     assert any("Another server is called 's1'" in line for line in cluster["s1"].log.lines)
     cluster.commit("b")
@@ -195,8 +195,8 @@ def test_two_of_one_name_found_nothing() -> None:
 def test_who_decided_alone_and_was_lost_holds_nobody_up(cluster: Cluster) -> None:
     """The one with the smallest id begins, and its word reaches nobody before its disk is lost."""
     cluster.start()
-    cluster.until(lambda: any(m.seat and m.seat.group for m in cluster.members.values()))
-    first = next(m for m in cluster.members.values() if m.seat and m.seat.group)
+    cluster.until(lambda: any(m.member and m.member.group for m in cluster.members.values()))
+    first = next(m for m in cluster.members.values() if m.member and m.member.group)
     first.kill()
     first.wipe()
     cluster.run(1)

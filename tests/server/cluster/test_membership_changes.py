@@ -10,7 +10,7 @@ from pyjs.server.cluster.announce import Announce
 from pyjs.server.cluster.membership_changes import MembershipView, next_members, surplus
 
 
-def hello(member: str) -> Announce:
+def announcement(member: str) -> Announce:
     return Announce("G", f"name of {member[0]}", f"server {member}", "", member)
 
 
@@ -25,8 +25,8 @@ def way(voters: str, wanted: str | None, *, leader: str = "a", away: str = "", l
     fewest = min(len(set(voters) - set(away)), len(set(wanted or voters) - set(away)))
     for _ in range(40):
         alive = frozenset(member for member in members.all if member[0] not in away)
-        there = tuple(hello(m) for m in ids(wanted or voters) if m[0] not in away and m[0] != leader)
-        outlook = MembershipView(
+        there = tuple(announcement(m) for m in ids(wanted or voters) if m[0] not in away and m[0] != leader)
+        view = MembershipView(
             f"{leader}-1",
             members,
             alive - {f"{leader}-1"},
@@ -34,8 +34,8 @@ def way(voters: str, wanted: str | None, *, leader: str = "a", away: str = "", l
             there,
             None if wanted is None else frozenset(wanted),
         )
-        change = next_members(outlook)
-        if change is None and surplus(outlook):
+        change = next_members(view)
+        if change is None and surplus(view):
             leader = min(m[0] for m in members.voters & alive if m[0] in (wanted or ""))
             seen.append(f"to {leader}")
             continue
@@ -89,20 +89,20 @@ def test_a_learner_nobody_wants_goes() -> None:
 
 def test_another_life_takes_the_place_of_a_dead_one() -> None:
     members = Members.of(["a-1", "b-1", "c-1"])
-    outlook = MembershipView("a-1", members, frozenset({"b-1"}), frozenset(), (hello("c-2"),))
-    assert next_members(outlook) == Members.of(["a-1", "b-1"])
-    alive = MembershipView("a-1", members, frozenset({"b-1", "c-1"}), frozenset(), (hello("c-2"),))
+    view = MembershipView("a-1", members, frozenset({"b-1"}), frozenset(), (announcement("c-2"),))
+    assert next_members(view) == Members.of(["a-1", "b-1"])
+    alive = MembershipView("a-1", members, frozenset({"b-1", "c-1"}), frozenset(), (announcement("c-2"),))
     assert next_members(alive) is None
-    stuck = MembershipView("a-1", members, frozenset(), frozenset(), (hello("c-2"),))
+    stuck = MembershipView("a-1", members, frozenset(), frozenset(), (announcement("c-2"),))
     assert next_members(stuck) is None
 
 
 @pytest.mark.parametrize("seed", range(50))
 def test_any_way_ends_and_never_has_fewer_copies_than_before_or_after(seed: int) -> None:
-    dice = Random(seed)
+    rng = Random(seed)
     for _ in range(10):
-        voters = "".join(dice.sample("abcdefg", dice.choice([1, 3, 5])))
-        wanted = "".join(dice.sample("abcdefg", dice.choice([1, 3, 5])))
+        voters = "".join(rng.sample("abcdefg", rng.choice([1, 3, 5])))
+        wanted = "".join(rng.sample("abcdefg", rng.choice([1, 3, 5])))
         minority = voters[1:][: (len(voters) - 1) // 2]
-        away = "".join(one for one in minority if dice.random() < 0.5 and one not in wanted)
+        away = "".join(one for one in minority if rng.random() < 0.5 and one not in wanted)
         assert way(voters, wanted, leader=voters[0], away=away).split()[-1] == "".join(sorted(wanted))

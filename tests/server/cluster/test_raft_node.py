@@ -30,19 +30,19 @@ def test_a_proposal_is_answered_when_it_is_applied(cluster: Cluster) -> None:
 def test_all_of_one_turn_go_out_together(cluster: Cluster) -> None:
     leader = cluster.led()
     outcomes: list[object] = []
-    writes, published = leader.disk.syncs, cluster.post.published
+    writes, published = leader.disk.syncs, cluster.bus.published
     for i in range(40):
         leader.group.propose([b"v%d" % i], outcomes.append)
     cluster.until(lambda: len(outcomes) == 40)
     assert leader.disk.syncs - writes == 1
-    assert cluster.post.published - published < 20
+    assert cluster.bus.published - published < 20
     assert outcomes == sorted(outcomes)  # type: ignore[type-var]
 
 
 def test_what_is_larger_than_a_piece_arrives(cluster: Cluster) -> None:
     cluster.commit("x" * 10_000)
     cluster.until(cluster.settled)
-    assert cluster.post.largest < 600
+    assert cluster.bus.largest < 600
     assert all(member.tally.items == ["x" * 10_000] for member in cluster.members.values())
 
 
@@ -59,13 +59,13 @@ def test_what_a_cut_off_leader_took_is_lost_or_unknown(cluster: Cluster) -> None
     old = cluster.led()
     for name in NAMES:
         if name != old.name:
-            cluster.post.cuts.add(frozenset({old.name, name}))
+            cluster.bus.cuts.add(frozenset({old.name, name}))
     outcomes: list[object] = []
     old.group.propose([b"never"], outcomes.append)
     cluster.until(lambda: any(m.group.ready for m in cluster.members.values() if m is not old), 20)
     cluster.members = {name: m for name, m in cluster.members.items() if m is not old}
     cluster.commit("b")
-    cluster.post.cuts.clear()
+    cluster.bus.cuts.clear()
     cluster.until(lambda: outcomes, 30)
     assert isinstance(outcomes[0], ProposalError)
     cluster.until(lambda: old.tally.items == ["b"], 30)
@@ -118,7 +118,7 @@ def test_a_lost_log_behind_a_durable_application_is_refilled(cluster: Cluster) -
     del member.disk.seen[path].seen[200:]
     member.start()
     cluster.run(0.5)
-    assert member.group.lost
+    assert member.group.disk_loss
     cluster.commit("more")
     cluster.until(lambda: cluster.settled() and not member.group.health(), 30)
     assert member.tally.items[-2:] == ["v29", "more"]
@@ -190,11 +190,11 @@ def test_stop_answers_what_is_under_way(cluster: Cluster) -> None:
 
 def test_a_lost_route_to_the_leader_shortens_the_wait(cluster: Cluster) -> None:
     old = cluster.led()
-    server = old.seat._around.server  # type: ignore[union-attr]
+    server = old.member._environment.server  # type: ignore[union-attr]
     old.kill()
     for member in cluster.members.values():
         if member is not old:
-            member.seat.server_lost(server)  # type: ignore[union-attr]
+            member.member.server_lost(server)  # type: ignore[union-attr]
     assert cluster.until(cluster.leader) < 1.1
 
 
@@ -217,10 +217,10 @@ def test_a_transfer_changes_the_leader_and_loses_nothing(cluster: Cluster) -> No
 def test_an_idle_group_writes_nothing(cluster: Cluster) -> None:
     cluster.run(5)
     syncs = sum(m.disk.syncs for m in cluster.members.values())
-    published = cluster.post.published
+    published = cluster.bus.published
     cluster.run(10)
     assert sum(m.disk.syncs for m in cluster.members.values()) == syncs
-    assert cluster.post.published - published <= 10 * 2 * 4 + 8
+    assert cluster.bus.published - published <= 10 * 2 * 4 + 8
 
 
 def slow(member: Member) -> list[int]:
@@ -270,10 +270,10 @@ def test_a_snapshot_comes_after_what_is_being_applied(cluster: Cluster) -> None:
     forever = slow(other)
     cluster.commit("slow")
     cluster.until(lambda: other.tally.between)
-    cluster.post.cuts = {frozenset({other.name, name}) for name in NAMES if name != other.name}
+    cluster.bus.cuts = {frozenset({other.name, name}) for name in NAMES if name != other.name}
     for number in range(120):
         cluster.commit(f"v{number}")
-    cluster.post.cuts.clear()
+    cluster.bus.cuts.clear()
     cluster.run(5)
     assert (other.tally.restored, other.tally.between) == (0, True)
     forever.clear()
@@ -286,9 +286,9 @@ def test_a_stop_comes_after_what_is_being_applied(cluster: Cluster) -> None:
     forever = slow(member)
     cluster.propose("slow")
     cluster.until(lambda: member.tally.between)
-    assert member.seat is not None
+    assert member.member is not None
     over: list[bool] = []
-    member.seat.stop(lambda: over.append(member.tally.between))
+    member.member.stop(lambda: over.append(member.tally.between))
     cluster.run(1)
     assert over == []
     forever.clear()

@@ -1,37 +1,37 @@
-"""Mailbox and keeper: what arrives broken is dropped, and which change of members comes next."""
+"""Transport and membership changes: what arrives broken is dropped; which change of members comes next."""
 
 from __future__ import annotations
 
 from random import Random
 
 import pytest
-from lib.cluster import Box, Hands, Note, Post
+from lib.cluster import Bus, BusClient, Hands, Note
 from lib.fake_clock import FakeClock
 from pyjs.raft import AppendEntries, Entry, EntryType, Heartbeat, Members, RaftMessage
 from pyjs.server.cluster.announce import Announce, AnnounceError
 from pyjs.server.cluster.membership_changes import MembershipView, next_members, surplus
 from pyjs.server.cluster.ticker import TICK, Ticker
-from pyjs.server.cluster.transport import HELLO, HOLD, RaftTransport
+from pyjs.server.cluster.transport import ANNOUNCE, DELAY, RaftTransport
 
 
 class Pair:
-    """Two mailboxes; what b has received."""
+    """Two transports; what b has received."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()
-        self.post = Post(self.clock)
-        self.boxes = {name: Box(self.post, name) for name in ("aaaaaaaa", "bbbbbbbb")}
-        self.pacemakers = {name: Ticker(self.clock) for name in self.boxes}
-        self.mail = {
-            name: RaftTransport(name, box, Hands(self.clock), self.pacemakers[name], piece_bytes=300)
-            for name, box in self.boxes.items()
+        self.bus = Bus(self.clock)
+        self.clients = {name: BusClient(self.bus, name) for name in ("aaaaaaaa", "bbbbbbbb")}
+        self.tickers = {name: Ticker(self.clock) for name in self.clients}
+        self.transports = {
+            name: RaftTransport(name, client, Hands(self.clock), self.tickers[name], piece_bytes=300)
+            for name, client in self.clients.items()
         }
         self.received: list[RaftMessage] = []
-        self.hellos: list[Announce] = []
-        for mailbox in self.mail.values():
-            mailbox.start()
-        self.mail["bbbbbbbb"].open("g", self.received.append)
-        self.mail["bbbbbbbb"].listen("g", self.hellos.append)
+        self.announces: list[Announce] = []
+        for transport in self.transports.values():
+            transport.start()
+        self.transports["bbbbbbbb"].open("g", self.received.append)
+        self.transports["bbbbbbbb"].listen("g", self.announces.append)
 
 
 def heartbeat(number: int) -> Heartbeat:
@@ -41,27 +41,27 @@ def heartbeat(number: int) -> Heartbeat:
 def test_messages_of_a_turn_travel_together_and_in_order() -> None:
     pair = Pair()
     for number in range(5):
-        pair.mail["aaaaaaaa"].send("g", heartbeat(number))
-    pair.mail["aaaaaaaa"].send("another", heartbeat(9))
+        pair.transports["aaaaaaaa"].send("g", heartbeat(number))
+    pair.transports["aaaaaaaa"].send("another", heartbeat(9))
     pair.clock.advance(10**9)
     assert [message.term for message in pair.received] == [0, 1, 2, 3, 4]
-    assert pair.post.published == 2  # 300 bytes are not enough for all six
+    assert pair.bus.published == 2  # 300 bytes are not enough for all six
 
 
 def test_what_can_wait_goes_first_with_the_next_and_not_much_later() -> None:
     pair = Pair()
-    sender, pacemaker = pair.mail["aaaaaaaa"], pair.pacemakers["aaaaaaaa"]
+    sender, ticker = pair.transports["aaaaaaaa"], pair.tickers["aaaaaaaa"]
     sender.send("g", heartbeat(1), waits=True)
     pair.clock.advance(TICK)
     assert pair.received == []
     sender.send("g", heartbeat(2))
     pair.clock.advance(TICK)
     assert [message.term for message in pair.received] == [1, 2]
-    pacemaker.add(lambda: None)
+    ticker.add(lambda: None)
     sender.send("g", heartbeat(3), waits=True)
-    pair.clock.advance((HOLD + 1) * TICK)
+    pair.clock.advance((DELAY + 1) * TICK)
     assert [message.term for message in pair.received] == [1, 2, 3]
-    assert pair.post.published == 2
+    assert pair.bus.published == 2
 
 
 @pytest.mark.parametrize("size", [0, 250, 300, 301, 599, 5000])
@@ -69,41 +69,41 @@ def test_large_ones_arrive_whole(size: int) -> None:
     pair = Pair()
     data = Random(size).randbytes(size)
     message = AppendEntries("aaaaaaaa-1", "bbbbbbbb-1", 1, 0, 0, [Entry(1, EntryType.DATA, data)], 0, 1, 0)
-    pair.mail["aaaaaaaa"].send("g", message)
+    pair.transports["aaaaaaaa"].send("g", message)
     pair.clock.advance(10**9)
     assert pair.received == [message]
-    assert pair.post.largest < 400
+    assert pair.bus.largest < 400
 
 
 @pytest.mark.parametrize("seed", range(200))
 def test_nonsense_is_dropped(seed: int) -> None:
     pair = Pair()
     random = Random(seed)
-    pair.mail["aaaaaaaa"].send("g", heartbeat(1))
+    pair.transports["aaaaaaaa"].send("g", heartbeat(1))
     sent: list[bytes] = []
-    pair.boxes["bbbbbbbb"].take = lambda subject, body: sent.append(body)  # type: ignore[method-assign]
+    pair.clients["bbbbbbbb"].take = lambda subject, body: sent.append(body)  # type: ignore[method-assign]
     pair.clock.advance(10**9)
     body = bytearray(sent[0])
     for _ in range(3):
         body[random.randrange(len(body))] = random.randrange(256)
     cut = bytes(body[: random.randint(0, len(body))])
-    for _, callback in pair.boxes["bbbbbbbb"].ears:
+    for _, callback in pair.clients["bbbbbbbb"].subscriptions:
         callback(Note(cut))
-    pair.mail["bbbbbbbb"].stop()
-    assert pair.boxes["bbbbbbbb"].ears == []
+    pair.transports["bbbbbbbb"].stop()
+    assert pair.clients["bbbbbbbb"].subscriptions == []
 
 
-def test_hellos_reach_all_and_bad_ones_nobody() -> None:
+def test_announcements_reach_all_and_bad_ones_nobody() -> None:
     pair = Pair()
-    hello = Announce("g", "a", "SA", "", "aaaaaaaa-1", ("aaaaaaaa-1",), commit=3)
-    pair.mail["aaaaaaaa"].greet(hello)
-    pair.boxes["aaaaaaaa"].publish(HELLO, b"\x02{}")
-    pair.boxes["aaaaaaaa"].publish(HELLO, b"\x02[1]")
-    pair.boxes["aaaaaaaa"].publish(HELLO, b"")
+    announce = Announce("g", "a", "SA", "", "aaaaaaaa-1", ("aaaaaaaa-1",), commit=3)
+    pair.transports["aaaaaaaa"].announce(announce)
+    pair.clients["aaaaaaaa"].publish(ANNOUNCE, b"\x02{}")
+    pair.clients["aaaaaaaa"].publish(ANNOUNCE, b"\x02[1]")
+    pair.clients["aaaaaaaa"].publish(ANNOUNCE, b"")
     pair.clock.advance(10**9)
-    assert pair.hellos == [hello]
+    assert pair.announces == [announce]
     with pytest.raises(AnnounceError):
-        Announce.decode(hello.encode().replace(b'"commit": 3', b'"commit": "3"'))
+        Announce.decode(announce.encode().replace(b'"commit": 3', b'"commit": "3"'))
 
 
 def fresh(member: str) -> Announce:
@@ -133,7 +133,7 @@ def test_the_next_change(
     wanted: str | None,
     then: tuple[str, str] | None,
 ) -> None:
-    outlook = MembershipView(
+    view = MembershipView(
         "a-1",
         Members.of(voters.split(), learners.split()),
         frozenset(alive.split()),
@@ -141,6 +141,6 @@ def test_the_next_change(
         tuple(fresh(member) for member in present.split()),
         None if wanted is None else frozenset(wanted.split()),
     )
-    change = next_members(outlook)
+    change = next_members(view)
     assert change == (None if then is None else Members.of(then[0].split(), then[1].split()))
-    assert not surplus(outlook)
+    assert not surplus(view)

@@ -1,7 +1,7 @@
 """The same configurations through `nats-server -t -c` and through pyjs.
 
 Both take a configuration, with the same digest, or both refuse it, at the same line. Where pyjs is stricter
-onpurpose, the case is in STRICTER.
+on purpose, the case is in STRICTER.
 """
 
 # ruff: noqa: E501  (a case is one line)

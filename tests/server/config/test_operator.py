@@ -6,24 +6,24 @@ import itertools
 from pathlib import Path
 
 import pytest
-from lib.operator_fixture import OperatorSite
+from lib.operator_fixture import OperatorEnv
 from pyjs.keys import decorate_jwt
 from pyjs.server.config.load import load, load_text
 from pyjs.server.config.options import Options
-from pyjs.server.config.support import unserved
+from pyjs.server.config.support import unsupported
 from pyjs.server.config.tree import ConfigError
 from pyjs.server.operator import OperatorError, Trusted
 
-SITE = OperatorSite()
-ACCOUNT = SITE.account("A")
+ENV = OperatorEnv()
+ACCOUNT = ENV.account("A")
 BEARER = ACCOUNT.user(bearer_token=True)
-OTHER = OperatorSite()
-SIGNING = OperatorSite(signing=True)
-STRICT = OperatorSite(strict=True)
+OTHER = OperatorEnv()
+SIGNING = OperatorEnv(signing=True)
+STRICT = OperatorEnv(strict=True)
 
 
-def plain(more: str = "", site: OperatorSite = SITE) -> str:
-    return f"operator: {site.token}\nresolver: MEMORY\n{more}"
+def plain(more: str = "", env: OperatorEnv = ENV) -> str:
+    return f"operator: {env.token}\nresolver: MEMORY\n{more}"
 
 
 def problem(text: str) -> str:
@@ -33,9 +33,9 @@ def problem(text: str) -> str:
 
 
 def without_system_account() -> str:
-    site = OperatorSite()
-    site.claims.nats.system_account = ""
-    return site.sign(site.claims, site.key)
+    env = OperatorEnv()
+    env.claims.nats.system_account = ""
+    return env.sign(env.claims, env.key)
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def without_system_account() -> str:
             plain("leafnodes { remotes: [{url: 'nats://127.0.0.1:1'}] }"),
             "operator mode requires account nkeys in remotes",
         ),
-        (f"operator: {SITE.token}", "1:1: operators require an account resolver to be configured"),
-        (f"trusted_keys: {SITE.key.public_key}", "operators require an account resolver to be configured"),
+        (f"operator: {ENV.token}", "1:1: operators require an account resolver to be configured"),
+        (f"trusted_keys: {ENV.key.public_key}", "operators require an account resolver to be configured"),
         (
             f"operator: {without_system_account()}\nresolver: {{ type: full, dir: jwt }}",
             "2:1: using nats based account resolver - the system account needs to be specified in "
@@ -70,14 +70,14 @@ def without_system_account() -> str:
             plain(f"system_account: {ACCOUNT.id}"),
             "3:1: system_account in config and operator JWT must be identical",
         ),
-        (plain("", OperatorSite(assert_server_version="3.0.0")), "expected major version 3 > server major"),
-        (plain("", OperatorSite(assert_server_version="2.99.0")), "expected minor version 99 > server minor"),
-        (plain("", OperatorSite(assert_server_version="2.15.99")), "expected update version 99 > server"),
+        (plain("", OperatorEnv(assert_server_version="3.0.0")), "expected major version 3 > server major"),
+        (plain("", OperatorEnv(assert_server_version="2.99.0")), "expected minor version 99 > server minor"),
+        (plain("", OperatorEnv(assert_server_version="2.15.99")), "expected update version 99 > server"),
         ("operator: none.jwt", "1:1: error parsing operator JWT: cannot read none.jwt: No such file"),
         (f"operator: {ACCOUNT.token()}", "1:1: error parsing operator JWT: this is a token of 'account'"),
-        (f"operator: {SITE.token}A", "1:1: error parsing operator JWT: "),
+        (f"operator: {ENV.token}A", "1:1: error parsing operator JWT: "),
         (
-            plain(f"trusted_keys: {SITE.key.public_key}"),
+            plain(f"trusted_keys: {ENV.key.public_key}"),
             "3:1: conflicting options for trusted keys and operator",
         ),
         (
@@ -102,60 +102,60 @@ def test_refused(text: str, said: str) -> None:
 
 
 def test_one_operators_token_says_the_system_account_and_the_resolver() -> None:
-    site = OperatorSite(account_server_url="http://127.0.0.1:9090/jwt/v1")
-    options = load_text(f"operator: {site.token}")
-    assert options.system_account == site.sys.id
+    env = OperatorEnv(account_server_url="http://127.0.0.1:9090/jwt/v1")
+    options = load_text(f"operator: {env.token}")
+    assert options.system_account == env.sys.id
     assert options.resolver is not None
     assert (options.resolver.kind, options.resolver.url) == ("url", "http://127.0.0.1:9090/jwt/v1/accounts")
-    assert load_text(plain("", site)).resolver == load_text(plain()).resolver
+    assert load_text(plain("", env)).resolver == load_text(plain()).resolver
 
 
 def test_of_several_operators_none_says_it() -> None:
-    text = f"operator: [{SITE.token}, {OTHER.token}]\nresolver: MEMORY"
+    text = f"operator: [{ENV.token}, {OTHER.token}]\nresolver: MEMORY"
     options = load_text(text)
     assert options.system_account == ""
-    assert set(Trusted.of(options).trust.keys) == {SITE.key.public_key, OTHER.key.public_key}
+    assert set(Trusted.of(options).trust.keys) == {ENV.key.public_key, OTHER.key.public_key}
     assert load_text(f"{text}\nsystem_account: {OTHER.sys.id}").system_account == OTHER.sys.id
 
 
 def test_a_file_may_be_named_and_decorated(tmp_path: Path) -> None:
     operator = tmp_path / "OP.jwt"
-    operator.write_text(decorate_jwt(SITE.token))
+    operator.write_text(decorate_jwt(ENV.token))
     (tmp_path / "resolver.cfg").write_text(
         f"operator: \"{operator}\"\nresolver: {{\n type: full\n dir: $CACHE\n interval: '2m'\n"
-        f" allow_delete: true\n}}\n{SITE.preload()}"
+        f" allow_delete: true\n}}\n{ENV.preload()}"
     )
     (tmp_path / "server.cfg").write_text("port: -1\ninclude ./resolver.cfg\n")
     options = load(str(tmp_path / "server.cfg"), {"CACHE": str(tmp_path / "jwt")})
-    assert options.system_account == SITE.sys.id
-    assert unserved(options) == ([], [])
+    assert options.system_account == ENV.sys.id
+    assert unsupported(options) == ([], [])
 
 
 @pytest.mark.parametrize(
-    ("site", "trusted"),
+    ("env", "trusted"),
     [
-        (SITE, {SITE.key.public_key: False}),
+        (ENV, {ENV.key.public_key: False}),
         (SIGNING, {key.public_key: False for key in (SIGNING.key, SIGNING.signer)}),
         (STRICT, {STRICT.signer.public_key: True}),
     ],
 )
-def test_who_may_sign_accounts(site: OperatorSite, trusted: dict[str, bool]) -> None:
-    assert dict(Trusted.of(load_text(plain("", site))).trust.keys) == trusted
+def test_who_may_sign_accounts(env: OperatorEnv, trusted: dict[str, bool]) -> None:
+    assert dict(Trusted.of(load_text(plain("", env))).trust.keys) == trusted
 
 
 def test_bare_keys_are_trusted_as_they_are() -> None:
-    options = load_text(f"trusted_keys: {SITE.key.public_key}\nresolver: MEMORY")
+    options = load_text(f"trusted_keys: {ENV.key.public_key}\nresolver: MEMORY")
     trusted = Trusted.of(options)
-    assert (trusted.operators, dict(trusted.trust.keys)) == ([], {SITE.key.public_key: False})
+    assert (trusted.operators, dict(trusted.trust.keys)) == ([], {ENV.key.public_key: False})
 
 
 def test_a_sentinel_may_be_a_bearer_or_a_scoped_user() -> None:
-    account = SITE.account("B")
+    account = ENV.account("B")
     scoped = account.user(by=account.scoped_key(bearer_token=True), scoped=True)
     for token in (BEARER.token, scoped.token):
         assert load_text(plain(f"default_sentinel: {token}")).default_sentinel == token
 
 
-def test_options_made_by_code_are_judged_too() -> None:
+def test_options_made_by_code_are_validated_too() -> None:
     with pytest.raises(OperatorError, match="operators require an account resolver"):
-        Trusted.of(Options(operator=[SITE.token]))
+        Trusted.of(Options(operator=[ENV.token]))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from pyjs.server.config.load import load_text
 from pyjs.server.config.options import Options, specs
-from pyjs.server.config.support import UNSERVED, unserved
+from pyjs.server.config.support import UNSUPPORTED, unsupported
 
 ACCOUNT_KEY = "ADECCNBUEBWZ727OMBFSN7OMK2FPYRM52TJS25TFQWYS76NPOJBN3KU4"
 
 
 def rows(text: str) -> tuple[list[str], list[str]]:
-    warnings, refusals = unserved(load_text(text))
+    warnings, refusals = unsupported(load_text(text))
     return [str(w) for w in warnings], [str(r) for r in refusals]
 
 
@@ -91,7 +91,7 @@ def test_what_would_be_unsafe_to_go_without_is_refused(text: str, start: str) ->
 
 
 def test_every_row_names_an_option() -> None:
-    for row in UNSERVED:
+    for row in UNSUPPORTED:
         assert row.action in ("warn", "refuse")
         cls: type[object] | None = Options
         for step in row.path.replace(".*", "").split("."):

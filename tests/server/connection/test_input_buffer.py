@@ -28,45 +28,45 @@ class Ticking(FakeClock):
     st.lists(st.binary(min_size=1, max_size=100_000), max_size=5), st.lists(st.integers(0, 10), min_size=1)
 )
 def test_pieces_are_what_was_read(reads: list[bytes], times: list[int]) -> None:
-    unread, given_out = InputBuffer(), b""
+    buffer, given_out = InputBuffer(), b""
     for read in reads:
-        unread.add(read)
+        buffer.add(read)
     turn = 0
-    while unread:
-        size = unread.piece
-        piece = unread.take()
+    while buffer:
+        size = buffer.piece
+        piece = buffer.take()
         assert 0 < len(piece) <= size
         given_out += piece
-        unread.took(len(piece), times[turn % len(times)] * MILLISECOND)
+        buffer.took(len(piece), times[turn % len(times)] * MILLISECOND)
         turn += 1
     assert given_out == b"".join(reads)
 
 
 def test_slow_pieces_become_smaller_and_quick_ones_larger() -> None:
-    unread = InputBuffer()
-    first = unread.piece
-    unread.took(first, 10 * MILLISECOND)
-    assert unread.piece == first // 2
+    buffer = InputBuffer()
+    first = buffer.piece
+    buffer.took(first, 10 * MILLISECOND)
+    assert buffer.piece == first // 2
     for _ in range(20):
-        unread.took(unread.piece, 10 * MILLISECOND)
-    assert unread.piece == 1 << 12
-    unread.took(10, 0)
-    assert unread.piece == 1 << 12
+        buffer.took(buffer.piece, 10 * MILLISECOND)
+    assert buffer.piece == 1 << 12
+    buffer.took(10, 0)
+    assert buffer.piece == 1 << 12
     for _ in range(20):
-        unread.took(unread.piece, 0)
-    assert unread.piece == 1 << 18
+        buffer.took(buffer.piece, 0)
+    assert buffer.piece == 1 << 18
 
 
 @given(st.binary(min_size=1, max_size=100_000), st.lists(st.integers(1, 100_000), min_size=1))
 def test_what_is_given_back_comes_again(read: bytes, parsed: list[int]) -> None:
-    unread, given_out = InputBuffer(), b""
-    unread.add(read)
+    buffer, given_out = InputBuffer(), b""
+    buffer.add(read)
     turn = 0
-    while unread:
-        piece = unread.take()
+    while buffer:
+        piece = buffer.take()
         size = min(parsed[turn % len(parsed)], len(piece))
         if size < len(piece):
-            unread.give_back(piece, len(piece) - size)
+            buffer.give_back(piece, len(piece) - size)
         given_out += piece[:size]
         turn += 1
     assert given_out == read
@@ -121,7 +121,7 @@ def _served(
         clock.advance(100 * MILLISECOND)
     clock.step = 0
     account = house.registry.global_account
-    counted = (client.connection.in_msgs, account.in_msgs, client.connection.parser.held.size)
+    counted = (client.connection.in_msgs, account.in_msgs, client.connection.parser.buffer.size)
     return hearer.read(), client.read(), asked, client.closed, counted
 
 
@@ -187,7 +187,7 @@ def test_publishes_for_one_reader_are_served_in_turns(each: int, first: int, mos
     assert client.connection.in_msgs == house.registry.global_account.in_msgs == len(bodies)
 
 
-def test_one_who_closes_is_heard_to_the_end() -> None:
+def test_one_who_closes_is_read_to_the_end() -> None:
     clock = Ticking()
     house = House(clock=clock)
     client = house.connected()

@@ -1,4 +1,4 @@
-"""The pytest fixtures that come with pyjs, and what stands behind them."""
+"""The pytest fixtures that come with pyjs, and what they start."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_hub_and_leaf_reach_each_other_at_once(hub_and_leaf: HubAndLeaf) -> None
             assert wire.request(f"$JS.{domain}.API.INFO").json()["domain"] == domain
 
 
-def test_hub_and_leaf_hear_each_other(hub_and_leaf: HubAndLeaf) -> None:
+def test_hub_and_leaf_reach_each_other(hub_and_leaf: HubAndLeaf) -> None:
     hub, leaf = hub_and_leaf
     with Wire.connected(hub.port) as here, Wire.connected(leaf.port) as there:
         here.sub("news")

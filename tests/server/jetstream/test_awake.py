@@ -11,7 +11,7 @@ from typing import Any
 import nats
 import pytest
 from pyjs.server.app import Server
-from pyjs.server.jetstream.account.account import recovery
+from pyjs.server.jetstream.account import recovery
 from pyjs.server.monitor.healthz import HealthzRequest, healthz
 from pyjs.server.slices import at_once
 
@@ -47,10 +47,10 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """A disk that gives nothing of stream B before it is set."""
     ready, load = threading.Event(), recovery.load
 
-    def slowly(account: Any, asset: Any) -> recovery.LoadedStream:
-        if asset.name == "B":
+    def slowly(account: Any, stored: Any) -> recovery.LoadedStream:
+        if stored.name == "B":
             assert ready.wait(30)
-        return load(account, asset)
+        return load(account, stored)
 
     monkeypatch.setattr(recovery, "load", slowly)
     return ready

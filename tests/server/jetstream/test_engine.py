@@ -77,7 +77,7 @@ def test_the_local_domains_prefix_means_the_local_api(tmp_path: Path) -> None:
     run(tmp_path, story)
 
 
-def test_an_account_without_jetstream_is_told_so(tmp_path: Path) -> None:
+def test_an_account_without_jetstream_gets_an_error(tmp_path: Path) -> None:
     async def story(server: Server) -> None:
         client = await login(server, "b")
         assert (await call(client, "$JS.API.INFO"))["error"]["err_code"] == 10039

@@ -58,7 +58,7 @@ def test_what_other_servers_use_counts_and_what_comes_counts_for_them_too() -> N
     """Three copies of 10 bytes were reported; here 2 more have come since, and so has each of the others."""
     quota = Quota(60, Quota())
     quota.add(10)
-    quota.hear(20, 10)
+    quota.set_reported(20, 10)
     quota.add(2)
     assert [quota.refusal(size, 3) is None for size in (8, 9)] == [True, False]
     assert [quota.refusal(size) is None for size in (28, 29)] == [True, False]

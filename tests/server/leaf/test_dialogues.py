@@ -9,7 +9,7 @@ from collections.abc import Callable
 import bcrypt
 import pytest
 from lib.fake_clock import FakeClock
-from lib.leaf_fixture import Link, Peer, Site
+from lib.leaf_fixture import LeafServer, Link, Peer
 from pyjs.server.config import load_text
 from pyjs.server.config.options import RemoteOptions
 from pyjs.server.leaf.permissions import AllowDeny
@@ -30,9 +30,9 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def site(clock: FakeClock) -> Callable[..., Site]:
-    """site(more configuration): a server with the account ACC."""
-    return lambda more="", **options: Site(ACCOUNTS + more, clock, **options)
+def env(clock: FakeClock) -> Callable[..., LeafServer]:
+    """leaf_server(more configuration): a server with the account ACC."""
+    return lambda more="", **options: LeafServer(ACCOUNTS + more, clock, **options)
 
 
 def greeting(**more: object) -> str:
@@ -45,9 +45,9 @@ def remote(**options: object) -> RemoteOptions:
     return RemoteOptions(**(values | options))  # type: ignore[arg-type]
 
 
-def test_junk_before_connect_is_an_authorization_violation(site: Callable[..., Site]) -> None:
+def test_junk_before_connect_is_an_authorization_violation(env: Callable[..., LeafServer]) -> None:
     for junk in ("NONSENSE", "PING", "LS- a", "INFO {}", "LMSG a 0\r\n"):
-        peer = Peer(site())
+        peer = Peer(env())
         peer.read()
         assert peer.says(junk) == ["-ERR 'Authorization Violation'"], junk
         assert peer.closed
@@ -62,44 +62,44 @@ def test_junk_before_connect_is_an_authorization_violation(site: Callable[..., S
         ({"pass": "no"}, "Authorization Violation"),
     ],
 )
-def test_refusals(site: Callable[..., Site], given: dict[str, str], text: str) -> None:
-    peer = Peer(site())
+def test_refusals(env: Callable[..., LeafServer], given: dict[str, str], text: str) -> None:
+    peer = Peer(env())
     assert peer.logs_in(**given) == [f"-ERR '{text}'"]
     assert peer.closed
 
 
-def test_connect_of_wrong_types_closes_without_a_word(site: Callable[..., Site]) -> None:
+def test_connect_of_wrong_types_closes_without_a_word(env: Callable[..., LeafServer]) -> None:
     for bad in ("[]", "{", '{"name": 1}', '{"deny_pub": [1]}', '{"headers": "yes"}'):
-        peer = Peer(site())
+        peer = Peer(env())
         peer.read()
         assert peer.says("CONNECT " + bad) == []
         assert peer.closed == "Protocol Violation"
 
 
-def test_who_says_nothing_is_closed_in_time(site: Callable[..., Site], clock: FakeClock) -> None:
-    peer = Peer(site("leafnodes { authorization { timeout: 0.5 } }"))
+def test_who_says_nothing_is_closed_in_time(env: Callable[..., LeafServer], clock: FakeClock) -> None:
+    peer = Peer(env("leafnodes { authorization { timeout: 0.5 } }"))
     peer.read()
     clock.advance(SECOND)
     assert peer.read() == ["-ERR 'Authentication Timeout'"]
 
 
-def test_an_old_version_is_refused(site: Callable[..., Site]) -> None:
+def test_an_old_version_is_refused(env: Callable[..., LeafServer]) -> None:
     config = 'leafnodes { min_version: "2.9.1" }'
-    lines = Peer(site(config)).logs_in(version="2.9.0")
+    lines = Peer(env(config)).logs_in(version="2.9.0")
     assert lines[0].startswith("INFO ")
     assert lines[1] == "-ERR 'connection rejected since minimum version required is \"2.9.1\"'"
-    assert len(Peer(site(config)).logs_in(version="2.10.0")) > 1
+    assert len(Peer(env(config)).logs_in(version="2.10.0")) > 1
 
 
-def test_the_number_of_leafs_of_an_account_is_limited(site: Callable[..., Site]) -> None:
-    house = site()
+def test_the_number_of_leafs_of_an_account_is_limited(env: Callable[..., LeafServer]) -> None:
+    house = env()
     account = house.registry.accounts["ACC"]
     account.limits.leafs = 1
     Peer(house).logs_in("one")
     assert Peer(house).logs_in("two") == ["-ERR 'maximum account active connections exceeded'"]
 
 
-def test_the_trace_log_has_every_line_and_no_secret(site: Callable[..., Site]) -> None:
+def test_the_trace_log_has_every_line_and_no_secret(env: Callable[..., LeafServer]) -> None:
     lines: list[str] = []
 
     class Lines:
@@ -111,7 +111,7 @@ def test_the_trace_log_has_every_line_and_no_secret(site: Callable[..., Site]) -
 
         info = warning = error = debug
 
-    given = site("trace: true")
+    given = env("trace: true")
     given.leafs.log = Lines()
     peer = Peer(given)
     peer.logs_in(jwt="secret", sig="secret")
@@ -122,9 +122,9 @@ def test_the_trace_log_has_every_line_and_no_secret(site: Callable[..., Site]) -
     assert peer.closed
 
 
-def test_passwords_with_bcrypt_are_checked_off_the_loop(site: Callable[..., Site]) -> None:
+def test_passwords_with_bcrypt_are_checked_off_the_loop(env: Callable[..., LeafServer]) -> None:
     hashed = bcrypt.hashpw(b"secret", bcrypt.gensalt(4)).decode()
-    house = site(f"leafnodes {{ authorization {{ user: leaf, password: '{hashed}', account: ACC }} }}")
+    house = env(f"leafnodes {{ authorization {{ user: leaf, password: '{hashed}', account: ACC }} }}")
     peer, wrong = Peer(house), Peer(house)
     assert peer.logs_in(user="leaf", **{"pass": "secret"}) == []
     assert wrong.logs_in(user="leaf", **{"pass": "else"}) == []
@@ -135,56 +135,56 @@ def test_passwords_with_bcrypt_are_checked_off_the_loop(site: Callable[..., Site
     assert house.registry.accounts["ACC"].has_interest("held.back")
 
 
-def test_the_leaf_block_has_users_of_its_own(site: Callable[..., Site]) -> None:
-    house = site("leafnodes { authorization { users: [{user: u, password: p, account: ACC}] } }")
+def test_the_leaf_block_has_users_of_its_own(env: Callable[..., LeafServer]) -> None:
+    house = env("leafnodes { authorization { users: [{user: u, password: p, account: ACC}] } }")
     assert Peer(house).logs_in() == ["-ERR 'Authorization Violation'"]
     peer = Peer(house)
     second = json.loads(peer.logs_in(user="u", **{"pass": "p"})[0][5:])
     assert second["remote_account"] == "ACC"
 
 
-def test_a_peer_that_does_not_answer_pings_is_stale(site: Callable[..., Site], clock: FakeClock) -> None:
-    peer = Peer(site("ping_interval: 10s\nping_max: 2"))
+def test_a_peer_that_does_not_answer_pings_is_stale(env: Callable[..., LeafServer], clock: FakeClock) -> None:
+    peer = Peer(env("ping_interval: 10s\nping_max: 2"))
     peer.logs_in()
     clock.advance(2 * SECOND)
     assert peer.read() == ["PING"]  # the first one measures
     peer.says("PONG")
-    assert peer.connection.heartbeat.rtt > 0
+    assert peer.connection.ping_timer.rtt > 0
     clock.advance(5 * SECOND)
     peer.says("LS+ alive")
     clock.advance(6 * SECOND)
-    assert peer.read() == []  # heard of within the interval
+    assert peer.read() == []  # active within the interval
     clock.advance(40 * SECOND)
     assert peer.read() == ["PING", "PING", "-ERR 'Stale Connection'"]
     assert peer.closed == "Stale Connection"
 
 
-def test_a_closed_connection_leaves_nothing(site: Callable[..., Site], clock: FakeClock) -> None:
-    house = site()
+def test_a_closed_connection_leaves_nothing(env: Callable[..., LeafServer], clock: FakeClock) -> None:
+    house = env()
     account = house.registry.accounts["ACC"]
-    before = len(account.interest)
+    before = len(account.sublist)
     peer = Peer(house)
     peer.logs_in()
     peer.says("LS+ a", "LS+ b q 3")
-    assert len(account.interest) == before + 2
+    assert len(account.sublist) == before + 2
     peer.connection.lost()
-    assert len(account.interest) == before
+    assert len(account.sublist) == before
     assert not account.leafs
     assert not house.leafs.connections
     clock.advance(600 * SECOND)
     assert peer.wire.sent == b""
 
 
-def test_subscriptions_are_limited_and_valid(site: Callable[..., Site]) -> None:
-    peer = Peer(site("max_subscriptions: 2"))
+def test_subscriptions_are_limited_and_valid(env: Callable[..., LeafServer]) -> None:
+    peer = Peer(env("max_subscriptions: 2"))
     peer.logs_in()
     assert peer.says("LS+ a..b") == ["-ERR 'Invalid Subscription'"]
     assert peer.says("LS+ a", "LS+ b", "LS+ a", "LS+ c") == ["-ERR 'maximum subscriptions exceeded'"]
     assert not peer.closed
 
 
-def test_weights_of_groups_are_followed(site: Callable[..., Site]) -> None:
-    house = site()
+def test_weights_of_groups_are_followed(env: Callable[..., LeafServer]) -> None:
+    house = env()
     one, two = Peer(house), Peer(house)
     one.logs_in("one")
     two.logs_in("two")
@@ -196,29 +196,29 @@ def test_weights_of_groups_are_followed(site: Callable[..., Site]) -> None:
     assert two.read() == ["LS- a q"]
 
 
-def test_a_wrong_port_is_left(site: Callable[..., Site]) -> None:
-    peer = Peer(site(), remote())
+def test_a_wrong_port_is_left(env: Callable[..., LeafServer]) -> None:
+    peer = Peer(env(), remote())
     assert peer.says("INFO " + json.dumps({"server_id": "N", "client_id": 0, "proto": 1})) == []
     assert peer.closed == "Incorrect Port"
 
 
-def test_a_hub_that_says_nothing_or_half_is_left(site: Callable[..., Site], clock: FakeClock) -> None:
-    silent, half = Peer(site(), remote()), Peer(site(), remote())
+def test_a_hub_that_says_nothing_or_half_is_left(env: Callable[..., LeafServer], clock: FakeClock) -> None:
+    silent, half = Peer(env(), remote()), Peer(env(), remote())
     half.says(greeting())
     clock.advance(3 * SECOND)
     assert silent.closed == "Authentication Timeout"
     assert half.read() == ["-ERR 'Stale Leaf Node Connection - Closing'"]
 
 
-def test_an_old_hub_is_joined_after_its_first_info(site: Callable[..., Site]) -> None:
-    peer = Peer(site(), remote())
+def test_an_old_hub_is_joined_after_its_first_info(env: Callable[..., LeafServer]) -> None:
+    peer = Peer(env(), remote())
     lines = peer.says(greeting(info_on_connect=False))
     assert lines[0].startswith("CONNECT ")
     assert lines[-1].startswith("LS+ $LDS.")
 
 
-def test_a_user_without_a_password_is_a_token_too(site: Callable[..., Site]) -> None:
-    peer = Peer(site(), remote(urls=["nats-leaf://t0ken@127.0.0.1:7422"]))
+def test_a_user_without_a_password_is_a_token_too(env: Callable[..., LeafServer]) -> None:
+    peer = Peer(env(), remote(urls=["nats-leaf://t0ken@127.0.0.1:7422"]))
     connect = json.loads(peer.says(greeting())[0][8:])
     assert (connect["user"], connect["auth_token"]) == ("t0ken", "t0ken")
     assert "pass" not in connect
@@ -235,9 +235,9 @@ def test_a_user_without_a_password_is_a_token_too(site: Callable[..., Site]) -> 
     ],
 )
 def test_after_some_errors_the_hub_is_left_alone(
-    site: Callable[..., Site], clock: FakeClock, text: str, seconds: int
+    env: Callable[..., LeafServer], clock: FakeClock, text: str, seconds: int
 ) -> None:
-    peer = Peer(site(), remote())
+    peer = Peer(env(), remote())
     peer.says(greeting())
     peer.says(f"-ERR '{text}'")
     assert peer.closed
@@ -245,8 +245,8 @@ def test_after_some_errors_the_hub_is_left_alone(
     assert peer.remote.wait == seconds * SECOND
 
 
-def test_a_spoke_takes_only_what_it_could_have_asked_for(site: Callable[..., Site]) -> None:
-    house = site()
+def test_a_spoke_takes_only_what_it_could_have_asked_for(env: Callable[..., LeafServer]) -> None:
+    house = env()
     client = house.user()
     client.says("SUB > 1\r\n")
     peer = Peer(house, remote(deny_imports=["no.>"]))
@@ -256,8 +256,8 @@ def test_a_spoke_takes_only_what_it_could_have_asked_for(site: Callable[..., Sit
     assert not peer.closed
 
 
-def test_a_hub_that_dials_enforces_and_stays_away(site: Callable[..., Site]) -> None:
-    peer = Peer(site(), remote(hub=True, deny_exports=["secret"]))
+def test_a_hub_that_dials_enforces_and_stays_away(env: Callable[..., LeafServer]) -> None:
+    peer = Peer(env(), remote(hub=True, deny_exports=["secret"]))
     lines = peer.says(greeting())
     assert json.loads(lines[0][8:])["is_hub"] is True
     peer.says(greeting(connect_info=True, remote_account="X"))
@@ -268,8 +268,8 @@ def test_a_hub_that_dials_enforces_and_stays_away(site: Callable[..., Site]) -> 
 # --- both ends
 
 
-def test_hub_and_leaf_tell_each_other(site: Callable[..., Site]) -> None:
-    hub, leaf = site(), site()
+def test_hub_and_leaf_tell_each_other(env: Callable[..., LeafServer]) -> None:
+    hub, leaf = env(), env()
     early = hub.user()
     early.says("SUB from.before 1\r\n")
     link = Link(hub, leaf)
@@ -282,13 +282,13 @@ def test_hub_and_leaf_tell_each_other(site: Callable[..., Site]) -> None:
     early.says("PUB later answer 2\r\nho\r\n")
     link.pump()
     assert client.read() == b"MSG later 1 answer 2\r\nho\r\n"
-    assert link.up.connection.settled
-    assert link.down.connection.settled
+    assert link.up.connection.interest_known
+    assert link.down.connection.interest_known
     assert (link.up.connection.is_spoke, link.down.connection.is_spoke) == (False, True)
 
 
-def test_a_batch_is_one_write(site: Callable[..., Site]) -> None:
-    hub, leaf = site(), site()
+def test_a_batch_is_one_write(env: Callable[..., LeafServer]) -> None:
+    hub, leaf = env(), env()
     link = Link(hub, leaf)
     client, sender = leaf.user(), hub.user()
     client.says("SUB a 1\r\n")
@@ -302,8 +302,8 @@ def test_a_batch_is_one_write(site: Callable[..., Site]) -> None:
     assert link.down.connection.in_bytes == 300
 
 
-def test_one_frame_however_many_interests_match(site: Callable[..., Site]) -> None:
-    hub, leaf = site(), site()
+def test_one_frame_however_many_interests_match(env: Callable[..., LeafServer]) -> None:
+    hub, leaf = env(), env()
     link = Link(hub, leaf)
     client, sender = leaf.user(), hub.user()
     client.says("SUB a.b 1\r\nSUB a.* 2\r\nSUB > 3\r\nSUB a.b g 4\r\n")
@@ -319,8 +319,8 @@ def test_one_frame_however_many_interests_match(site: Callable[..., Site]) -> No
     ]
 
 
-def test_a_cut_withdraws_interest_and_a_new_link_tells_it_again(site: Callable[..., Site]) -> None:
-    hub, leaf = site(), site()
+def test_a_cut_withdraws_interest_and_a_new_link_tells_it_again(env: Callable[..., LeafServer]) -> None:
+    hub, leaf = env(), env()
     link = Link(hub, leaf)
     client, sender = leaf.user(), hub.user()
     client.says("SUB a 1\r\n")
@@ -333,8 +333,8 @@ def test_a_cut_withdraws_interest_and_a_new_link_tells_it_again(site: Callable[.
     assert client.read() == b"MSG a 1 1\r\nx\r\n"
 
 
-def test_a_loop_of_two_links_is_found(site: Callable[..., Site]) -> None:
-    one, two = site(), site()
+def test_a_loop_of_two_links_is_found(env: Callable[..., LeafServer]) -> None:
+    one, two = env(), env()
     Link(one, two)
     back = Link(two, one)
     assert back.up.closed
@@ -343,9 +343,9 @@ def test_a_loop_of_two_links_is_found(site: Callable[..., Site]) -> None:
     assert back.down.remote.wait == 31 * SECOND
 
 
-def test_who_asks_a_service_is_told_by_the_other_sides_name(site: Callable[..., Site]) -> None:
-    hub = Site("accounts { HUBACC: { users: [{user: acc, password: acc}] } }", FakeClock())
-    leaf = site()
+def test_who_asks_a_service_is_told_by_the_other_sides_name(env: Callable[..., LeafServer]) -> None:
+    hub = LeafServer("accounts { HUBACC: { users: [{user: acc, password: acc}] } }", FakeClock())
+    leaf = env()
     link = Link(hub, leaf)
     client, asks = hub.user(), leaf.registry.accounts["ACC"]
     client.says("SUB svc 1\r\n")
@@ -356,9 +356,9 @@ def test_who_asks_a_service_is_told_by_the_other_sides_name(site: Callable[..., 
     assert b'"acc":"HUBACC"' in client.read()
 
 
-def test_domains_stay_apart_and_are_reached_by_name(site: Callable[..., Site]) -> None:
-    hub = site("jetstream { domain: hub }", jetstream=True)
-    leaf = site("jetstream { domain: leaf }", jetstream=True)
+def test_domains_stay_apart_and_are_reached_by_name(env: Callable[..., LeafServer]) -> None:
+    hub = env("jetstream { domain: hub }", jetstream=True)
+    leaf = env("jetstream { domain: leaf }", jetstream=True)
     link = Link(hub, leaf)
     heard: list[str] = []
     leaf.registry.accounts["ACC"].subscribe("$JS.API.>", lambda message: heard.append(message.subject))
@@ -370,8 +370,8 @@ def test_domains_stay_apart_and_are_reached_by_name(site: Callable[..., Site]) -
     assert heard == ["$JS.API.STREAM.NAMES"]
 
 
-def test_a_reload_closes_who_may_no_longer_join_and_tells_mappings(site: Callable[..., Site]) -> None:
-    house = site()
+def test_a_reload_closes_who_may_no_longer_join_and_tells_mappings(env: Callable[..., LeafServer]) -> None:
+    house = env()
     stays, goes = Peer(house), Peer(house)
     stays.logs_in("stays")
     goes.logs_in("goes", user="admin")
@@ -386,17 +386,19 @@ def test_a_reload_closes_who_may_no_longer_join_and_tells_mappings(site: Callabl
     assert stays.read() == ["LS+ old"]
 
 
-def test_answers_of_services_come_through_whatever_is_allowed(site: Callable[..., Site]) -> None:
+def test_answers_of_services_come_through_whatever_is_allowed(env: Callable[..., LeafServer]) -> None:
     config = """
     accounts {
         ACC: { users: [{user: acc, password: acc}], exports: [{service: "svc"}] }
         ASKS: { users: [{user: asks, password: asks}], imports: [{service: {account: ACC, subject: svc}}] }
     }
     """
-    hub = site()
-    leaf = Site(config, hub.clock)
+    hub = env()
+    leaf = LeafServer(config, hub.clock)
     link = Link(hub, leaf)
-    link.down.connection.gate.set(send=AllowDeny(), ask=AllowDeny(["nothing"]), accept=AllowDeny())
+    link.down.connection.leaf_permissions.set(
+        send=AllowDeny(), ask=AllowDeny(["nothing"]), accept=AllowDeny()
+    )
     answers, asks = hub.user(), leaf.user("asks")
     answers.says("SUB svc 1\r\n")
     link.pump()
@@ -410,9 +412,9 @@ def test_answers_of_services_come_through_whatever_is_allowed(site: Callable[...
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_whatever_a_peer_sends_is_survived(site: Callable[..., Site], seed: int) -> None:
+def test_whatever_a_peer_sends_is_survived(env: Callable[..., LeafServer], seed: int) -> None:
     """Words of the protocol in any order, with odd subjects, to either end: closed or served."""
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     subjects = [
         "a",
         "a.*",
@@ -444,7 +446,7 @@ def test_whatever_a_peer_sends_is_survived(site: Callable[..., Site], seed: int)
         "CONNECT {{}}",
     ]
     for options in (None, remote(), remote(hub=True)):
-        house = site("leafnodes { authorization { users: [{user: acc, password: acc, account: ACC}] } }")
+        house = env("leafnodes { authorization { users: [{user: acc, password: acc, account: ACC}] } }")
         client = house.user()
         client.says("SUB > 1\r\nSUB > q 2\r\n")
         peer = Peer(house, options)
@@ -453,7 +455,7 @@ def test_whatever_a_peer_sends_is_survived(site: Callable[..., Site], seed: int)
         else:
             peer.says(greeting())
         for _ in range(60):
-            line = dice.choice(words).replace("{}", dice.choice(subjects)).replace("{{}}", "{}")
+            line = rng.choice(words).replace("{}", rng.choice(subjects)).replace("{{}}", "{}")
             peer.connection.receive(f"{line}\r\n".encode("utf-8", "surrogateescape"))
         client.read()
         peer.connection.lost()

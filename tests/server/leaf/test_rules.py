@@ -1,4 +1,4 @@
-"""What passes a leaf connection, worked out without one: gates, domains, frames, targets, credentials."""
+"""What passes a leaf connection, without one: permissions, domains, frames, targets, credentials."""
 
 from __future__ import annotations
 
@@ -46,27 +46,27 @@ def test_lists_travel_in_info() -> None:
     assert AllowDeny.from_info({"allow": []}).allow == ()
 
 
-def test_a_gate_forgets_what_it_decided_when_its_rules_change() -> None:
-    gate = LeafPermissions()
-    gate.deny(send=["x"])
-    assert [gate.may_send(s) for s in "ax"] == [True, False]
-    gate.deny(send=["a"], ask=["a"])
-    assert not gate.may_send("a")
-    assert not gate.may_ask("a")
-    assert gate.may_accept("a", 0)
+def test_permissions_forget_what_they_decided_when_they_change() -> None:
+    leaf_permissions = LeafPermissions()
+    leaf_permissions.deny(send=["x"])
+    assert [leaf_permissions.may_send(s) for s in "ax"] == [True, False]
+    leaf_permissions.deny(send=["a"], ask=["a"])
+    assert not leaf_permissions.may_send("a")
+    assert not leaf_permissions.may_ask("a")
+    assert leaf_permissions.may_accept("a", 0)
 
 
 def test_answers_pass_where_nothing_else_may() -> None:
-    gate = LeafPermissions()
-    gate.set(send=AllowDeny(), ask=AllowDeny(), accept=AllowDeny([]))
-    gate.replies = (2, 1000)
-    assert not gate.may_accept("back", 0)
-    gate.expect_reply("back", 0)
-    assert [gate.may_accept("back", 1) for _ in range(3)] == [True, True, False]
-    gate.expect_reply("late", 0)
-    assert not gate.may_accept("late", 1001)
-    assert gate.may_accept("_R_.x.y", 0)
-    assert gate.may_accept("$JS.ACK.S.C.1.1.1.1.0", 0)
+    leaf_permissions = LeafPermissions()
+    leaf_permissions.set(send=AllowDeny(), ask=AllowDeny(), accept=AllowDeny([]))
+    leaf_permissions.replies = (2, 1000)
+    assert not leaf_permissions.may_accept("back", 0)
+    leaf_permissions.expect_reply("back", 0)
+    assert [leaf_permissions.may_accept("back", 1) for _ in range(3)] == [True, True, False]
+    leaf_permissions.expect_reply("late", 0)
+    assert not leaf_permissions.may_accept("late", 1001)
+    assert leaf_permissions.may_accept("_R_.x.y", 0)
+    assert leaf_permissions.may_accept("$JS.ACK.S.C.1.1.1.1.0", 0)
 
 
 def side(domain: str = "hub", account: str = "A", **more: object) -> Side:

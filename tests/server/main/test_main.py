@@ -160,7 +160,7 @@ def test_a_lame_duck_that_has_not_started_starts_and_ends(
     assert "Entering lame duck mode" in (tmp_path / "server.log").read_text()
 
 
-def test_little_is_imported_before_signals_are_held() -> None:
+def test_little_is_imported_before_signals_are_handled() -> None:
     """Each module takes time in which a signal would end the process."""
     code = "import sys; before = {*sys.modules}; import pyjs.server.main; print(*({*sys.modules} - before))"
     done = subprocess.run(

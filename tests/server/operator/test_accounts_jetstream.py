@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from lib.operator_accounts import Rig
+from lib.operator_accounts import AccountsEnv
 from pyjs.server.accounts import Account
 from pyjs.server.config.options import JetStreamOptions, Options
 from pyjs.server.jetstream.engine import JetStream
@@ -19,7 +19,7 @@ OFF = {"disk_storage": 0, "mem_storage": 0}
 MIB = 1024 * 1024
 
 
-class Site(Rig):
+class JetStreamEnv(AccountsEnv):
     """With an engine that follows."""
 
     def __init__(self, directory: str, **more: Any) -> None:
@@ -36,19 +36,19 @@ class Site(Rig):
         return engine
 
 
-def engaged(**more: Any) -> Callable[[Callable[[Site], Awaitable[None]]], Callable[[], None]]:
+def engaged(**more: Any) -> Callable[[Callable[[JetStreamEnv], Awaitable[None]]], Callable[[], None]]:
     """Run a test with a started engine; `more`: options of JetStream."""
 
-    def decorate(test: Callable[[Site], Awaitable[None]]) -> Callable[[], None]:
+    def decorate(test: Callable[[JetStreamEnv], Awaitable[None]]) -> Callable[[], None]:
         async def run() -> None:
             with tempfile.TemporaryDirectory() as directory:
-                site = Site(directory, **more)
-                await site.engine.start()
+                env = JetStreamEnv(directory, **more)
+                await env.engine.start()
                 try:
-                    await test(site)
+                    await test(env)
                 finally:
-                    await site.engine.stop()
-                    await site.accounts.stop()
+                    await env.engine.stop()
+                    await env.accounts.stop()
 
         @functools.wraps(test)
         def wrapper() -> None:
@@ -61,7 +61,7 @@ def engaged(**more: Any) -> Callable[[Callable[[Site], Awaitable[None]]], Callab
 
 
 async def call(account: Account, subject: str, body: Any = None) -> dict[str, Any]:
-    """Ask and wait for the answer; {} when nobody hears."""
+    """Ask and wait for the answer; {} when nobody responds."""
     answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
     listening = account.subscribe("_INBOX.x", lambda message: answer.set_result(message.body))
     data = json.dumps(body).encode() if body is not None else b""
@@ -81,52 +81,52 @@ def code(answer: dict[str, Any]) -> int:
 
 
 @engaged()
-async def test_jetstream_comes_and_goes_with_the_token(site: Site) -> None:
-    a = site.site.account("A")
-    (account,) = await site.open(a)
+async def test_jetstream_comes_and_goes_with_the_token(env: JetStreamEnv) -> None:
+    a = env.env.account("A")
+    (account,) = await env.open(a)
     assert code(await call(account, "$JS.API.INFO")) == 10039
-    site.deploy(a.set(limits=ON))
+    env.deploy(a.set(limits=ON))
     assert code(await create(account, "S", storage="file")) == 0
     assert (await call(account, "s", "x"))["seq"] == 1
-    site.deploy(a.set(limits=OFF))
+    env.deploy(a.set(limits=OFF))
     assert code(await call(account, "$JS.API.STREAM.INFO.S")) == 10039
     assert account.jetstream is None
-    site.deploy(a.set(limits=ON))
-    await site.engine.recovered()
+    env.deploy(a.set(limits=ON))
+    await env.engine.recovered()
     assert (await call(account, "$JS.API.STREAM.INFO.S"))["state"]["messages"] == 1
 
 
 @engaged()
-async def test_limits_change_at_once(site: Site) -> None:
-    a = site.site.account("A", limits=ON | {"streams": 1})
-    (account,) = await site.open(a)
+async def test_limits_change_at_once(env: JetStreamEnv) -> None:
+    a = env.env.account("A", limits=ON | {"streams": 1})
+    (account,) = await env.open(a)
     await create(account, "A")
     assert code(await create(account, "B")) == 10027
-    site.deploy(a.set(limits={"streams": 2}))
+    env.deploy(a.set(limits={"streams": 2}))
     assert code(await create(account, "B")) == 0
-    site.deploy(a.set(limits={"streams": 1}))
+    env.deploy(a.set(limits={"streams": 1}))
     assert (await call(account, "$JS.API.INFO"))["streams"] == 2
     assert code(await create(account, "C")) == 10027
 
 
 @engaged()
-async def test_a_limit_below_what_is_stored_refuses_more(site: Site) -> None:
-    a = site.site.account("A", limits=ON)
-    (account,) = await site.open(a)
+async def test_a_limit_below_what_is_stored_refuses_more(env: JetStreamEnv) -> None:
+    a = env.env.account("A", limits=ON)
+    (account,) = await env.open(a)
     await create(account, "S")
     assert (await call(account, "s", "x" * 500))["seq"] == 1
-    site.deploy(a.set(limits={"mem_storage": 100}))
+    env.deploy(a.set(limits={"mem_storage": 100}))
     assert code(await call(account, "s", "x")) == 10002
     assert (await call(account, "$JS.API.STREAM.INFO.S"))["state"]["messages"] == 1
-    site.deploy(a.set(limits={"mem_storage": 10_000}))
+    env.deploy(a.set(limits={"mem_storage": 10_000}))
     assert (await call(account, "s", "x"))["seq"] == 2
 
 
 @engaged()
-async def test_tiers(site: Site) -> None:
+async def test_tiers(env: JetStreamEnv) -> None:
     tiers = {"R1": {"disk_storage": 5000, "mem_storage": 1000, "streams": 2}, "R3": {"disk_storage": 7000}}
-    a = site.site.account("A", limits={"tiered_limits": tiers})
-    (account,) = await site.open(a)
+    a = env.env.account("A", limits={"tiered_limits": tiers})
+    (account,) = await env.open(a)
     await create(account, "S", max_bytes=600)
     assert (await call(account, "s", "x"))["seq"] == 1
     info = await call(account, "$JS.API.INFO")
@@ -141,14 +141,14 @@ async def test_tiers(site: Site) -> None:
 
 
 @engaged()
-async def test_without_the_tier_nothing_more_is_stored(site: Site) -> None:
-    a = site.site.account("A", limits=ON)
-    (account,) = await site.open(a)
+async def test_without_the_tier_nothing_more_is_stored(env: JetStreamEnv) -> None:
+    a = env.env.account("A", limits=ON)
+    (account,) = await env.open(a)
     await create(account, "S")
     a.claims.nats.limits = type(a.claims.nats.limits).model_validate(
         {"subs": -1, "tiered_limits": {"R3": {"disk_storage": -1, "mem_storage": -1}}}
     )
-    site.deploy(a)
+    env.deploy(a)
     assert code(await call(account, "s", "x")) == 10120
     assert code(await create(account, "B")) == 10120
     assert code(await create(account, "B", num_replicas=3)) == 10074
@@ -160,71 +160,73 @@ async def test_without_the_tier_nothing_more_is_stored(site: Site) -> None:
 
 
 @engaged(max_memory=MIB, max_file=MIB)
-async def test_more_than_the_server_has_is_not_granted(site: Site) -> None:
-    a = site.site.account("A", limits={"disk_storage": MIB // 2, "mem_storage": 10})
-    b = site.site.account("B", limits={"disk_storage": MIB // 2 + 1, "mem_storage": 10})
-    first, second = await site.open(a, b)
+async def test_more_than_the_server_has_is_not_granted(env: JetStreamEnv) -> None:
+    a = env.env.account("A", limits={"disk_storage": MIB // 2, "mem_storage": 10})
+    b = env.env.account("B", limits={"disk_storage": MIB // 2 + 1, "mem_storage": 10})
+    first, second = await env.open(a, b)
     assert (first.jetstream is None, second.jetstream is None) == (False, True)
-    assert second.charter is not None
-    assert not second.charter.complete
-    assert any("insufficient storage resources available (10047)" in text for _, text in site.log.lines)
-    site.engine.reload(site.engine.options)
+    assert second.account_token is not None
+    assert not second.account_token.complete
+    assert any("insufficient storage resources available (10047)" in text for _, text in env.log.lines)
+    env.engine.reload(env.engine.options)
     assert second.jetstream is None
-    site.deploy(b.set(limits={"disk_storage": MIB // 2}))
+    env.deploy(b.set(limits={"disk_storage": MIB // 2}))
     assert second.jetstream is not None
-    assert second.charter.complete
-    site.deploy(a.set(limits={"disk_storage": MIB}))  # what it had stays
+    assert second.account_token.complete
+    env.deploy(a.set(limits={"disk_storage": MIB}))  # what it had stays
     assert (await call(first, "$JS.API.INFO"))["limits"]["max_storage"] == MIB // 2
 
 
 @engaged(domain="hub")
-async def test_the_domain_means_the_api_after_every_change(site: Site) -> None:
-    a = site.site.account("A", limits=ON)
-    (account,) = await site.open(a)
+async def test_the_domain_means_the_api_after_every_change(env: JetStreamEnv) -> None:
+    a = env.env.account("A", limits=ON)
+    (account,) = await env.open(a)
     for mappings in ({}, {"x": [{"subject": "y"}]}):
-        site.deploy(a.set(mappings=mappings))
+        env.deploy(a.set(mappings=mappings))
         assert account.mapped("$JS.hub.API.INFO") == "$JS.API.INFO"
-    site.deploy(a.set(limits=OFF))
+    env.deploy(a.set(limits=OFF))
     assert account.mapped("$JS.hub.API.INFO") == "$JS.hub.API.INFO"
     assert account.mapped("x") == "y"
 
 
 @engaged()
-async def test_the_system_account_gets_none(site: Site) -> None:
-    system = site.site.sys.set(limits=ON)
-    (account,) = await site.open(system)
-    site.registry.appoint(account)
-    site.deploy(system)
+async def test_the_system_account_gets_none(env: JetStreamEnv) -> None:
+    system = env.env.sys.set(limits=ON)
+    (account,) = await env.open(system)
+    env.registry.appoint(account)
+    env.deploy(system)
     assert account.jetstream is None
-    assert site.engine.accounts == {}
+    assert env.engine.accounts == {}
     assert await call(account, "$JS.API.INFO") == {}
 
 
 @engaged()
-async def test_an_expired_account_keeps_its_memory_streams_and_a_deleted_one_its_files(site: Site) -> None:
-    a = site.site.account("A", limits=ON)
-    (account,) = await site.open(a)
+async def test_an_expired_account_keeps_its_memory_streams_and_a_deleted_one_its_files(
+    env: JetStreamEnv,
+) -> None:
+    a = env.env.account("A", limits=ON)
+    (account,) = await env.open(a)
     await create(account, "M")
     await create(account, "F", storage="file")
     for deleted, left in ((False, ["F", "M"]), (True, ["F"])):
-        site.accounts.expire(a.id, deleted=deleted)
+        env.accounts.expire(a.id, deleted=deleted)
         assert (account.jetstream is None) == deleted
-        site.deploy(a)
-        await site.engine.recovered()
+        env.deploy(a)
+        await env.engine.recovered()
         names = await call(account, "$JS.API.STREAM.NAMES")
         assert names["streams"] == left
 
 
 @engaged()
-async def test_the_owners_of_files_are_looked_up_at_start(site: Site) -> None:
-    a, b = site.site.account("A", limits=ON), site.site.account("B", limits=ON)
-    for each in await site.open(a, b):
+async def test_the_owners_of_files_are_looked_up_at_start(env: JetStreamEnv) -> None:
+    a, b = env.env.account("A", limits=ON), env.env.account("B", limits=ON)
+    for each in await env.open(a, b):
         await create(each, "S", storage="file")
-    await site.engine.stop()
-    await site.accounts.stop()
-    again = Site(site.directory)
-    again.accounts.trust = site.accounts.trust
-    again.table.tokens = {a.id: site.table.tokens[a.id]}
+    await env.engine.stop()
+    await env.accounts.stop()
+    again = JetStreamEnv(env.directory)
+    again.accounts.trust = env.accounts.trust
+    again.table.tokens = {a.id: env.table.tokens[a.id]}
     await again.engine.start()
     await again.engine.recovered()
     assert sorted(again.table.asked) == sorted([a.id, b.id])

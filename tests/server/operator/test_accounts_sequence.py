@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lib.operator_accounts import Rig
-from lib.operator_fixture import SiteAccount
+from lib.operator_accounts import AccountsEnv
+from lib.operator_fixture import OperatorAccount
 from pyjs.server.accounts import Account
 
 COUNT = 3
@@ -43,7 +43,7 @@ body = st.fixed_dictionaries(
 step = st.tuples(st.integers(0, COUNT - 1), st.one_of(st.none(), body))
 
 
-def claim(accounts: list[SiteAccount], index: int, wanted: dict[str, Any]) -> None:
+def claim(accounts: list[OperatorAccount], index: int, wanted: dict[str, Any]) -> None:
     own = accounts[index]
     exports = wanted["exports"]
     if {"*"} < {e["subject"] for e in exports}:  # they would overlap, and the token would not be valid
@@ -69,7 +69,7 @@ def claim(accounts: list[SiteAccount], index: int, wanted: dict[str, Any]) -> No
 
 def shown(account: Account | None) -> dict[str, Any] | None:
     """What an account is, without the identity of objects."""
-    if account is None or account.charter is None:
+    if account is None or account.account_token is None:
         return None
     return {
         "exports": [each.key for each in (*account.exports_streams, *account.exports_services)],
@@ -78,7 +78,7 @@ def shown(account: Account | None) -> dict[str, Any] | None:
             for each in (*account.imports_streams, *account.imports_services)
         ],
         "heard": sorted(each.subject for each in account.subscriptions()),
-        "faults": account.charter.imports,
+        "faults": account.account_token.imports,
         "mapped": account.mapped("m"),
         "limits": account.limits.subscriptions,
         "grants": account.grants,
@@ -95,29 +95,31 @@ def _planned(account: Account, subject: str) -> tuple[bool, str | None]:
 @given(st.lists(step, min_size=1, max_size=12))
 def test_a_sequence_of_tokens_is_its_last_ones(steps: list[tuple[int, dict[str, Any] | None]]) -> None:
     async def run() -> None:
-        rig, fresh = Rig(), Rig()
-        fresh.accounts.trust = rig.accounts.trust
-        accounts = [rig.site.account(str(number)) for number in range(COUNT)]
+        fixture, fresh = AccountsEnv(), AccountsEnv()
+        fresh.accounts.trust = fixture.accounts.trust
+        accounts = [fixture.env.account(str(number)) for number in range(COUNT)]
         gone: set[int] = set()
-        await rig.open(*accounts)
+        await fixture.open(*accounts)
         for index, wanted in steps:
             if wanted is None:
-                rig.accounts.expire(accounts[index].id, deleted=True)
+                fixture.accounts.expire(accounts[index].id, deleted=True)
                 gone.add(index)
                 continue
             claim(accounts, index, wanted)
-            rig.deploy(accounts[index])
+            fixture.deploy(accounts[index])
             gone.discard(index)
-            shown(rig.accounts.account(accounts[index].id))  # so that plans are there, and may be stale later
+            shown(
+                fixture.accounts.account(accounts[index].id)
+            )  # so that plans are there, and may be stale later
         left = [index for index in range(COUNT) if index not in gone]
         for index in left:
-            fresh.table.tokens[accounts[index].id] = rig.table.tokens[accounts[index].id]
+            fresh.table.tokens[accounts[index].id] = fixture.table.tokens[accounts[index].id]
         for index in left:
             await fresh.accounts.fetch(accounts[index].id)
         for account in accounts:
-            there = rig.accounts.account(account.id)
+            there = fixture.accounts.account(account.id)
             assert shown(there) == shown(fresh.accounts.account(account.id))
-        await rig.accounts.stop()
+        await fixture.accounts.stop()
         await fresh.accounts.stop()
 
     asyncio.run(run())

@@ -10,7 +10,7 @@ import pytest
 from lib.eventually import turns
 from lib.fake_clock import FakeClock
 from lib.operator_accounts import SECOND, Log
-from lib.operator_fixture import OperatorSite
+from lib.operator_fixture import OperatorEnv
 from pyjs.server.accounts import AccountRegistry
 from pyjs.server.config.load import load_text
 from pyjs.server.operator import OperatorError, OperatorMode, Trusted
@@ -20,8 +20,8 @@ from pyjs.server.slices import at_once
 class Part:
     """An Operator on a clock that stands still."""
 
-    def __init__(self, site: OperatorSite, config: str) -> None:
-        options = load_text(f"operator: {site.token}\n{config}")
+    def __init__(self, env: OperatorEnv, config: str) -> None:
+        options = load_text(f"operator: {env.token}\n{config}")
         self.clock = FakeClock(time.time_ns())
         self.log = Log()
         trusted = Trusted.of(options)
@@ -52,29 +52,29 @@ def full(folder: Path) -> str:
 
 
 def test_the_system_account_is_that_of_the_operator(tmp_path: Path) -> None:
-    site = OperatorSite()
+    env = OperatorEnv()
 
     async def run() -> None:
-        async with Part(site, full(tmp_path) + site.preload()) as part:
+        async with Part(env, full(tmp_path) + env.preload()) as part:
             system = part.registry.system
             assert system is not None
-            assert (system.name, system.display) == (site.sys.id, "SYS")
+            assert (system.name, system.display) == (env.sys.id, "SYS")
             assert "$SYS" not in part.registry.accounts
 
     asyncio.run(run())
 
 
 def test_a_system_account_that_is_nowhere_lets_its_own_users_push_it(tmp_path: Path) -> None:
-    site = OperatorSite()
+    env = OperatorEnv()
 
     async def run() -> None:
-        async with Part(site, full(tmp_path)) as part:
+        async with Part(env, full(tmp_path)) as part:
             system = part.registry.system
             assert system is not None
-            assert (system.name, system.display) == (site.sys.id, site.sys.id)
+            assert (system.name, system.display) == (env.sys.id, env.sys.id)
             await part.turn()
-            assert system.display == site.sys.id
-            part.operator.resolver.store(site.sys.id, site.sys.token(), newer_only=False)
+            assert system.display == env.sys.id
+            part.operator.resolver.store(env.sys.id, env.sys.token(), newer_only=False)
             await part.turn()
             assert part.registry.system is system
             assert system.display == "SYS"
@@ -83,10 +83,10 @@ def test_a_system_account_that_is_nowhere_lets_its_own_users_push_it(tmp_path: P
 
 
 def test_in_memory_the_system_account_must_be_there() -> None:
-    site = OperatorSite()
+    env = OperatorEnv()
 
     async def run() -> None:
-        async with Part(site, "resolver: MEMORY"):
+        async with Part(env, "resolver: MEMORY"):
             pass
 
     with pytest.raises(OperatorError, match="error resolving system account"):
@@ -94,10 +94,10 @@ def test_in_memory_the_system_account_must_be_there() -> None:
 
 
 def test_a_directory_that_is_none(tmp_path: Path) -> None:
-    site = OperatorSite()
+    env = OperatorEnv()
 
     async def run() -> None:
-        part = Part(site, full(tmp_path / "jwt"))
+        part = Part(env, full(tmp_path / "jwt"))
         (tmp_path / "jwt").write_text("")
         async with part:
             pass
@@ -107,12 +107,12 @@ def test_a_directory_that_is_none(tmp_path: Path) -> None:
 
 
 def test_without_a_system_account_the_server_has_its_own() -> None:
-    site = OperatorSite()
-    site.claims.nats.system_account = ""
-    site.token = site.sign(site.claims, site.key)
+    env = OperatorEnv()
+    env.claims.nats.system_account = ""
+    env.token = env.sign(env.claims, env.key)
 
     async def run() -> None:
-        async with Part(site, "resolver: MEMORY") as part:
+        async with Part(env, "resolver: MEMORY") as part:
             assert part.registry.system is part.registry.accounts["$SYS"]
             assert ("warning", "Trusted Operators should utilize a System Account") in part.log.lines
 
@@ -121,45 +121,45 @@ def test_without_a_system_account_the_server_has_its_own() -> None:
 
 @pytest.mark.parametrize("end", [2**40, 2**63 - 1])
 def test_an_operator_may_live_longer_than_the_calendar(end: int) -> None:
-    site = OperatorSite()
-    site.claims.exp = end
-    site.token = site.sign(site.claims, site.key)
+    env = OperatorEnv()
+    env.claims.exp = end
+    env.token = env.sign(env.claims, env.key)
 
     async def run() -> None:
-        async with Part(site, "resolver: MEMORY\n" + site.preload()) as part:
+        async with Part(env, "resolver: MEMORY\n" + env.preload()) as part:
             assert ("info", f"  Expires : {end} s since 1970") in part.log.lines
 
     asyncio.run(run())
 
 
 def test_a_reload_changes_preloaded_accounts_and_the_sentinel() -> None:
-    site = OperatorSite()
-    account = site.account("A")
+    env = OperatorEnv()
+    account = env.account("A")
 
     async def run() -> None:
         text = "resolver: MEMORY\n"
-        async with Part(site, text + site.preload(account)) as part:
+        async with Part(env, text + env.preload(account)) as part:
             accounts = part.operator.accounts
             await accounts.fetch(account.id)
             account.claims.name = "renamed"
             at_once(
-                part.operator.reloading(load_text(f"operator: {site.token}\n{text}{site.preload(account)}"))
+                part.operator.reloading(load_text(f"operator: {env.token}\n{text}{env.preload(account)}"))
             )
             held = accounts.account(account.id)
             assert held is not None
             assert held.display == "renamed"
-            at_once(part.operator.reloading(load_text(f"operator: {site.token}\n{text}{site.preload()}")))
+            at_once(part.operator.reloading(load_text(f"operator: {env.token}\n{text}{env.preload()}")))
             assert accounts.account(account.id) is None
 
     asyncio.run(run())
 
 
-def test_all_accounts_are_held_when_servers_act_together_for_them(tmp_path: Path) -> None:
-    site = OperatorSite()
-    kept, pushed, later = (site.account(name, jetstream=True) for name in ("KEPT", "PUSHED", "LATER"))
+def test_all_accounts_are_kept_when_servers_act_together_for_them(tmp_path: Path) -> None:
+    env = OperatorEnv()
+    kept, pushed, later = (env.account(name, jetstream=True) for name in ("KEPT", "PUSHED", "LATER"))
 
     async def run() -> None:
-        async with Part(site, full(tmp_path) + site.preload(kept)) as part:
+        async with Part(env, full(tmp_path) + env.preload(kept)) as part:
             accounts = part.operator.accounts
             assert accounts.account(kept.id) is None
             accounts.update(pushed.token())

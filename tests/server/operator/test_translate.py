@@ -21,10 +21,10 @@ def claims(**fields: Any) -> AccountClaims:
 
 
 def test_limits_that_are_absent_are_nothing() -> None:
-    draft, _ = translate.draft(claims(limits={}))
-    limits = draft.limits
+    spec, _ = translate.make_spec(claims(limits={}))
+    limits = spec.limits
     assert (limits.connections, limits.subscriptions, limits.payload, limits.leafs) == (0, 0, 0, 0)
-    limits = translate.draft(claims(limits=UNLIMITED))[0].limits
+    limits = translate.make_spec(claims(limits=UNLIMITED))[0].limits
     assert (limits.connections, limits.subscriptions, limits.payload, limits.leafs) == (-1, -1, -1, -1)
 
 
@@ -94,23 +94,23 @@ def test_mappings_by_cluster() -> None:
         }
     )
     for cluster, expected in (("", "b"), ("EAST", "c"), ("WEST", "b")):
-        draft, faults = translate.draft(given, cluster)
-        found = draft.mappings.find("a")
+        spec, errors = translate.make_spec(given, cluster)
+        found = spec.mappings.find("a")
         assert found is not None
         assert found.choose("a", lambda: 0.5) == expected
-        assert (draft.mappings.find("only") is not None) == (cluster == "WEST")
-        assert list(faults) == ["mapping 'bad'"]
+        assert (spec.mappings.find("only") is not None) == (cluster == "WEST")
+        assert list(errors) == ["mapping 'bad'"]
 
 
 def test_weights_and_what_is_left() -> None:
-    draft, _ = translate.draft(claims(mappings={"a": [{"subject": "b", "weight": 30}]}))
-    found = draft.mappings.find("a")
+    spec, _ = translate.make_spec(claims(mappings={"a": [{"subject": "b", "weight": 30}]}))
+    found = spec.mappings.find("a")
     assert found is not None
     assert [found.choose("a", lambda point=point: point) for point in (0.2, 0.4)] == ["b", "a"]  # type: ignore[misc]
 
 
 def test_exports() -> None:
-    draft, _ = translate.draft(
+    spec, _ = translate.make_spec(
         claims(
             exports=[
                 {"subject": "s.>", "type": "stream", "token_req": True},
@@ -119,8 +119,8 @@ def test_exports() -> None:
             ]
         )
     )
-    (stream,) = draft.streams
-    positioned, chunked = draft.services
+    (stream,) = spec.streams
+    positioned, chunked = spec.services
     assert stream.private
     assert not stream.allows(KEY, "s.x")
     assert positioned.allows(KEY, f"q.{KEY}")

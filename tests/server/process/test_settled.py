@@ -22,7 +22,7 @@ class Read(NamedTuple):
     files: Files
 
 
-class Site:
+class ReloadEnv:
     """A configuration file and what it includes. writing: what is done before, and after, each read."""
 
     def __init__(self, directory: Path) -> None:
@@ -49,71 +49,71 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ReloadEnv:
     monkeypatch.setattr(settled, "PAUSE", 1_000_000)
-    return Site(tmp_path)
+    return ReloadEnv(tmp_path)
 
 
 def nothing() -> None:
     """Nobody writes."""
 
 
-def test_files_that_were_written_long_ago_are_read_once(site: Site) -> None:
-    for path in (site.main, site.users):
+def test_files_that_were_written_long_ago_are_read_once(env: ReloadEnv) -> None:
+    for path in (env.main, env.users):
         os.utime(path, (1, 1))
-    assert site.settled().max_payload == 100
-    assert site.reads == 1
+    assert env.settled().max_payload == 100
+    assert env.reads == 1
 
 
-def test_files_of_the_future_are_read_twice(site: Site) -> None:
-    os.utime(site.main, (1 << 32, 1 << 32))
-    assert site.settled().max_payload == 100
-    assert site.reads == 2
+def test_files_of_the_future_are_read_twice(env: ReloadEnv) -> None:
+    os.utime(env.main, (1 << 32, 1 << 32))
+    assert env.settled().max_payload == 100
+    assert env.reads == 2
 
 
 @pytest.mark.parametrize("name", ["main", "users"])
-def test_an_empty_file_is_waited_for(site: Site, name: str) -> None:
-    path: Path = getattr(site, name)
+def test_an_empty_file_is_waited_for(env: ReloadEnv, name: str) -> None:
+    path: Path = getattr(env, name)
     whole = path.read_text()
-    site.writing = [lambda: path.write_text(""), nothing, nothing, nothing, lambda: path.write_text(whole)]
-    found = site.settled()
+    env.writing = [lambda: path.write_text(""), nothing, nothing, nothing, lambda: path.write_text(whole)]
+    found = env.settled()
     assert (found.max_payload, len(found.authorization.users)) == (100, 1)
-    assert site.reads >= 3
+    assert env.reads >= 3
 
 
 @pytest.mark.parametrize("name", ["main", "users"])
-def test_a_file_that_stays_empty_is_refused_with_its_name(site: Site, name: str) -> None:
-    getattr(site, name).write_text("")
+def test_a_file_that_stays_empty_is_refused_with_its_name(env: ReloadEnv, name: str) -> None:
+    getattr(env, name).write_text("")
     with pytest.raises(ConfigError, match=rf"{name}\.conf: the file is empty, and was not before"):
-        site.settled()
+        env.settled()
 
 
-def test_a_file_that_was_empty_before_may_be(site: Site) -> None:
-    site.users.write_text("")
-    site.before = load(str(site.main))
-    assert site.settled().authorization.users == []
+def test_a_file_that_was_empty_before_may_be(env: ReloadEnv) -> None:
+    env.users.write_text("")
+    env.before = load(str(env.main))
+    assert env.settled().authorization.users == []
 
 
-def test_what_was_written_while_it_was_read_is_read_again(site: Site) -> None:
-    site.writing = [
-        lambda: site.main.write_text("max_payload: 1"),
-        lambda: site.main.write_text("max_payload: 12"),
+def test_what_was_written_while_it_was_read_is_read_again(env: ReloadEnv) -> None:
+    env.writing = [
+        lambda: env.main.write_text("max_payload: 1"),
+        lambda: env.main.write_text("max_payload: 12"),
         nothing,
-        lambda: site.main.write_text("max_payload: 123"),
+        lambda: env.main.write_text("max_payload: 123"),
     ]
-    assert site.settled().max_payload == 123
+    assert env.settled().max_payload == 123
 
 
-def test_a_cut_file_is_an_error_only_when_it_stays_cut(site: Site) -> None:
-    site.writing = [lambda: site.main.write_text("accounts {"), lambda: site.main.write_text(WHOLE)]
-    assert site.settled().max_payload == 100
-    site.main.write_text("accounts {")
+def test_a_cut_file_is_an_error_only_when_it_stays_cut(env: ReloadEnv) -> None:
+    env.writing = [lambda: env.main.write_text("accounts {"), lambda: env.main.write_text(WHOLE)]
+    assert env.settled().max_payload == 100
+    env.main.write_text("accounts {")
     with pytest.raises(ConfigError, match="Parse error"):
-        site.settled()
+        env.settled()
 
 
-def test_files_that_never_rest_are_refused(site: Site) -> None:
+def test_files_that_never_rest_are_refused(env: ReloadEnv) -> None:
     written = iter(range(1000))
-    site.writing = [lambda: site.main.write_text(f"max_payload: {10**6 + next(written)}")] * 1000
+    env.writing = [lambda: env.main.write_text(f"max_payload: {10**6 + next(written)}")] * 1000
     with pytest.raises(ConfigError, match="changes all the time"):
-        site.settled()
+        env.settled()

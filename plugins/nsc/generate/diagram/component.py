@@ -16,8 +16,8 @@ from .drawn import draw, picture_files
 @picture_files
 def component(detail: bool, where: str, svg_file: str, png_file: str) -> None:
     """Generate a diagram of exports and imports: text for PlantUML, or pictures with --svg and --png."""
-    here = open_workspace()
-    store, now = here.store(), here.now()
+    workspace = open_workspace()
+    store, now = workspace.store(), workspace.now()
     pictured = svg_file or png_file
     if pictured and detail and where == STDOUT:
         raise CliError("--detail is for the text: pictures have no descriptions")

@@ -18,12 +18,14 @@ from .drawn import draw, picture_files
 @picture_files
 def entities(users: bool, keys: bool, detail: bool, where: str, svg_file: str, png_file: str) -> None:
     """Generate a diagram of operator, accounts and users: text for PlantUML, or pictures."""
-    here = open_workspace()
+    workspace = open_workspace()
     shown, pictured = DiagramOptions(users, keys, detail), svg_file or png_file
     if pictured:
         from .....keys.workspace.diagram.sheet import object_picture
 
-        scene = object_picture(here.store(), here.keystore, here.now(), shown)
+        scene = object_picture(workspace.store(), workspace.keystore, workspace.now(), shown)
         draw(scene, svg_file, png_file, "object diagram")
     if where != STDOUT or not pictured:
-        write(object_uml(here.store(), here.keystore, here.now(), shown), where, "object diagram")
+        write(
+            object_uml(workspace.store(), workspace.keystore, workspace.now(), shown), where, "object diagram"
+        )

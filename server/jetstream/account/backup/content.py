@@ -1,4 +1,4 @@
-"""Content: what an archive says of a stream besides its messages, in the words of the archive.
+"""Content: what an archive holds of a stream besides its messages, in the words of the archive.
 
 Promises: a consumer's state never reaches beyond the stream's, as of the moment the backup began; what cannot
 be understood raises ArchiveError, which names it.
@@ -40,8 +40,8 @@ def read_state(entry: ArchiveEntry) -> StreamState:
         raise ArchiveError(f"it begins with {entry.name!r}, not with {STATE}")
     try:
         return StreamState.from_json(json.loads(entry.body))
-    except (ValueError, ApiError) as fault:
-        raise ArchiveError(f"{STATE} cannot be read: {fault}") from fault
+    except (ValueError, ApiError) as error:
+        raise ArchiveError(f"{STATE} cannot be read: {error}") from error
 
 
 def consumer_entry(consumer: SavedConsumer, last: int, now: int) -> ArchiveEntry:
@@ -82,8 +82,8 @@ def read_consumer(entry: ArchiveEntry) -> SavedConsumer:
             dict(_pending(saved.get("pending") or {})),
             {int(seq): int(count) for seq, count in (saved.get("redelivered") or {}).items()},
         )
-    except (ValueError, KeyError, TypeError, AttributeError, ApiError) as fault:
-        raise ArchiveError(f"consumer {name!r} cannot be read: {fault}") from fault
+    except (ValueError, KeyError, TypeError, AttributeError, ApiError) as error:
+        raise ArchiveError(f"consumer {name!r} cannot be read: {error}") from error
     return SavedConsumer(name, config, state)
 
 

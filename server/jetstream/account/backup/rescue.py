@@ -36,7 +36,7 @@ _CERTAIN = 1024  # a copy that lost as many messages may have lost more than it 
 
 
 class RescueError(Exception):
-    """There is nothing to be rescued, or it cannot be told what it is."""
+    """There is nothing to be rescued, or it is not known what it is."""
 
 
 @dataclass(slots=True)
@@ -56,8 +56,8 @@ def rescue(stores: Sequence[str], account: str, stream: str, data: Path) -> Resc
     """
     try:
         return _rescue(stores, account, stream, data)
-    except StoreError as fault:
-        raise RescueError(str(fault)) from fault
+    except StoreError as error:
+        raise RescueError(str(error)) from error
 
 
 def _rescue(stores: Sequence[str], account: str, stream: str, data: Path) -> RescueResult:
@@ -88,12 +88,12 @@ def _found(
     """The stream's documents, and the folders with messages of it, with whose they are."""
     documents: list[dict[str, Any]] = []
     folders: dict[str, Identity] = {}
-    for place in stores:
-        storage = Storage(place)
+    for store_dir in stores:
+        storage = Storage(store_dir)
         directory = storage.account(account)
-        asset = directory.read_stream(stream)
-        if asset is not None and asset.document is not None:
-            documents.append(asset.document)
+        stored = directory.read_stream(stream)
+        if stored is not None and stored.document is not None:
+            documents.append(stored.document)
         folders |= dict.fromkeys(directory.copies(stream), directory.identity(stream))
         storage.close()
     if not folders:

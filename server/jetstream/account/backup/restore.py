@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .....protocol.archive.entries import ArchiveEntry, ArchiveReader
 from .....protocol.archive.frames import Unframer
 from .....protocol.errors import ApiError, api_error
-from .staged import FAULTS, StagedStream
+from .staged import ERRORS, StagedStream
 
 if TYPE_CHECKING:
     from .....protocol.api.stream import StreamConfig
@@ -41,20 +41,20 @@ class StreamRestore:
 
     def __init__(
         self,
-        held: JetStreamAccount,
+        account: JetStreamAccount,
         config: StreamConfig,
         answer: Answer,
         ended: Callable[[int], None],
         complete: Complete,
     ) -> None:
         """complete: makes what was staged a stream, now or later. Raises OSError, StoreError."""
-        self.subject = f"{_SUBJECT}{config.name}.{held.host.new_id()}"
+        self.subject = f"{_SUBJECT}{config.name}.{account.host.new_id()}"
         self.name = config.name
-        self._held = held
+        self._account = account
         self._answer = answer
         self._ended = ended
         self._complete = complete
-        self._staged = StagedStream(held, config)
+        self._staged = StagedStream(account, config)
         self._unframer = Unframer()
         self._entries = ArchiveReader()
         self._chunks: deque[tuple[str, bytes]] = deque()
@@ -65,8 +65,8 @@ class StreamRestore:
         self._subscription: Subscription | None = None
 
     def start(self) -> None:
-        """Hear the client."""
-        self._subscription = self._held.account.subscribe(self.subject, self._heard)
+        """Subscribe to what the client sends."""
+        self._subscription = self._account.account.subscribe(self.subject, self._received)
         self._wait()
 
     def stop(self) -> None:
@@ -79,10 +79,10 @@ class StreamRestore:
     def _wait(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._held.host.clock.call_later(PATIENCE, self._stalled)
+        self._timer = self._account.host.clock.call_later(PATIENCE, self._stalled)
 
     def _stalled(self) -> None:
-        self._held.host.log.warning(f"Restore of stream '{self._held.name} > {self.name}' is stalled")
+        self._account.host.log.warning(f"Restore of stream '{self._account.name} > {self.name}' is stalled")
         self.stop()
 
     def _end(self) -> None:
@@ -90,10 +90,10 @@ class StreamRestore:
         if self._timer is not None:
             self._timer.cancel()
         if self._subscription is not None:
-            self._held.account.unsubscribe(self._subscription)
+            self._account.account.unsubscribe(self._subscription)
         self._ended(self._bytes)
 
-    def _heard(self, message: Message) -> None:
+    def _received(self, message: Message) -> None:
         self._chunks.append((message.reply, message.body))
         self._bytes += len(message.body)
         self._wait()
@@ -113,7 +113,7 @@ class StreamRestore:
             self._decoded = self._entries.feed(self._unframer.feed(body))
 
         self._busy = True
-        self._held.host.runner.work(decode, lambda error: self._take(reply, error))
+        self._account.host.executor.work(decode, lambda error: self._take(reply, error))
 
     def _take(self, reply: str, error: BaseException | None) -> None:
         """Store what a chunk brought."""
@@ -123,8 +123,8 @@ class StreamRestore:
             for entry in self._decoded:
                 self._staged.take(entry)
             commit = self._staged.store.begin_commit()
-        except FAULTS as fault:
-            self._is_given_up(reply, fault)
+        except ERRORS as failure:
+            self._is_given_up(reply, failure)
             return
         if commit is None:
             self._taken(reply, None)
@@ -134,7 +134,7 @@ class StreamRestore:
             self._staged.store.finish(commit)
             self._taken(reply, error)
 
-        self._held.host.runner.work(commit.run, done)
+        self._account.host.executor.work(commit.run, done)
 
     def _taken(self, reply: str, error: BaseException | None) -> None:
         if not self._is_given_up(reply, error):
@@ -149,8 +149,8 @@ class StreamRestore:
             self._staged.must_be_whole()
             self._busy = True
             self._complete(self._staged, lambda outcome: self._completed(reply, outcome))
-        except FAULTS as fault:
-            self._is_given_up(reply, fault)
+        except ERRORS as error:
+            self._is_given_up(reply, error)
 
     def _completed(self, reply: str, outcome: Stream | ApiError) -> None:
         if not self._is_given_up(reply, outcome if isinstance(outcome, ApiError) else None):

@@ -37,7 +37,7 @@ class BackupAbortedError(Exception):
 
 
 class BackupSender:
-    """One backup. deliver: where to; ended: is told why it was given up, "" for nothing."""
+    """One backup. deliver: where to; ended: is given why it was given up, "" for nothing."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class BackupSender:
         self._waiting = self._over = False
         self._named = False  # whether a subscription of just this subject was there
         self._buffer = bytearray(frames.begin())
-        saved = [SavedConsumer(c.name, c.config, c.ledger.state()) for c in stream.public_consumers()]
+        saved = [SavedConsumer(c.name, c.config, c.delivery_state.state()) for c in stream.public_consumers()]
         self._source = self._archive(state, saved if consumers else [])
 
     def start(self) -> None:
@@ -75,7 +75,7 @@ class BackupSender:
         self._wait(INTEREST)
 
     def _wait(self, patience: int) -> None:
-        """A client that hears all its inboxes by one subscription will not keep what comes before its own."""
+        """A client with one subscription for all its inboxes will not keep what comes before its own."""
         self._named = self._is_heard_by_name()
         if self._named or patience <= 0:
             self._patient()
@@ -84,7 +84,7 @@ class BackupSender:
             self._host.clock.call_later(LOOK, lambda: self._wait(patience - LOOK))
 
     def _is_heard_by_name(self) -> bool:
-        plain, groups = self._account.interest.match(self._deliver)
+        plain, groups = self._account.sublist.match(self._deliver)
         found = [*plain, *(member for members in groups.values() for member in members)]
         return any(each.subject == self._deliver for each in found)
 
@@ -102,7 +102,7 @@ class BackupSender:
         self._patient()
         if self._waiting:
             self._waiting = False
-            self._host.runner.soon(self._step)
+            self._host.executor.soon(self._step)
 
     # --- chunks
 
@@ -118,11 +118,11 @@ class BackupSender:
             return
         try:
             whole = self._fill()
-        except BackupAbortedError as fault:
-            self._end(str(fault))
+        except BackupAbortedError as error:
+            self._end(str(error))
             return
-        except (StoreError, OSError) as fault:
-            self._end(f"500 {fault}")
+        except (StoreError, OSError) as error:
+            self._end(f"500 {error}")
             return
         piece = bytes(self._buffer[: self._chunk])
         del self._buffer[: self._chunk]
@@ -132,7 +132,7 @@ class BackupSender:
             reply = f"{self._subject}.{len(piece)}.{self._index}"
             self._account.publish(self._deliver, piece, reply=reply)
         if whole:
-            self._host.runner.soon(self._step)
+            self._host.executor.soon(self._step)
         else:
             self._end("")
 

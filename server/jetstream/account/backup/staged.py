@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 class StagedStream:
     """One stream of an account. store, consumers: what has come so far; adopted: whether it is one now."""
 
-    def __init__(self, held: JetStreamAccount, config: StreamConfig) -> None:
+    def __init__(self, account: JetStreamAccount, config: StreamConfig) -> None:
         """Raises OSError, StoreError."""
-        self._held = held
+        self._account = account
         self.config = config
         self._stored = config.storage == "file"
-        self._directory = held.directory.staging()
+        self._directory = account.directory.staging()
         self._state: StreamState | None = None
         self.consumers: list[SavedConsumer] = []
         self._whole = self.adopted = False
@@ -57,14 +57,16 @@ class StagedStream:
             self.store.skip_to(self._state.last_seq)
             self._whole = True
         elif len(self.consumers) < self._state.consumer_count:
-            self.consumers.append(self._judged(read_consumer(entry)))
+            self.consumers.append(self._validated(read_consumer(entry)))
         else:
             self._message(entry)
 
-    def _judged(self, consumer: SavedConsumer) -> SavedConsumer:
-        config, held = stamped(consumer.config), self._held
-        bounds = lifecycle.bounds(held, self.config.num_replicas)
-        consumer.config = lifecycle.settled(check(config, self.config, bounds, recovering=True))
+    def _validated(self, consumer: SavedConsumer) -> SavedConsumer:
+        config, account = stamped(consumer.config), self._account
+        bounds = lifecycle.bounds(account, self.config.num_replicas)
+        consumer.config = lifecycle.with_inactive_threshold(
+            check(config, self.config, bounds, recovering=True)
+        )
         lifecycle.check_new(self.config, consumer.config, consumer.name, list)
         return consumer
 
@@ -76,7 +78,7 @@ class StagedStream:
             raise ArchiveError(f"message {seq} has no valid subject")
         if 0 <= config.max_msg_size < len(entry.header) + len(entry.body):
             raise ArchiveError(f"message {seq} exceeds the maximum message size")
-        refused = self._held.quota(config.storage, config.num_replicas).refusal(
+        refused = self._account.quota(config.storage, config.num_replicas).refusal(
             self.store.bytes + self.store.size_of(entry.name, len(entry.header), len(entry.body)),
             config.num_replicas,
         )
@@ -92,8 +94,8 @@ class StagedStream:
             self.store.delete()
             if self._stored:
                 self._directory.remove_stream(self.config.name)
-        except (OSError, StoreError) as fault:
-            self._held.host.log.warning(f"What was restored of {self.config.name} stays: {fault}")
+        except (OSError, StoreError) as error:
+            self._account.host.log.warning(f"What was restored of {self.config.name} stays: {error}")
 
     def must_be_whole(self) -> None:
         """Raise ArchiveError if something is missing."""
@@ -105,47 +107,47 @@ class StagedStream:
 
         ended: see `lifecycle.adopt`.
         """
-        held, config = self._held, self.config
+        account, config = self._account, self.config
         here = self.consumers
         self.adopted = True
         if self._stored:
             self.store.close()
             here = self._put_down(created)
-            held.directory.adopt(self._directory, config.name)
-            found = held.directory.read_stream(config.name)
-            stream = None if found is None else bring_back(held, found, ended)
+            account.directory.adopt(self._directory, config.name)
+            found = account.directory.read_stream(config.name)
+            stream = None if found is None else bring_back(account, found, ended)
             if stream is None:
-                raise StoreError(held.offline.get(config.name, "it cannot be opened"))
+                raise StoreError(account.offline.get(config.name, "it cannot be opened"))
         else:
-            stream = held.streams[config.name] = Stream(config, self.store, held, created)
-            held.reserve(config, 1)
+            stream = account.streams[config.name] = Stream(config, self.store, account, created)
+            account.reserve(config, 1)
             stream.recover({})
         for consumer in here:
             kept = MemoryConsumer()
             kept.save(consumer.state)
             lifecycle.adopt(stream, consumer.name, consumer.config, created, kept, ended)
         stream.start()
-        stream.start_inflow()
-        held.appeared(config.name)
+        stream.start_sourcing()
+        account.appeared(config.name)
         return stream
 
     def _put_down(self, created: int) -> list[SavedConsumer]:
         """Write the documents, and the consumers that are to be on the disk; gives the others."""
-        name, directory, born = self.config.name, self._directory, format_rfc3339(created)
+        name, directory, created_at = self.config.name, self._directory, format_rfc3339(created)
         others = []
         for consumer in self.consumers:
             if consumer.config.mem_storage:
                 others.append(consumer)
                 continue
-            document = {"config": consumer.config.to_json(), "created": born}
+            document = {"config": consumer.config.to_json(), "created": created_at}
             directory.write_consumer(name, consumer.name, document)
             store = directory.open_consumer(name, consumer.name)
             store.save(consumer.state)
             store.close()
-        mark = self._held.marks.get(name)
-        shown = {} if mark is None else mark.to_json()
-        directory.write_stream(name, {"config": self.config.to_json(), "created": born, **shown})
+        cluster_mark = self._account.marks.get(name)
+        shown = {} if cluster_mark is None else cluster_mark.to_json()
+        directory.write_stream(name, {"config": self.config.to_json(), "created": created_at, **shown})
         return others
 
 
-FAULTS = (ArchiveError, ApiError, StoreError, OSError, ValueError)
+ERRORS = (ArchiveError, ApiError, StoreError, OSError, ValueError)

@@ -1,11 +1,12 @@
 """ClusterApiRouter: which of the servers serves a request of the API.
 
-Promises: a request is served here, refused here, or left to another server, as `answering.action_for` says;
-whatwaits first is judged again before it is refused. Members hold what they leave to a leader until they have
-heard of it since: one that is gone already is known to be so only a while later. So the next leader serves
-what came between the two, as soon as there is one, and without one it is refused; what the leader could not
-hear is sent to it later. A request that the former leader may have served is not served twice, unless that
-does no harm (`HARMLESS`), but refused where the meta group has decided something about the same since.
+Promises: a request is served here, refused here, or left to another server, as `responder.action_for`
+decides; what waits first is decided again before it is refused. Members hold what they leave to a leader
+until they have had contact with it since: one that is gone already is known to be so only a while later. So
+the next leader serves what came between the two, as soon as there is one, and without one it is refused; what
+the leader could not receive is forwarded to it later. A request that the former leader may have served is not
+served twice, unless that does no harm (`HARMLESS`), but refused where the meta group has decided something
+about the same since.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ Matter = tuple[str, str, str]  # account, stream, consumer ("" for what is not n
 
 @dataclass(eq=False, slots=True)
 class _Waiting:
-    """A request. since, tick: when it came, in ns and in ticks. decided: something was, about its matter."""
+    """A request. since, tick: when it came, in ns and in ticks. decided: something was, about its subject."""
 
     pattern: str
     request: Request
@@ -81,39 +82,39 @@ class _Waiting:
 
 
 class ClusterApiRouter:
-    """The gate of a domain's API, for all accounts."""
+    """Routes the API requests of all accounts."""
 
-    def __init__(self, domain: JetStreamCluster) -> None:
-        self._domain = domain
+    def __init__(self, cluster: JetStreamCluster) -> None:
+        self._cluster = cluster
         self._held: dict[Matter, list[_Waiting]] = {}
         self._count = 0
 
     def table(self) -> dict[str, Row]:
-        """See api.table.Gate."""
-        domain = self._domain
+        """See api.table.ApiRouter."""
+        cluster = self._cluster
         return {
-            **StreamApi(domain).table(),
-            **ConsumerApi(domain).table(),
-            **InfoApi(domain).table(),
-            **StepDownApi(domain).table(),
-            **RestoreApi(domain).table(),
-            **UnsupportedApi(domain).table(),
+            **StreamApi(cluster).table(),
+            **ConsumerApi(cluster).table(),
+            **InfoApi(cluster).table(),
+            **StepDownApi(cluster).table(),
+            **RestoreApi(cluster).table(),
+            **UnsupportedApi(cluster).table(),
         }
 
     def admit(self, pattern: str, request: Request, serve: Callable[[], None]) -> None:
-        """See api.table.Gate."""
-        domain, account = self._domain, request.account
+        """See api.table.ApiRouter."""
+        cluster, account = self._cluster, request.account
         matter = (account.name, *_names(pattern, request.tokens))
-        tick = domain.surroundings.pacemaker.count
+        tick = cluster.environment.ticker.count
         waiting = _Waiting(pattern, request, serve, matter, account.host.clock.now(), tick)
-        if is_unheard(domain, request.message) and self._rule(pattern, request)[0] is ResponderRule.META:
-            ForwardedRequest(domain, request.message, lambda: self._look(waiting)).start()
+        if is_unheard(cluster, request.message) and self._rule(pattern, request)[0] is ResponderRule.META:
+            ForwardedRequest(cluster, request.message, lambda: self._look(waiting)).start()
         else:
             self._look(waiting)
 
     def decided(self, effect: Effect) -> None:
         """The meta group has decided something: what is held about the same was served by its leader."""
-        if not self._held or self._domain.is_leader:
+        if not self._held or self._cluster.is_leader:
             return
         if isinstance(effect, StreamCreated | StreamUpdated | StreamDeleted):
             matter = (effect.stream.account, effect.stream.name, "")
@@ -129,7 +130,7 @@ class ClusterApiRouter:
         pattern, request = waiting.pattern, waiting.request
         rule, stream, consumer = self._rule(pattern, request)
         account, clock = request.account.name, request.account.host.clock
-        act = action_for(rule, self._domain.standing(account, stream, consumer))
+        act = action_for(rule, self._cluster.responder_state(account, stream, consumer))
         pause = self._pause(waiting, rule, act, stream)
         if pause and self._hold(waiting):
             clock.call_later(pause, lambda: self._look(waiting))
@@ -169,7 +170,7 @@ class ClusterApiRouter:
     def _refuse_again(self, pattern: str, request: Request, act: ResponderAction) -> None:
         """Refuse what would have been refused a moment ago, if it still would be."""
         rule, stream, consumer = self._rule(pattern, request)
-        if action_for(rule, self._domain.standing(request.account.name, stream, consumer)) is act:
+        if action_for(rule, self._cluster.responder_state(request.account.name, stream, consumer)) is act:
             _refuse(request, act)
 
     def _rule(self, pattern: str, request: Request) -> tuple[ResponderRule, str, str]:
@@ -185,31 +186,31 @@ class ClusterApiRouter:
         It may be this server's matter in a moment: nobody leads, or who leads may be gone, or what it leads
         is not open yet. All who hold a request look again; who leads by then serves it.
         """
-        domain, account = self._domain, waiting.request.account
+        cluster, account = self._cluster, waiting.request.account
         age = account.host.clock.now() - waiting.since
         if age >= HOLD:
             return 0
         if rule is ResponderRule.META:
             if act is not ResponderAction.SILENT:
                 return 0
-            none = domain.led.leader in ("", domain.me)
-            return PAUSE if none else self._until_heard(waiting, domain.group)
-        assigned = domain.state.stream(account.name, stream)
-        if assigned is None or domain.me not in assigned.members:
+            none = cluster.leader_status.leader in ("", cluster.me)
+            return PAUSE if none else self._until_heard(waiting, cluster.group)
+        assigned = cluster.state.stream(account.name, stream)
+        if assigned is None or cluster.me not in assigned.members:
             return 0
-        asset = domain.assets.get((account.name, stream))
+        local = cluster.local_streams.get((account.name, stream))
         if act is ResponderAction.ANSWER:
-            return PAUSE if (asset is None or asset.stream is None) and age < OPENING else 0
+            return PAUSE if (local is None or local.stream is None) and age < OPENING else 0
         if waiting.pattern not in HARMLESS or act is not ResponderAction.SILENT or not assigned.replicated:
             return 0
-        led = None if asset is None else asset.led()
-        if asset is None or led is None or not led.leader:
+        leader_status = None if local is None else local.leader_status()
+        if local is None or leader_status is None or not leader_status.leader:
             return PAUSE
-        return self._until_heard(waiting, None if asset.membership is None else asset.membership.group)
+        return self._until_heard(waiting, None if local.membership is None else local.membership.group)
 
     def _until_heard(self, waiting: _Waiting, group: RaftNode | None) -> int:
-        """How long to wait for a word of a group's leader that it may have said after the request came."""
-        ticks = self._domain.surroundings.pacemaker.count - waiting.tick
+        """How long to wait for a message of a group's leader that it may have sent after the request came."""
+        ticks = self._cluster.environment.ticker.count - waiting.tick
         return 0 if group is None or group.silence().get(group.leader, ticks) + 2 <= ticks else TICK
 
     def _asks_inside(self, pattern: str, request: Request, stream: str) -> str:
@@ -223,10 +224,10 @@ class ClusterApiRouter:
             config = gojson.decode(request.body)["config"]
             direct, sourcing = config.get("direct"), config.get("sourcing")
         except (ValueError, TypeError, KeyError, AttributeError):
-            return ""  # who judges the request says what is wrong with it
+            return ""  # who validates the request answers what is wrong with it
         if direct is not True:
             return ""
-        found = self._domain.state.stream(request.account.name, stream)
+        found = self._cluster.state.stream(request.account.name, stream)
         if found is None or sourcing is not True:
             return "limits"
         return found.config.get("retention") or "limits"

@@ -1,4 +1,4 @@
-"""The wishes about consumers that the meta leader judges: create and change, delete, pause.
+"""Requests about consumers that the meta leader decides: create and change, delete, pause.
 
 The consumers that mirrors and sources of other streams read by are their stream's own matter, as on a single
 server; unless that stream waits for acks: then they last, and are decided on like any other.
@@ -53,8 +53,8 @@ RESET_PATIENCE = 4_000_000_000  # ns for a stream's leader to let a source's con
 class ConsumerApi:
     """The handlers."""
 
-    def __init__(self, domain: JetStreamCluster) -> None:
-        self._domain = domain
+    def __init__(self, cluster: JetStreamCluster) -> None:
+        self._cluster = cluster
 
     def table(self) -> dict[str, Row]:
         """By pattern, see api.table."""
@@ -84,29 +84,29 @@ class ConsumerApi:
         config = asked.config
         if not config.direct:
             return False
-        stream = self._domain.state.stream(request.account.name, asked.stream_name)
+        stream = self._cluster.state.stream(request.account.name, asked.stream_name)
         return not config.sourcing or stream is None or stream.config.get("retention") == "limits"
 
     def _create(self, request: Request, asked: CreateConsumerRequest) -> Response:
-        held, domain = request.account, self._domain
+        account, cluster = request.account, self._cluster
         if asked.config.direct and asked.config.sourcing and asked.config.name:
             consumer_api.make_lasting(asked.config)
-        created, who = held.host.clock.now(), requester(domain, request)
+        created, who = account.host.clock.now(), requester(cluster, request)
         served: dict[str, ServedWait] = {}
 
-        def think() -> Command:
-            view = domain.state.view(held.name)
+        def make_command() -> Command:
+            view = cluster.state.view(account.name)
             stream = view.stream(asked.stream_name)
             if stream is None:
                 raise api_error("JSStreamNotFoundErr")
-            config = validate(held, view, stream, asked)
+            config = validate(account, view, stream, asked)
             self._check_identity(request, asked.config, stream)
-            limits = tier_limits(held, _replicas(config, stream))
-            command = domain.desk().put_consumer(
-                view, stream.name, config.to_json(), who, created, action=asked.action, share=limits
+            limits = tier_limits(account, _replicas(config, stream))
+            command = cluster.planner().put_consumer(
+                view, stream.name, config.to_json(), who, created, action=asked.action, tier_limits=limits
             )
             if command.name not in served:
-                served[command.name] = ServedWait(domain, held.name, stream.name, command.name)
+                served[command.name] = ServedWait(cluster, account.name, stream.name, command.name)
             return command
 
         def done(effect: Effect) -> None:
@@ -114,10 +114,10 @@ class ConsumerApi:
             made = effect.assignment if isinstance(effect, AlreadyExists) else effect.consumer
             assert isinstance(made, ConsumerAssignment)
             if isinstance(effect, ConsumerCreated):
-                _tell_created(held, made)
+                _tell_created(account, made)
             self._answer(request, served[made.name], made, there=isinstance(effect, AlreadyExists))
 
-        return propose(domain, request, think, done)
+        return propose(cluster, request, make_command, done)
 
     def _check_identity(self, request: Request, config: ConsumerConfig, stream: StreamAssignment) -> None:
         """Let other streams' sources know by the answer which stream of this name it is."""
@@ -144,24 +144,26 @@ class ConsumerApi:
             if config.sourcing:
                 self._begin_anew(request, made)
             else:
-                answer_through_leader(self._domain, request, info or {})
+                answer_through_leader(self._cluster, request, info or {})
                 request.respond(response(request.kind, found))
 
         served.then(fits, guarded(request, done), ask_in=patient(there=there))
 
-    def known(self, held: JetStreamAccount, consumer: ConsumerAssignment) -> ConsumerInfo:
-        """What can be said of a consumer without its leader."""
-        domain = self._domain
-        stream = domain.state.stream(consumer.account, consumer.stream)
+    def known(self, account: JetStreamAccount, consumer: ConsumerAssignment) -> ConsumerInfo:
+        """What is known of a consumer without its leader."""
+        cluster = self._cluster
+        stream = cluster.state.stream(consumer.account, consumer.stream)
         info = ConsumerInfo(
             stream_name=consumer.stream,
             name=consumer.name,
             created=consumer.created,
             config=ConsumerConfig.from_json(consumer.config),
-            ts=held.host.clock.now(),
+            ts=account.host.clock.now(),
         )
         if stream is not None:
-            info.cluster = cluster_info(domain.state, domain.sights, stream, None, domain.me, stream.cluster)
+            info.cluster = cluster_info(
+                cluster.state, cluster.node_statuses, stream, None, cluster.me, stream.cluster
+            )
         return info
 
     def _begin_anew(self, request: Request, made: ConsumerAssignment) -> None:
@@ -180,7 +182,7 @@ class ConsumerApi:
 
         def answered(message: Message) -> None:
             if not message.body:
-                return  # nobody hears; it is asked again
+                return  # nobody subscribes; it is asked again
             account.unsubscribe(subscription)
             for timer in timers:
                 timer.cancel()
@@ -199,9 +201,9 @@ class ConsumerApi:
         """Answer CONSUMER.DELETE.<stream>.<consumer>."""
         request.must_be_empty()
         wanted = self._find(request)
-        gone = ServedWait(self._domain, wanted.account, wanted.stream, wanted.name)
+        gone = ServedWait(self._cluster, wanted.account, wanted.stream, wanted.name)
 
-        def think() -> Command:
+        def make_command() -> Command:
             found = self._find(request)
             return DeleteConsumer(found.account, found.stream, found.name, found.created)
 
@@ -209,17 +211,17 @@ class ConsumerApi:
             request.respond(response(request.kind, success=True))
 
         def done(_: Effect) -> None:
-            stream = self._domain.state.stream(wanted.account, wanted.stream)
-            if stream is None or self._domain.desk().offline(stream):
+            stream = self._cluster.state.stream(wanted.account, wanted.stream)
+            if stream is None or self._cluster.planner().offline(stream):
                 gone.drop()
                 deleted(None)
             else:
                 gone.then(is_gone, deleted)
 
-        return propose(self._domain, request, think, done)
+        return propose(self._cluster, request, make_command, done)
 
     def _find(self, request: Request) -> ConsumerAssignment:
-        state, account = self._domain.state, request.account.name
+        state, account = self._cluster.state, request.account.name
         stream, name = request.tokens[2:4]
         if state.stream(account, stream) is None:
             raise api_error("JSStreamNotFoundErr")
@@ -230,11 +232,11 @@ class ConsumerApi:
 
     def pause(self, request: Request) -> Response:
         """Answer CONSUMER.PAUSE.<stream>.<consumer>: pause until a time, or go on."""
-        until, who = consumer_api.read_pause(request), requester(self._domain, request)
+        until, who = consumer_api.read_pause(request), requester(self._cluster, request)
 
-        def think() -> Command:
+        def make_command() -> Command:
             found = self._find(request)
-            view = self._domain.state.view(found.account)
+            view = self._cluster.state.view(found.account)
             view.consumer(found.stream, found.name)
             config = stamped(ConsumerConfig.from_json(found.config).replace(pause_until=until))
             return PutConsumer(
@@ -251,23 +253,23 @@ class ConsumerApi:
         def done(_: Effect) -> None:
             request.respond(consumer_api.paused_response(request, until))
 
-        return propose(self._domain, request, think, done)
+        return propose(self._cluster, request, make_command, done)
 
 
 def validate(
-    held: JetStreamAccount, view: AccountView, stream: StreamAssignment, asked: CreateConsumerRequest
+    account: JetStreamAccount, view: AccountView, stream: StreamAssignment, asked: CreateConsumerRequest
 ) -> ConsumerConfig:
     """The configuration that a request comes to, complete. Raises ApiError."""
     within = StreamConfig.from_json(stream.config)
     replicas = _replicas(asked.config, stream)
-    held.must_limits(replicas)
+    account.must_limits(replicas)
     config = asked.config.replace()
     name = config.durable_name or config.name
     existing = view.consumer(stream.name, name) if name else None
     old = None if existing is None else ConsumerConfig.from_json(existing.config)
     if old is not None:
         consumer_api.keep_from(old, config)
-    config = check(stamped(config), within, lifecycle.bounds(held, replicas), pedantic=asked.pedantic)
+    config = check(stamped(config), within, lifecycle.bounds(account, replicas), pedantic=asked.pedantic)
 
     def siblings() -> list[ConsumerConfig]:
         others = [one for one in view.consumers(stream.name) if one.name != name]
@@ -276,23 +278,23 @@ def validate(
     if old is not None:
         if asked.action == "create":
             lifecycle.must_be_same(old, config)
-        lifecycle.check_change(within, old, config, siblings, held.account)
+        lifecycle.check_change(within, old, config, siblings, account.account)
     elif asked.action == "update":
         raise api_error("JSConsumerDoesNotExist")
     else:
         lifecycle.check_new(within, config, name, siblings)
-    return lifecycle.settled(config)
+    return lifecycle.with_inactive_threshold(config)
 
 
 def _replicas(config: ConsumerConfig, stream: StreamAssignment) -> int:
-    """By which tier's limits a consumer is judged."""
+    """How many replicas a consumer has: its tier's limits apply."""
     wanted = ConsumerAssignment(stream.account, stream.name, "", config.to_json(), 0, 0)
     return wanted.replicas(stream)
 
 
-def _tell_created(held: JetStreamAccount, made: ConsumerAssignment) -> None:
+def _tell_created(account: JetStreamAccount, made: ConsumerAssignment) -> None:
     config = ConsumerConfig.from_json(made.config)
-    notices = ConsumerAdvisories(held.account, held.host, made.stream, made.name)
-    notices.created()
-    if config.pause_until > held.host.clock.now():
-        notices.paused(True, config.pause_until)
+    advisories = ConsumerAdvisories(account.account, account.host, made.stream, made.name)
+    advisories.created()
+    if config.pause_until > account.host.clock.now():
+        advisories.paused(True, config.pause_until)

@@ -46,8 +46,8 @@ Json = dict[str, Any]
 class InfoApi:
     """The handlers."""
 
-    def __init__(self, domain: JetStreamCluster) -> None:
-        self._domain = domain
+    def __init__(self, cluster: JetStreamCluster) -> None:
+        self._cluster = cluster
 
     def table(self) -> dict[str, Row]:
         """By pattern, see api.table."""
@@ -65,13 +65,17 @@ class InfoApi:
 
     def account(self, request: Request) -> Response:
         """Answer INFO."""
-        held, domain = request.account, self._domain
+        account, cluster = request.account, self._cluster
         limits: dict[str, AccountLimits] = {
-            tier: shown_limits(share) for tier, share in sorted(held.grants.items())
+            tier: shown_limits(grant) for tier, grant in sorted(account.grants.items())
         }
-        info = account_info(domain.state, held.name, limits, domain.usage(held.name), held.host.domain)
-        total, errors = domain.servers.seen.api(held.name, domain.me)
-        info.api = ApiStats(level=API_LEVEL, total=total + held.api_total, errors=errors + held.api_errors)
+        info = account_info(
+            cluster.state, account.name, limits, cluster.usage(account.name), account.host.domain
+        )
+        total, errors = cluster.node_tracker.node_statuses.api(account.name, cluster.me)
+        info.api = ApiStats(
+            level=API_LEVEL, total=total + account.api_total, errors=errors + account.api_errors
+        )
         return response(request.kind, info)
 
     # --- streams
@@ -80,32 +84,32 @@ class InfoApi:
         """Answer STREAM.NAMES."""
         asked = request.read_optional(PageRequest)
         page = streams_page(
-            self._domain.state, request.account.name, asked.offset, NAMES_LIMIT, asked.subject
+            self._cluster.state, request.account.name, asked.offset, NAMES_LIMIT, asked.subject
         )
         return response(request.kind, **page.numbers(), streams=page.names or None)
 
     def streams(self, request: Request) -> Response:
         """Answer STREAM.LIST."""
         asked = request.read_optional(PageRequest)
-        held, domain = request.account, self._domain
-        page = streams_page(domain.state, held.name, asked.offset, LIST_LIMIT, asked.subject)
-        desk, known = domain.desk(), StreamApi(domain).known
-        away = {one.name: known(held, one).to_json() for one in page.items if desk.offline(one)}
+        account, cluster = request.account, self._cluster
+        page = streams_page(cluster.state, account.name, asked.offset, LIST_LIMIT, asked.subject)
+        planner, known = cluster.planner(), StreamApi(cluster).known
+        away = {one.name: known(account, one).to_json() for one in page.items if planner.offline(one)}
         return self._gather(request, "SI", "", page, away)
 
     def stream(self, request: Request) -> Response:
         """Answer STREAM.INFO.<stream>: as its leader, or as a member while nobody leads."""
-        held, name, domain = request.account, request.tokens[2], self._domain
-        asset = domain.assets.get((held.name, name))
-        if asset is None or asset.stream is None:
+        account, name, cluster = request.account, request.tokens[2], self._cluster
+        local = cluster.local_streams.get((account.name, name))
+        if local is None or local.stream is None:
             raise api_error("JSClusterNotAvailErr")
-        return request.work(self._describing(request, asset, asset.stream))
+        return request.work(self._describing(request, local, local.stream))
 
-    def _describing(self, request: Request, asset: LocalStream, stream: Stream) -> Steps[Response]:
-        held, name = request.account, request.tokens[2]
+    def _describing(self, request: Request, local: LocalStream, stream: Stream) -> Steps[Response]:
+        account, name = request.account, request.tokens[2]
         answer = yield from stream_api.describing(request, stream)
-        answer["cluster"] = asset.info().to_json()["cluster"]
-        alternates = self._alternates(held.name, name, held.host.domain)
+        answer["cluster"] = local.info().to_json()["cluster"]
+        alternates = self._alternates(account.name, name, account.host.domain)
         if alternates:
             answer["alternates"] = alternates
         return answer
@@ -114,7 +118,7 @@ class InfoApi:
         """The stream and its mirrors, if it has any; they are all in reach, so none is nearer."""
         found = [
             {"name": one.name, **({"domain": domain} if domain else {}), "cluster": one.cluster}
-            for one in self._domain.state.of_account(account)
+            for one in self._cluster.state.of_account(account)
             if one.name == name or (one.config.get("mirror") or {}).get("name") == name
         ]
         return found if len(found) > 1 else []
@@ -124,12 +128,12 @@ class InfoApi:
     def _consumers_page(self, request: Request, limit: int) -> Page[ConsumerAssignment]:
         asked = request.read_optional(PageRequest)
         return consumers_page(
-            self._domain.state, request.account.name, request.tokens[2], asked.offset, limit
+            self._cluster.state, request.account.name, request.tokens[2], asked.offset, limit
         )
 
     def consumer_names(self, request: Request) -> Response:
         """Answer CONSUMER.NAMES.<stream>."""
-        if self._domain.state.stream(request.account.name, request.tokens[2]) is None:
+        if self._cluster.state.stream(request.account.name, request.tokens[2]) is None:
             raise api_error("JSStreamNotFoundErr")
         page = self._consumers_page(request, NAMES_LIMIT)
         return response(request.kind, **page.numbers(), consumers=page.names)
@@ -137,21 +141,21 @@ class InfoApi:
     def consumers(self, request: Request) -> Response:
         """Answer CONSUMER.LIST.<stream>; a stream that is not there has none, as the reference has it."""
         page = self._consumers_page(request, LIST_LIMIT)
-        held, domain, name = request.account, self._domain, request.tokens[2]
-        stream, known = domain.state.stream(held.name, name), ConsumerApi(domain).known
+        account, cluster, name = request.account, self._cluster, request.tokens[2]
+        stream, known = cluster.state.stream(account.name, name), ConsumerApi(cluster).known
         away: dict[str, Json] = {}
-        if stream is not None and domain.desk().offline(stream):
-            away = {one.name: known(held, one).to_json() for one in page.items}
+        if stream is not None and cluster.planner().offline(stream):
+            away = {one.name: known(account, one).to_json() for one in page.items}
         return self._gather(request, "CI", name, page, away)
 
     def consumer(self, request: Request) -> Response:
         """Answer CONSUMER.INFO.<stream>.<consumer>: as the leader, or who is to lead."""
         request.must_be_empty()
-        held, (stream, name) = request.account, request.tokens[2:4]
-        asset = self._domain.assets.get((held.name, stream))
-        if asset is None:
+        account, (stream, name) = request.account, request.tokens[2:4]
+        local = self._cluster.local_streams.get((account.name, stream))
+        if local is None:
             raise api_error("JSClusterNotAvailErr")
-        info = asset.consumer_info(name)
+        info = local.consumer_info(name)
         info.config = shown(info.config or ConsumerConfig())
         return response(request.kind, info)
 
@@ -167,7 +171,7 @@ class InfoApi:
     ) -> Response:
         """Answer with the infos of a page when all are there, or when patience is at its end."""
         field = "streams" if kind == "SI" else "consumers"
-        gathering: InfoGather[Any] = InfoGather(page, away)
+        gather: InfoGather[Any] = InfoGather(page, away)
 
         over: list[Callable[[], None]] = []
         ended = False
@@ -177,22 +181,24 @@ class InfoApi:
             ended = True
             for end in over:
                 end()
-            request.respond(response(request.kind, **gathering.answer(field)))
+            request.respond(response(request.kind, **gather.answer(field)))
 
         def take(name: str, info: Json) -> None:
-            if gathering.take(name, info) and not gathering.waiting:
+            if gather.take(name, info) and not gather.waiting:
                 answer()
 
-        if not gathering.waiting:
-            return response(request.kind, **gathering.answer(field))
-        clock, told = request.account.host.clock, guarded(request, take)
+        if not gather.waiting:
+            return response(request.kind, **gather.answer(field))
+        clock, guarded_take = request.account.host.clock, guarded(request, take)
 
         def ask() -> None:
             """Ask those who have not answered; a stream may be between two leaders."""
             if not ended:
                 over.append(clock.call_later(ASK_AGAIN, ask).cancel)
-                names = gathering.waiting
-                over.append(self._domain.ask_all(kind, request.account.name, stream, "", told, names))
+                names = gather.waiting
+                over.append(
+                    self._cluster.ask_all(kind, request.account.name, stream, "", guarded_take, names)
+                )
 
         over.append(clock.call_later(TIMEOUT, guarded(request, answer)).cancel)
         ask()

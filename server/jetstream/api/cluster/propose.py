@@ -1,8 +1,8 @@
-"""Judge: how the wish of a request becomes a decision of the meta group, and is answered.
+"""Propose: how a request becomes a decision of the meta group, and is answered.
 
-A wish is judged by what is decided so far, proposed with what it was judged by, and judged anew when that has
-changed in between. Promises: a request is answered once; what is answered as made is decided, and served by
-its leader already when that tells so in time.
+A request is validated against what is decided so far, proposed with what it was validated against, and
+validated anew when that has changed in between. Promises: a request is answered once; what is answered as
+made is decided, and served by its leader already when that announces it in time.
 """
 
 from __future__ import annotations
@@ -29,26 +29,29 @@ ASK_AGAIN = 500_000_000  # ns between two questions to a leader that there may n
 
 
 def propose(
-    domain: JetStreamCluster, request: Request, think: Callable[[], Command], done: Callable[[Effect], None]
+    cluster: JetStreamCluster,
+    request: Request,
+    make_command: Callable[[], Command],
+    done: Callable[[Effect], None],
 ) -> Response:
-    """Have what `think` comes to decided, and give `done` the effect; errors answer the request.
+    """Have what `make_command` comes to decided, and give `done` the effect; errors answer the request.
 
-    think: is asked anew as long as its command turns out to be stale; raises ApiError to refuse. A leader
-    that is new takes the time to hear of all servers before it says that there are too few.
+    make_command: is asked anew as long as its command turns out to be stale; raises ApiError to refuse. A new
+    leader takes the time to get the reports of all servers before it answers that there are too few.
     """
     tries = MOST_TRIES
 
     def attempt() -> None:
         nonlocal tries
         try:
-            command = think()
+            command = make_command()
         except ApiError as refusal:
-            if refusal.err_code != NO_PEERS or not domain.servers.gathering:
+            if refusal.err_code != NO_PEERS or not cluster.node_tracker.gathering:
                 raise
-            domain.surroundings.clock.call_later(GATHERING, guarded(request, attempt))
+            cluster.environment.clock.call_later(GATHERING, guarded(request, attempt))
             return
         tries -= 1
-        domain.propose(command, guarded(request, decided))
+        cluster.propose(command, guarded(request, decided))
 
     def decided(outcome: list[Effect] | ApiError) -> None:
         if isinstance(outcome, ApiError):
@@ -77,46 +80,48 @@ def guarded(request: Request, callback: Callable[..., None]) -> Callable[..., No
             callback(*values)
         except ApiError as error:
             request.fail(error)
-        except Exception as fault:
-            request.trip(fault)
+        except Exception as error:
+            request.fail_internally(error)
 
     return call
 
 
-def answer_through_leader(domain: JetStreamCluster, request: Request, info: Json) -> None:
-    """Let the answer come from the leader that an info names; see `answers`."""
+def answer_through_leader(cluster: JetStreamCluster, request: Request, info: Json) -> None:
+    """Let the answer come from the leader that an info names; see `ReplyRouter`."""
     leader = (info.get("cluster") or {}).get("leader", "")
     account = request.account.name
-    request.way = lambda reply, header, body: domain.answers.send(leader, account, reply, header, body)
+    request.send_reply = lambda reply, header, body: cluster.reply_router.send(
+        leader, account, reply, header, body
+    )
 
 
-def requester(domain: JetStreamCluster, request: Request) -> Requester:
+def requester(cluster: JetStreamCluster, request: Request) -> Requester:
     """Who asks. A message that came over a route is from a client of this cluster, too, or of a leaf's.
 
     The cluster beyond a leaf connection may be of another domain: then it is this one's that counts.
     """
     source = request.message.source
     near = getattr(source, "remote_cluster", "")
-    if not any(server.cluster == near for server in domain.state.servers.values()):
+    if not any(server.cluster == near for server in cluster.state.servers.values()):
         near = request.account.host.cluster_name
     return Requester({} if source is None else source.client_info(), [near])
 
 
-def tier_limits(held: JetStreamAccount, replicas: int) -> TierLimits:
+def tier_limits(account: JetStreamAccount, replicas: int) -> TierLimits:
     """The account's limits for what has so many replicas. Raises ApiError 10120."""
-    limits = held.must_limits(replicas)
-    tier = "" if "" in held.grants else f"R{max(1, replicas)}"
+    limits = account.must_limits(replicas)
+    tier = "" if "" in account.grants else f"R{max(1, replicas)}"
     return TierLimits(tier, limits.max_memory, limits.max_store, limits.max_streams, limits.max_consumers)
 
 
 class ServedWait:
-    """Waits for a stream's or a consumer's leader to tell that it is as was decided; or gone: then {}.
+    """Waits for a stream's or a consumer's leader to announce that it is as was decided; or gone: then {}.
 
     Made before the proposal: a leader may be quicker than the answer to that.
     """
 
-    def __init__(self, domain: JetStreamCluster, account: str, stream: str, consumer: str = "") -> None:
-        self._domain = domain
+    def __init__(self, cluster: JetStreamCluster, account: str, stream: str, consumer: str = "") -> None:
+        self._cluster = cluster
         self._key = (account, stream, consumer)
         self._infos: list[Json | None] = []
         self._fits: Callable[[Json], bool] | None = None
@@ -126,7 +131,7 @@ class ServedWait:
         self._listen()
 
     def _listen(self) -> None:
-        self._ends = [self._domain.when_up(*self._key, self._came), *self._ends[1:]]
+        self._ends = [self._cluster.when_served(*self._key, self._came), *self._ends[1:]]
 
     def _came(self, info: Json | None) -> None:
         if self._over:
@@ -159,8 +164,8 @@ class ServedWait:
     ) -> None:
         """Call `done` with the first info that fits, or with None when patience is at its end.
 
-        ask_in: ns until the leader is asked, too, and again from time to time: it may have told before, or
-        its predecessor has. None: never.
+        ask_in: ns until the leader is asked, too, and again from time to time: it may have announced it
+        before, or its predecessor has. None: never.
         """
         self._fits, self._done = fits, done
         if ask_in is not None:
@@ -169,16 +174,16 @@ class ServedWait:
 
     def _ask_later(self, delay: int) -> None:
         if not self._over:
-            clock = self._domain.surroundings.clock
+            clock = self._cluster.environment.clock
             self._ends.append(clock.call_later(delay, self._ask).cancel)
 
     def _ask(self) -> None:
         account, stream, consumer = self._key
         kind: Literal["SI", "CI"] = "CI" if consumer else "SI"
-        self._ends.append(self._domain.ask_all(kind, account, stream, consumer, self._told))
+        self._ends.append(self._cluster.ask_all(kind, account, stream, consumer, self._received))
         self._ask_later(ASK_AGAIN)
 
-    def _told(self, _: str, info: Json) -> None:
+    def _received(self, _: str, info: Json) -> None:
         if not self._over:
             self._infos.append(info)
             self._look()
@@ -195,7 +200,7 @@ def _nothing(_: Json | None) -> None:
 
 
 def is_gone(info: Json) -> bool:
-    """Whether a leader tells that what was deleted is served no more."""
+    """Whether a leader announces that what was deleted is served no more."""
     return not info
 
 

@@ -38,8 +38,8 @@ _GROUP = 8  # characters of a group's name, after what it is
 class RestoreApi:
     """The handler."""
 
-    def __init__(self, domain: JetStreamCluster) -> None:
-        self._domain = domain
+    def __init__(self, cluster: JetStreamCluster) -> None:
+        self._cluster = cluster
 
     def table(self) -> dict[str, Row]:
         """By pattern, see api.table."""
@@ -47,17 +47,19 @@ class RestoreApi:
 
     def restore(self, request: Request) -> Response:
         """Answer STREAM.RESTORE.<stream>."""
-        held, domain = request.account, self._domain
+        account, cluster = request.account, self._cluster
         asked = stamped(snapshot_api.read_restore(request))
-        view = domain.state.view(held.name)
+        view = cluster.state.view(account.name)
         if view.stream(asked.name) is not None:
             raise api_error("JSStreamNameExistRestoreFailedErr")
-        config = check(asked, validation_context(held, view, asked.num_replicas, pedantic=False))
-        who = requester(domain, request)
-        domain.desk().create_stream(view, config.to_json(), who, 0, tier_limits(held, config.num_replicas))
+        config = check(asked, validation_context(account, view, asked.num_replicas, pedantic=False))
+        who = requester(cluster, request)
+        cluster.planner().create_stream(
+            view, config.to_json(), who, 0, tier_limits(account, config.num_replicas)
+        )
 
         def complete(staged: StagedStream, done: Restored) -> None:
-            _Steps(domain, held, config, who, staged, done).start()
+            _Steps(cluster, account, config, who, staged, done).start()
 
         return snapshot_api.receive(request, config, complete)
 
@@ -67,41 +69,41 @@ class _Steps:
 
     def __init__(
         self,
-        domain: JetStreamCluster,
-        held: JetStreamAccount,
+        cluster: JetStreamCluster,
+        account: JetStreamAccount,
         config: StreamConfig,
         who: Requester,
         staged: StagedStream,
         done: Restored,
     ) -> None:
-        self._domain = domain
-        self._held = held
+        self._cluster = cluster
+        self._account = account
         self._config = config
         self._alone = replace(config, num_replicas=1, placement=None)
         self._who = who
         self._staged = staged
         self._done = done
-        self._created = held.host.clock.now()
+        self._created = account.host.clock.now()
         self._consumers = list(staged.consumers)
 
     def start(self) -> None:
         """Let it be a stream, here."""
-        self._held.staged[self._config.name] = self._staged
+        self._account.staged[self._config.name] = self._staged
         self._staged.config = self._alone
         self._decide(self._creation, self._next)
 
     def _creation(self) -> Command:
-        domain = self._domain
-        view = domain.state.view(self._held.name)
-        limits = tier_limits(self._held, self._config.num_replicas)
-        made = domain.desk().create_stream(view, self._config.to_json(), self._who, self._created, limits)
-        me = domain.state.servers[domain.me]
+        cluster = self._cluster
+        view = cluster.state.view(self._account.name)
+        limits = tier_limits(self._account, self._config.num_replicas)
+        made = cluster.planner().create_stream(view, self._config.to_json(), self._who, self._created, limits)
+        me = cluster.state.servers[cluster.me]
         return CreateStream(
-            self._held.name,
+            self._account.name,
             self._alone.to_json(),
-            f"S-R1-{new_id(self._held.host.random_bytes, _GROUP)}",
+            f"S-R1-{new_id(self._account.host.random_bytes, _GROUP)}",
             me.cluster,
-            (domain.me,),
+            (cluster.me,),
             self._created,
             client=made.client,
             share=made.share,
@@ -110,48 +112,48 @@ class _Steps:
 
     def _next(self) -> None:
         """The next consumer, or, after the last one, the place."""
-        asset = self._domain.assets.get((self._held.name, self._config.name))
-        if asset is None or asset.stream is None:
+        local = self._cluster.local_streams.get((self._account.name, self._config.name))
+        if local is None or local.stream is None:
             self._fail(api_error("JSStreamRestoreErrF", err="it was not opened; the log says why"))
         elif self._consumers:
             consumer = self._consumers.pop(0)
             put = PutConsumer(
-                self._held.name,
+                self._account.name,
                 self._config.name,
                 consumer.name,
                 consumer.config.to_json(),
                 self._created,
-                share=tier_limits(self._held, self._config.num_replicas),
+                share=tier_limits(self._account, self._config.num_replicas),
             )
             self._decide(lambda: put, self._next)
         elif self._alone != self._config:
-            stream = asset.stream
+            stream = local.stream
             self._decide(self._placing, lambda: self._done(stream))
         else:
-            self._done(asset.stream)
+            self._done(local.stream)
 
     def _placing(self) -> Command:
-        view = self._domain.state.view(self._held.name)
-        limits = tier_limits(self._held, self._config.num_replicas)
-        return self._domain.desk().update_stream(view, self._config.to_json(), self._who, limits)
+        view = self._cluster.state.view(self._account.name)
+        limits = tier_limits(self._account, self._config.num_replicas)
+        return self._cluster.planner().update_stream(view, self._config.to_json(), self._who, limits)
 
-    def _decide(self, think: Callable[[], Command], then: Callable[[], None], tries: int = 5) -> None:
+    def _decide(self, make_command: Callable[[], Command], then: Callable[[], None], tries: int = 5) -> None:
         def decided(outcome: list[Effect] | ApiError) -> None:
             effect = outcome if isinstance(outcome, ApiError) else next(iter(outcome), None)
             if isinstance(effect, StaleCommand) and tries:
-                self._decide(think, then, tries - 1)
+                self._decide(make_command, then, tries - 1)
             elif isinstance(effect, CommandRejected):
                 self._fail(effect.error)
             elif effect is None or isinstance(effect, ApiError | StaleCommand):
                 self._fail(api_error("JSClusterNotAvailErr"))
             else:
-                self._domain.surroundings.runner.soon(then)  # when it is done here, too
+                self._cluster.environment.executor.soon(then)  # when it is done here, too
 
         try:
-            self._domain.propose(think(), decided)
+            self._cluster.propose(make_command(), decided)
         except ApiError as error:
             self._fail(error)
 
     def _fail(self, error: ApiError) -> None:
-        self._held.staged.pop(self._config.name, None)
+        self._account.staged.pop(self._config.name, None)
         self._done(error)

@@ -1,6 +1,6 @@
-"""STEPDOWN: the leader of a stream hands over, to whom it is told or to who can.
+"""STEPDOWN: the leader of a stream hands over, to the preferred server or to one that can lead.
 
-It is answered when the next leader tells that it leads, or when patience is at its end: who asks for the
+It is answered when the next leader announces that it leads, or when patience is at its end: who asks for the
 stream right after is answered. A consumer is led by who leads its stream: to move the one is to move the
 other.
 """
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class StepDownApi:
     """The handlers."""
 
-    def __init__(self, domain: JetStreamCluster) -> None:
-        self._domain = domain
+    def __init__(self, cluster: JetStreamCluster) -> None:
+        self._cluster = cluster
 
     def table(self) -> dict[str, Row]:
         """By pattern, see api.table."""
@@ -37,32 +37,32 @@ class StepDownApi:
 
     def step_down(self, request: Request) -> Response:
         """Answer STREAM.LEADER.STEPDOWN.<stream>, and CONSUMER.LEADER.STEPDOWN.<stream>.<consumer>."""
-        domain, key = self._domain, (request.account.name, request.tokens[3])
-        asset, assignment = domain.assets.get(key), domain.state.stream(*key)
-        if asset is None or assignment is None:
+        cluster, key = self._cluster, (request.account.name, request.tokens[3])
+        local, assignment = cluster.local_streams.get(key), cluster.state.stream(*key)
+        if local is None or assignment is None:
             raise api_error("JSClusterNotAvailErr")
         asked = request.read_optional(LeaderStepDownRequest)
-        if asset.led() is None:  # one copy: nobody else could lead
+        if local.leader_status() is None:  # one copy: nobody else could lead
             return response(request.kind, success=True)
         preferred = ""
         if asked.placement is not None:
             preferred = successor(
-                domain.state,
+                cluster.state,
                 assignment.members,
-                domain.me,
-                domain.sights,
-                domain.surroundings.random(),
+                cluster.me,
+                cluster.node_statuses,
+                cluster.environment.random(),
                 server=asked.placement.preferred,
                 cluster=asked.placement.cluster,
                 tags=asked.placement.tags,
             )
 
-        if not domain.sights.get(preferred, UNSEEN).online:
-            preferred = self._nearest(asset)
-        served = ServedWait(domain, *key)
+        if not cluster.node_statuses.get(preferred, UNSEEN).online:
+            preferred = self._nearest(local)
+        served = ServedWait(cluster, *key)
 
         def led(info: Json | None) -> None:
-            answer_through_leader(domain, request, info or {})
+            answer_through_leader(cluster, request, info or {})
             request.respond(response(request.kind, success=True))
 
         def done(error: ApiError | None) -> None:
@@ -73,13 +73,13 @@ class StepDownApi:
                 request.fail(error)
 
         own = request.account.host.server_name
-        asset.step_down(preferred, done)
+        local.step_down(preferred, done)
         return LATER
 
-    def _nearest(self, asset: LocalStream) -> str:
+    def _nearest(self, local: LocalStream) -> str:
         """The member that lacks least of what the leader has; "" for none that is there."""
-        domain, view = self._domain, asset.view()
+        cluster, view = self._cluster, local.group_view()
         peers = {} if view is None else view.peers
-        there = [member for member in peers if domain.sights.get(member, UNSEEN).online]
-        domain.surroundings.random().shuffle(there)
-        return min(there, key=lambda member: (not peers[member].level, peers[member].lag), default="")
+        there = [member for member in peers if cluster.node_statuses.get(member, UNSEEN).online]
+        cluster.environment.random().shuffle(there)
+        return min(there, key=lambda member: (not peers[member].caught_up, peers[member].lag), default="")

@@ -1,4 +1,4 @@
-"""The wishes about streams that the meta leader judges: create, update, delete, remove a peer."""
+"""Requests about streams that the meta leader decides: create, update, delete, remove a peer."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ Json = dict[str, Any]
 class StreamApi:
     """The handlers."""
 
-    def __init__(self, domain: JetStreamCluster) -> None:
-        self._domain = domain
+    def __init__(self, cluster: JetStreamCluster) -> None:
+        self._cluster = cluster
 
     def table(self) -> dict[str, Row]:
         """By pattern, see api.table."""
@@ -63,21 +63,21 @@ class StreamApi:
     def create(self, request: Request) -> Response:
         """Answer STREAM.CREATE.<stream>."""
         asked = at_once(stream_api.reading_create(request))
-        held, domain, wanted = request.account, self._domain, stamped(asked.config())
-        created, who = held.host.clock.now(), requester(domain, request)
+        account, cluster, wanted = request.account, self._cluster, stamped(asked.config())
+        created, who = account.host.clock.now(), requester(cluster, request)
         served: ServedWait | None = None
 
-        def think() -> Command:
+        def make_command() -> Command:
             nonlocal served
-            view = domain.state.view(held.name)
+            view = cluster.state.view(account.name)
             config = check(
-                wanted, validation_context(held, view, wanted.num_replicas, pedantic=asked.pedantic)
+                wanted, validation_context(account, view, wanted.num_replicas, pedantic=asked.pedantic)
             )
             new = view.stream(config.name) is None
-            limits = tier_limits(held, config.num_replicas) if new else UNLIMITED
-            command = domain.desk().create_stream(view, config.to_json(), who, created, limits)
+            limits = tier_limits(account, config.num_replicas) if new else UNLIMITED
+            command = cluster.planner().create_stream(view, config.to_json(), who, created, limits)
             if served is None:
-                served = ServedWait(domain, held.name, config.name)
+                served = ServedWait(cluster, account.name, config.name)
             return command
 
         def done(effect: Effect) -> None:
@@ -86,10 +86,10 @@ class StreamApi:
             assert served is not None and isinstance(made, StreamAssignment)
             new = isinstance(effect, StreamCreated)
             if new:
-                advisories.stream_action(held.account, held.host, made.name, "create")
+                advisories.stream_action(account.account, account.host, made.name, "create")
             self._answer(request, served, made, there=not new, **({"did_create": True} if new else {}))
 
-        return propose(domain, request, think, done)
+        return propose(cluster, request, make_command, done)
 
     def _answer(
         self, request: Request, served: ServedWait, made: StreamAssignment, *, there: bool, **more: Any
@@ -104,20 +104,22 @@ class StreamApi:
 
         def done(info: Json | None) -> None:
             found = info if info is not None else self.known(request.account, made).to_json()
-            answer_through_leader(self._domain, request, found)
+            answer_through_leader(self._cluster, request, found)
             request.respond(response(request.kind) | found | more)
 
         served.then(fits, guarded(request, done), ask_in=patient(there=there))
 
-    def known(self, held: JetStreamAccount, stream: StreamAssignment) -> StreamInfo:
-        """What can be said of a stream without its leader."""
-        domain, host = self._domain, held.host
+    def known(self, account: JetStreamAccount, stream: StreamAssignment) -> StreamInfo:
+        """What is known of a stream without its leader."""
+        cluster, host = self._cluster, account.host
         return StreamInfo(
             config=shown(StreamConfig.from_json(stream.config)),
             created=stream.created,
             state=StreamState(),
             domain=host.domain,
-            cluster=cluster_info(domain.state, domain.sights, stream, None, domain.me, stream.cluster),
+            cluster=cluster_info(
+                cluster.state, cluster.node_statuses, stream, None, cluster.me, stream.cluster
+            ),
             ts=host.clock.now(),
         )
 
@@ -126,67 +128,67 @@ class StreamApi:
     def update(self, request: Request) -> Response:
         """Answer STREAM.UPDATE.<stream>."""
         asked = at_once(stream_api.reading_update(request))
-        held, domain, wanted = request.account, self._domain, asked.config()
-        who = requester(domain, request)
+        account, cluster, wanted = request.account, self._cluster, asked.config()
+        who = requester(cluster, request)
         served: ServedWait | None = None
 
-        def think() -> Command:
+        def make_command() -> Command:
             nonlocal served
-            view = domain.state.view(held.name)
-            surroundings = validation_context(held, view, wanted.num_replicas, pedantic=asked.pedantic)
-            check(wanted, surroundings)
+            view = cluster.state.view(account.name)
+            context = validation_context(account, view, wanted.num_replicas, pedantic=asked.pedantic)
+            check(wanted, context)
             before = view.stream(wanted.name)
             if before is None:
                 raise api_error("JSStreamNotFoundErr")
-            desk = domain.desk()
-            if desk.offline(before):
+            planner = cluster.planner()
+            if planner.offline(before):
                 raise api_error("JSStreamOfflineErr")
-            config = check_update(StreamConfig.from_json(before.config), stamped(wanted), surroundings)
-            leader, lags = domain.lags(held.name, config.name)
-            limits = tier_limits(held, config.num_replicas)
-            command = desk.update_stream(view, config.to_json(), who, limits, leader=leader, lags=lags)
+            config = check_update(StreamConfig.from_json(before.config), stamped(wanted), context)
+            leader, lags = cluster.lags(account.name, config.name)
+            limits = tier_limits(account, config.num_replicas)
+            command = planner.update_stream(view, config.to_json(), who, limits, leader=leader, lags=lags)
             if served is None:
-                served = ServedWait(domain, held.name, config.name)
+                served = ServedWait(cluster, account.name, config.name)
             return command
 
         def done(effect: Effect) -> None:
             assert isinstance(effect, StreamUpdated | AlreadyExists)
             made = effect.stream if isinstance(effect, StreamUpdated) else effect.assignment
             assert served is not None and isinstance(made, StreamAssignment)
-            advisories.stream_action(held.account, held.host, made.name, "modify")
+            advisories.stream_action(account.account, account.host, made.name, "modify")
             self._answer(request, served, made, there=isinstance(effect, AlreadyExists))
 
-        return propose(domain, request, think, done)
+        return propose(cluster, request, make_command, done)
 
     # --- the others
 
     def delete(self, request: Request) -> Response:
         """Answer STREAM.DELETE.<stream>."""
         request.must_be_empty()
-        held, name, domain = request.account, request.tokens[2], self._domain
-        if domain.state.stream(held.name, name) is None:
+        account, name, cluster = request.account, request.tokens[2], self._cluster
+        if cluster.state.stream(account.name, name) is None:
             raise api_error("JSStreamNotFoundErr")
-        gone = ServedWait(domain, held.name, name)
+        gone = ServedWait(cluster, account.name, name)
 
-        def think() -> Command:
-            found = domain.state.stream(held.name, name)
+        def make_command() -> Command:
+            found = cluster.state.stream(account.name, name)
             if found is None:
                 raise api_error("JSStreamNotFoundErr")
-            return DeleteStream(held.name, name, found.created)
+            return DeleteStream(account.name, name, found.created)
 
         def deleted(_: Json | None) -> None:
             request.respond(response(request.kind, success=True))
 
         def done(effect: Effect) -> None:
             assert isinstance(effect, StreamDeleted)
-            advisories.stream_action(held.account, held.host, name, "delete")
-            if domain.desk().offline(effect.stream):
+            advisories.stream_action(account.account, account.host, name, "delete")
+            if cluster.planner().offline(effect.stream):
                 gone.drop()
                 deleted(None)
             else:
                 gone.then(is_gone, deleted)
 
-        return propose(self._domain, request, think, done)
+        return propose(self._cluster, request, make_command, done)
 
     def remove_peer(self, request: Request) -> Response:
         """Answer STREAM.PEER.REMOVE.<stream>: another server is to hold it instead of this one."""
@@ -195,24 +197,24 @@ class StreamApi:
         peer = request.read(RemovePeerRequest).peer
         if not peer:
             raise api_error("JSBadRequestErr")
-        think: Callable[[], Command] = lambda: self._domain.desk().remove_peer(  # noqa: E731
+        make_command: Callable[[], Command] = lambda: self._cluster.planner().remove_peer(  # noqa: E731
             request.account.name, request.tokens[3], peer
         )
         return propose(
-            self._domain,
+            self._cluster,
             request,
-            think,
+            make_command,
             lambda _: request.respond(response(request.kind, success=True)),
         )
 
 
 def validation_context(
-    held: JetStreamAccount, view: AccountView, replicas: int, *, pedantic: bool
+    account: JetStreamAccount, view: AccountView, replicas: int, *, pedantic: bool
 ) -> ValidationContext:
-    """What a configuration is judged against: the account's limits, and the streams that were decided on."""
+    """What a configuration is validated against: the account's limits, and the decided streams."""
 
     def lookup(name: str) -> StreamConfig | None:
         document = view.config(name)
         return None if document is None else StreamConfig.from_json(document)
 
-    return replace(held.world(replicas, pedantic=pedantic), lookup=lookup, clustered=True)
+    return replace(account.validation_context(replicas, pedantic=pedantic), lookup=lookup, clustered=True)

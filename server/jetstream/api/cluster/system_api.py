@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class ClusterApi:
     """See the module."""
 
-    def __init__(self, domain: JetStreamCluster, account: Account, host: JetStreamHost) -> None:
-        self._domain = domain
+    def __init__(self, cluster: JetStreamCluster, account: Account, host: JetStreamHost) -> None:
+        self._cluster = cluster
         self._account = account
         self._host = host
         table = {
@@ -40,7 +40,8 @@ class ClusterApi:
 
     def _admits(self, pattern: str) -> bool:
         return (
-            action_for(rule_for(pattern), self._domain.standing(self._account.name)) is ResponderAction.ANSWER
+            action_for(rule_for(pattern), self._cluster.responder_state(self._account.name))
+            is ResponderAction.ANSWER
         )
 
     # --- handlers
@@ -48,10 +49,10 @@ class ClusterApi:
     def _step_down(self, asked: SystemRequest) -> None:
         placement = asked.read(LeaderStepDownRequest, strict=self._host.strict).placement
         if placement is not None:
-            preferred = self._domain.successor(placement.preferred, placement.cluster, placement.tags)
+            preferred = self._cluster.successor(placement.preferred, placement.cluster, placement.tags)
         else:
             try:
-                preferred = self._domain.successor()
+                preferred = self._cluster.successor()
             except ApiError:  # nobody is there: then whoever comes
                 preferred = ""
 
@@ -61,19 +62,19 @@ class ClusterApi:
             else:
                 asked.fail(error)
 
-        self._domain.step_down(preferred, done)
+        self._cluster.step_down(preferred, done)
 
     def _remove_server(self, asked: SystemRequest) -> None:
         if asked.body in {b"", b"{}"}:
             raise api_error("JSBadRequestErr")
         wanted = asked.read(MetaRemoveRequest, strict=self._host.strict)
-        self._domain.remove_server(
-            wanted.peer, wanted.peer_id, lambda result: _tell(asked, result, "success")
+        self._cluster.remove_server(
+            wanted.peer, wanted.peer_id, lambda result: _answer(asked, result, "success")
         )
 
     def _purge_account(self, asked: SystemRequest) -> None:
         name = purged_account(asked)
-        self._domain.propose(PurgeAccount(name), lambda result: _tell(asked, result, "initiated"))
+        self._cluster.propose(PurgeAccount(name), lambda result: _answer(asked, result, "initiated"))
 
 
 def _refused(text: str) -> Callable[[SystemRequest], None]:
@@ -83,7 +84,7 @@ def _refused(text: str) -> Callable[[SystemRequest], None]:
     return refuse
 
 
-def _tell(asked: SystemRequest, result: list[Effect] | ApiError, word: str) -> None:
+def _answer(asked: SystemRequest, result: list[Effect] | ApiError, field: str) -> None:
     refused = (
         next((one for one in result if isinstance(one, CommandRejected)), None)
         if isinstance(result, list)
@@ -94,4 +95,4 @@ def _tell(asked: SystemRequest, result: list[Effect] | ApiError, word: str) -> N
     elif refused is not None:
         asked.fail(refused.error)
     else:
-        asked.respond(**{word: True})
+        asked.respond(**{field: True})

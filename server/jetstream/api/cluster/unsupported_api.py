@@ -1,6 +1,4 @@
-"""UnsupportedApi: what nats-server's clusters do and this one does not: it says so, and what to do
-instead.
-"""
+"""UnsupportedApi: what nats-server's clusters do and this one does not; the error names what to do."""
 
 from __future__ import annotations
 
@@ -40,15 +38,15 @@ OF_THE_SYSTEM: dict[str, tuple[str, str]] = {
 
 
 def refusal(text: str) -> ApiError:
-    """The error that says so."""
+    """The error for this."""
     return api_error("JSStreamGeneralErrorF", err=text)
 
 
 class UnsupportedApi:
     """The handlers of ordinary accounts."""
 
-    def __init__(self, domain: JetStreamCluster) -> None:
-        self._domain = domain
+    def __init__(self, cluster: JetStreamCluster) -> None:
+        self._cluster = cluster
 
     def table(self) -> dict[str, Row]:
         """By pattern, see api.table."""
@@ -57,6 +55,6 @@ class UnsupportedApi:
     def refuse(self, request: Request) -> Response:
         """Answer that it is not served, and, first, whether there is such a stream."""
         *words, name = request.tokens
-        if self._domain.state.stream(request.account.name, name) is None:
+        if self._cluster.state.stream(request.account.name, name) is None:
             raise api_error("JSStreamNotFoundErr")
         raise refusal(OF_ACCOUNTS[".".join([*words, "*"])][1])

@@ -1,1 +1,1 @@
-"""What a stream's configuration may be: judged when it is created and when it is changed."""
+"""Validation of a stream's configuration, when it is created and when it is changed."""

@@ -1,4 +1,4 @@
-"""ValidationContext: what a configuration is judged against, besides itself.
+"""ValidationContext: what a configuration is validated against, besides itself.
 
 Promises: plain values and one lookup; the rules read it and change nothing.
 """
@@ -23,12 +23,12 @@ def nowhere(_name: str) -> StreamConfig | None:
 
 @dataclass(frozen=True, slots=True)
 class ValidationContext:
-    """The surroundings of one configuration check.
+    """The context of one configuration check.
 
     `lookup` gives the configuration of another stream of the account, or None. `duplicates_limit` is the
     server's longest duplicate window (ns, 0 = none). `max_bytes_required` and the two `max_stream_bytes`
     limits are the account's (-1 or 0 = none). `pedantic`: what the server would otherwise adjust is refused.
-    `clustered`: there are other servers for replicas. `judged`: what is known already about the subjects.
+    `clustered`: there are other servers for replicas. `subject_check`: what is known already of the subjects.
     """
 
     lookup: Callable[[str], StreamConfig | None] = nowhere
@@ -38,7 +38,7 @@ class ValidationContext:
     storage_max_stream_bytes: int = -1
     pedantic: bool = False
     clustered: bool = False
-    judged: SubjectCheck | None = None
+    subject_check: SubjectCheck | None = None
 
 
 def invalid(text: str) -> ApiError:

@@ -1,7 +1,7 @@
 """check: the rules for a stream's configuration, and the defaults that fill it in.
 
 Promises: returns a new configuration in which every default is explicit, or raises ApiError with the
-reference's code; the order of checks is the reference's, so that a request with several faults names the same
+reference's code; the order of checks is the reference's, so that a request with several errors names the same
 one. Never changes the configuration it is given, and never looks at the disk. Source: JetStream API, stream
 configuration (ADR-1 names the schema); limits are in protocol.limits.
 """
@@ -46,46 +46,46 @@ UNSUPPORTED = {
 
 
 def is_asset_name(name: str) -> bool:
-    """Say whether a stream or consumer may be called so:
+    """Whether a stream or consumer may have this name (nats-server's `isValidAssetName`):
 
     no blanks, dots, wildcards, slashes or control characters.
     """
     return bool(name) and not any(c in ".*>/\\ \t\r\n\f" or c < " " or c == "\x7f" for c in name)
 
 
-def check(config: StreamConfig, world: ValidationContext) -> StreamConfig:
-    """Judge `config` and give it with its defaults, or raise ApiError."""
-    return at_once(checking(config, world))
+def check(config: StreamConfig, context: ValidationContext) -> StreamConfig:
+    """Validate `config` and give it with its defaults, or raise ApiError."""
+    return at_once(checking(config, context))
 
 
-def checking(config: StreamConfig, world: ValidationContext) -> Steps[StreamConfig]:
+def checking(config: StreamConfig, context: ValidationContext) -> Steps[StreamConfig]:
     """As `check`, in steps."""
     check_texts(config)
-    config = _with_defaults(config, world)
+    config = _with_defaults(config, context)
     _check_age(config)
-    config = _with_duplicate_window(config, world)
+    config = _with_duplicate_window(config, context)
     if config.deny_purge and config.allow_rollup_hdrs:
         raise invalid("roll-ups require the purge permission")
     _check_counter(config)
     _check_discard_new_per_subject(config)
-    config = _with_delete_markers(config, world)
-    config = _with_schedules(config, world)
+    config = _with_delete_markers(config, context)
+    config = _with_schedules(config, context)
     _check_persist_mode(config)
-    config = yield from check_mirror(config, world)
-    yield from check_sources(config, world)
-    yield from check_prefixes(config, world)
-    yield from check_cycles(config, world)
-    config = check_subjects(config, world.judged)
-    _check_byte_limits(config, world)
+    config = yield from check_mirror(config, context)
+    yield from check_sources(config, context)
+    yield from check_prefixes(config, context)
+    yield from check_cycles(config, context)
+    config = check_subjects(config, context.subject_check)
+    _check_byte_limits(config, context)
     check_transform(config)
-    config = with_republish(config, world)
+    config = with_republish(config, context)
     config = _with_placement(config)
     _check_supported(config)
     return config
 
 
 def check_texts(config: StreamConfig) -> None:
-    """Judge its name, description and metadata. Raises ApiError."""
+    """Check its name, description and metadata. Raises ApiError."""
     if not is_asset_name(config.name):
         raise invalid("stream name is required and can not contain '.', '*', '>', '\\', '/'")
     if len(config.name.encode()) > MAX_NAME:
@@ -98,7 +98,7 @@ def check_texts(config: StreamConfig) -> None:
         raise invalid(f"stream metadata exceeds maximum size of {MAX_METADATA} bytes")
 
 
-def _with_defaults(config: StreamConfig, world: ValidationContext) -> StreamConfig:
+def _with_defaults(config: StreamConfig, context: ValidationContext) -> StreamConfig:
     storage = config.storage or "file"
     for value, allowed, text in (
         (config.retention or "limits", RETENTIONS, "invalid retention"),
@@ -117,7 +117,7 @@ def _with_defaults(config: StreamConfig, world: ValidationContext) -> StreamConf
     limits: dict[str, Any] = {}
     for name in ("max_msgs", "max_msgs_per_subject", "max_bytes", "max_msg_size", "max_consumers"):
         value = getattr(config, name)
-        if world.pedantic and value < -1:
+        if context.pedantic and value < -1:
             raise pedantic(f"{name} must be set to -1")
         limits[name] = value if value > 0 else -1
     return replace(
@@ -138,16 +138,16 @@ def _check_age(config: StreamConfig) -> None:
         raise invalid("max age needs to be >= 100ms")
 
 
-def _with_duplicate_window(config: StreamConfig, world: ValidationContext) -> StreamConfig:
-    window, limit = config.duplicate_window, world.duplicates_limit
+def _with_duplicate_window(config: StreamConfig, context: ValidationContext) -> StreamConfig:
+    window, limit = config.duplicate_window, context.duplicates_limit
     if window == 0 and config.mirror is None and not config.sources:
         window = DEFAULT_DUPLICATE_WINDOW
         if 0 < limit < window:
-            if world.pedantic:
+            if context.pedantic:
                 raise pedantic("duplicate window limits are higher than current limits")
             window = limit
         if 0 < config.max_age < window:
-            if world.pedantic:
+            if context.pedantic:
                 raise pedantic("duplicate window cannot be bigger than max age")
             window = config.max_age
     if window < 0:
@@ -183,7 +183,7 @@ def _check_discard_new_per_subject(config: StreamConfig) -> None:
         raise invalid("discard new per subject requires max msgs per subject > 0")
 
 
-def _with_delete_markers(config: StreamConfig, world: ValidationContext) -> StreamConfig:
+def _with_delete_markers(config: StreamConfig, context: ValidationContext) -> StreamConfig:
     ttl = config.subject_delete_marker_ttl
     if ttl < 0:
         raise invalid("subject delete marker TTL must not be negative")
@@ -191,23 +191,23 @@ def _with_delete_markers(config: StreamConfig, world: ValidationContext) -> Stre
         return config
     if ttl < SECOND:
         raise invalid("subject delete marker TTL must be at least 1 second")
-    if world.pedantic and not config.allow_msg_ttl:
+    if context.pedantic and not config.allow_msg_ttl:
         raise invalid("subject delete marker cannot be set if message TTLs are disabled")
     if not config.allow_rollup_hdrs:
-        if world.pedantic:
+        if context.pedantic:
             raise invalid("subject delete marker cannot be set if roll-ups are disabled")
         config = replace(config, allow_rollup_hdrs=True, deny_purge=False)
     return replace(config, allow_msg_ttl=True)
 
 
-def _with_schedules(config: StreamConfig, world: ValidationContext) -> StreamConfig:
+def _with_schedules(config: StreamConfig, context: ValidationContext) -> StreamConfig:
     if not config.allow_msg_schedules:
         return config
     if config.discard == "new":
         raise invalid("message scheduling cannot use discard new")
     if config.allow_rollup_hdrs:
         return config
-    if world.pedantic:
+    if context.pedantic:
         raise invalid("message scheduling cannot be set if roll-ups are disabled")
     return replace(config, allow_rollup_hdrs=True, deny_purge=False)
 
@@ -223,9 +223,9 @@ def _check_persist_mode(config: StreamConfig) -> None:
         raise invalid("async persist mode is not supported with atomic batch publish")
 
 
-def _check_byte_limits(config: StreamConfig, world: ValidationContext) -> None:
-    limit = world.storage_max_stream_bytes if config.storage == "file" else world.memory_max_stream_bytes
-    if world.max_bytes_required and config.max_bytes <= 0:
+def _check_byte_limits(config: StreamConfig, context: ValidationContext) -> None:
+    limit = context.storage_max_stream_bytes if config.storage == "file" else context.memory_max_stream_bytes
+    if context.max_bytes_required and config.max_bytes <= 0:
         raise api_error("JSStreamMaxBytesRequired")
     if 0 < limit < config.max_bytes:
         raise api_error("JSStreamMaxStreamBytesExceeded")

@@ -1,4 +1,4 @@
-"""What the rules of a stream go by: time, dice, room and readers, so that a log can stand in for a server.
+"""StreamDeps: what a stream depends on: time, random numbers, quota and readers; a log can replace a server.
 
 Promises: whatever decides about a message asks here and nowhere else; two streams that are given the same
 answers and the same operations hold the same.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class StreamDeps:
     """`age_clock` and `ttl_clock` tell the time of `clock`; their timers are for max_age and for lifetimes.
 
-    readers: those whose wishes keep messages, under retention by interest and in work queues.
+    readers: those for whom messages are kept, under retention by interest and in work queues.
     """
 
     clock: Clock

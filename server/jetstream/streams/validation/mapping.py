@@ -7,8 +7,8 @@ from .....protocol.transform import SubjectTransform, TransformError, parse_plac
 INVALID = "invalid mapping destination: invalid transform"
 
 
-def mapping_fault(source: str, destination: str) -> str:
-    """Say why `destination` cannot be made of `source`, "" if it can. An empty one changes nothing."""
+def mapping_error(source: str, destination: str) -> str:
+    """Give why `destination` cannot be made of `source`, "" if it can. An empty one changes nothing."""
     if not destination:
         return ""
     tokens = destination.split(".")

@@ -15,7 +15,7 @@ from .....protocol.subject_tree import SubjectTree, TooEntangled, placing
 from .....protocol.transform import SubjectTransform, TransformError
 from ....slices import Steps, at_once
 from .context import ValidationContext, invalid, pedantic
-from .mapping import mapping_fault
+from .mapping import mapping_error
 
 STEP = 1024  # subjects looked at in one step
 INTERNAL_SPACES = ("$JS.>", "$JSC.>", "$NRG.>")
@@ -23,15 +23,15 @@ INTERNAL_SPACES = ("$JS.>", "$JSC.>", "$NRG.>")
 
 @dataclass(frozen=True, slots=True)
 class SubjectCheck:
-    """What was found about a configuration's subjects. tree: of them; fault: why they are not accepted."""
+    """The result of checking a configuration's subjects. tree: of them; error: why they are not accepted."""
 
     subjects: list[str]
     tree: SubjectTree[list[int]]
-    fault: ApiError | None = None
+    error: ApiError | None = None
 
 
-def judging(config: StreamConfig) -> Steps[SubjectCheck]:
-    """Judge the subjects by themselves, in steps."""
+def checking_subjects(config: StreamConfig) -> Steps[SubjectCheck]:
+    """Check the subjects by themselves, in steps."""
     subjects = config.subjects
     tree: SubjectTree[list[int]] = yield from placing(subjects)
     try:
@@ -54,7 +54,7 @@ def judging(config: StreamConfig) -> Steps[SubjectCheck]:
     return SubjectCheck(subjects, tree)
 
 
-def check_subjects(config: StreamConfig, judged: SubjectCheck | None) -> StreamConfig:
+def check_subjects(config: StreamConfig, subject_check: SubjectCheck | None) -> StreamConfig:
     """Refuse what is wrong about the subjects, if there are any; a stream without them, without mirror and
     sources, listens to its name.
     """
@@ -64,10 +64,10 @@ def check_subjects(config: StreamConfig, judged: SubjectCheck | None) -> StreamC
         return config
     if config.mirror is not None:
         raise api_error("JSMirrorWithSubjectsErr")
-    if judged is None or judged.subjects is not config.subjects:
-        judged = at_once(judging(config))
-    if judged.fault is not None:
-        raise judged.fault
+    if subject_check is None or subject_check.subjects is not config.subjects:
+        subject_check = at_once(checking_subjects(config))
+    if subject_check.error is not None:
+        raise subject_check.error
     return config
 
 
@@ -88,24 +88,24 @@ def _check_spaces(subject: str, config: StreamConfig) -> None:
 
 
 def check_transform(config: StreamConfig) -> None:
-    """Judge the transform applied to what is published."""
+    """Check the transform applied to what is published."""
     transform = config.subject_transform
     if transform is None:
         return
     if transform.src and not is_valid(transform.src):
         raise api_error("JSStreamTransformInvalidSource", err=f"invalid subject {transform.src}")
-    fault = mapping_fault(transform.src, transform.dest)
-    if fault:
-        raise api_error("JSStreamTransformInvalidDestination", err=fault)
+    error = mapping_error(transform.src, transform.dest)
+    if error:
+        raise api_error("JSStreamTransformInvalidDestination", err=error)
 
 
-def with_republish(config: StreamConfig, world: ValidationContext) -> StreamConfig:
-    """Judge the republish, whose destination must not come back into the stream."""
+def with_republish(config: StreamConfig, context: ValidationContext) -> StreamConfig:
+    """Check the republish, whose destination must not come back into the stream."""
     republish = config.republish
     if republish is None:
         return config
     if not republish.src:
-        if world.pedantic:
+        if context.pedantic:
             raise pedantic("republish source can not be empty")
         republish = replace(republish, src=">")
     transform = config.subject_transform
@@ -115,7 +115,7 @@ def with_republish(config: StreamConfig, world: ValidationContext) -> StreamConf
         and config.subjects is not None
         and config.subjects == [transform.src]
     ):
-        if world.pedantic:
+        if context.pedantic:
             raise pedantic("implicit republish based on subject transform")
         republish = replace(republish, src=transform.dest, dest=transform.dest)
     if any(collide(republish.dest, subject) for subject in config.subjects or ()):

@@ -15,17 +15,17 @@ from .context import ValidationContext, invalid
 from .create import checking
 
 
-def check_update(old: StreamConfig, new: StreamConfig, world: ValidationContext) -> StreamConfig:
-    """Judge `new` as the successor of `old`."""
-    return at_once(checking_update(old, new, world))
+def check_update(old: StreamConfig, new: StreamConfig, context: ValidationContext) -> StreamConfig:
+    """Validate `new` as the update of `old`."""
+    return at_once(checking_update(old, new, context))
 
 
-def checking_update(old: StreamConfig, new: StreamConfig, world: ValidationContext) -> Steps[StreamConfig]:
+def checking_update(old: StreamConfig, new: StreamConfig, context: ValidationContext) -> Steps[StreamConfig]:
     """As `check_update`, in steps."""
-    config = yield from checking(new, world)
+    config = yield from checking(new, context)
     if config.name != old.name:
         raise invalid("stream configuration name must match original")
-    if config.num_replicas > 1 and not world.clustered:
+    if config.num_replicas > 1 and not context.clustered:
         raise api_error("JSStreamReplicasNotSupportedErr")
     if config.storage != old.storage:
         raise invalid("stream configuration update can not change storage type")

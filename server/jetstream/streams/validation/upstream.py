@@ -1,8 +1,8 @@
 """The rules for a stream's mirror and sources.
 
 Promises: names, filters and transforms of what is accepted are valid, and local mirrors and sources form no
-circle. Never asks an external origin anything: what is not in the account is only judged by its form. There
-may be thousands of sources: they are judged in steps.
+circle. Never asks an external origin anything: what is not in the account is only checked by its form. There
+may be thousands of sources: they are checked in steps.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .....protocol.subject_tree import SubjectTree, TooEntangled, nesting, placi
 from ....slices import Steps
 from ..source_header import consumer_index, source_index
 from .context import ValidationContext, invalid, pedantic
-from .mapping import mapping_fault
+from .mapping import mapping_error
 
 API_PREFIX = "$JS.API"
 
@@ -27,8 +27,8 @@ def _bad_name(name: str) -> bool:
     return not name or any(c in ".*>/\\ \t\r\n\f" or c < " " for c in name)
 
 
-def check_mirror(config: StreamConfig, world: ValidationContext) -> Steps[StreamConfig]:
-    """Judge the mirror; a local origin with direct gets makes the mirror answer them too."""
+def check_mirror(config: StreamConfig, context: ValidationContext) -> Steps[StreamConfig]:
+    """Check the mirror; a local origin with direct gets makes the mirror answer them too."""
     mirror = config.mirror
     if mirror is None:
         return config
@@ -50,11 +50,11 @@ def check_mirror(config: StreamConfig, world: ValidationContext) -> Steps[Stream
         return config
     if _bad_name(mirror.name):
         raise api_error("JSMirrorInvalidStreamName")
-    origin = world.lookup(mirror.name)
+    origin = context.lookup(mirror.name)
     if origin is not None:
         if 0 < config.max_msg_size < origin.max_msg_size:
             raise api_error("JSMirrorMaxMessageSizeTooBigErr")
-        if world.pedantic and config.mirror_direct != origin.allow_direct:
+        if context.pedantic and config.mirror_direct != origin.allow_direct:
             raise pedantic("origin stream has direct get set, mirror has it disabled")
         config = replace(config, mirror_direct=origin.allow_direct)
     _check_filter(mirror, "mirror")
@@ -75,8 +75,8 @@ def _check_mirror_company(config: StreamConfig) -> None:
             raise api_error(constant)
 
 
-def check_sources(config: StreamConfig, world: ValidationContext) -> Steps[None]:
-    """Judge each source, and that no two are the same."""
+def check_sources(config: StreamConfig, context: ValidationContext) -> Steps[None]:
+    """Check each source, and that no two are the same."""
     if config.sources and config.allow_msg_schedules:
         raise api_error("JSSourceWithMsgSchedulesErr")
     indexes: set[str] = set()
@@ -105,7 +105,7 @@ def check_sources(config: StreamConfig, world: ValidationContext) -> Steps[None]
                 raise api_error("JSSourceDurableConsumerDuplicateDetected")
             durables.add(durable)
         _check_filter(source, "source")
-        origin = world.lookup(source.name) if source.external is None else None
+        origin = context.lookup(source.name) if source.external is None else None
         if origin is not None and 0 < config.max_msg_size < origin.max_msg_size:
             raise api_error("JSSourceMaxMessageSizeTooBigErr")
 
@@ -144,9 +144,9 @@ def _check_transforms(
         yield
         if transform.src and not is_valid(transform.src):
             raise api_error(bad_source, err=f"invalid subject {transform.src}")
-        fault = mapping_fault(transform.src, transform.dest)
-        if fault:
-            raise api_error(bad_destination, err=fault)
+        error = mapping_error(transform.src, transform.dest)
+        if error:
+            raise api_error(bad_destination, err=error)
     try:
         if (yield from overlapping([transform.src or ">" for transform in transforms])):
             raise api_error(overlap)
@@ -159,8 +159,8 @@ def _colliding(subjects: list[str]) -> Steps[bool]:
     return len(tree) < len(subjects) or not (yield from tree.parting())
 
 
-def check_prefixes(config: StreamConfig, world: ValidationContext) -> Steps[None]:
-    """Judge the external API and delivery prefixes:
+def check_prefixes(config: StreamConfig, context: ValidationContext) -> Steps[None]:
+    """Check the external API and delivery prefixes:
 
     literal, apart from the local API and from the origins' subjects.
     """
@@ -170,7 +170,7 @@ def check_prefixes(config: StreamConfig, world: ValidationContext) -> Steps[None
         return
     subjects: list[str] = []
     for name in dict.fromkeys(origin.name for origin in origins if origin.external is None):
-        local = world.lookup(name)
+        local = context.lookup(name)
         subjects.extend((local.subjects or ()) if local is not None else ())
         yield
     tree = yield from placing(subjects)
@@ -196,14 +196,14 @@ def check_prefixes(config: StreamConfig, world: ValidationContext) -> Steps[None
             raise api_error("JSStreamExternalApiOverlapErrF", prefix=prefix, subject=API_PREFIX)
 
 
-def check_cycles(config: StreamConfig, world: ValidationContext) -> Steps[None]:
+def check_cycles(config: StreamConfig, context: ValidationContext) -> Steps[None]:
     """Refuse streams that would source each other for ever."""
     visit: deque[StreamConfig] = deque([config])
     found = {config.name}
     visited: set[str] = set()
 
     def follow(name: str) -> None:
-        origin = world.lookup(name) if name not in found else None
+        origin = context.lookup(name) if name not in found else None
         if origin is not None:
             found.add(name)
             visit.append(origin)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lib.streams import Ear, World
+from lib.streams import Spy, World
 from pyjs.server import slices
 from pyjs.server.jetstream.api import request as api_request
 from pyjs.server.slices import InOrder
@@ -50,11 +50,11 @@ def world(tmp_path: Path, turns: Turns) -> Iterator[World]:
 
 def ask(world: World, call: str, **config: Any) -> Callable[[], dict[str, Any] | None]:
     """Send a request; what is given gives the answer, or None before it came."""
-    ear = Ear(world.account, f"_INBOX.{world.host.new_id()}")
-    reply = next(one.subject for one in world.account.subscriptions() if one.callback == ear.messages.append)
+    spy = Spy(world.account, f"_INBOX.{world.host.new_id()}")
+    reply = next(one.subject for one in world.account.subscriptions() if one.callback == spy.messages.append)
     body = json.dumps({"name": call.split(".")[2], **config}).encode() if config else b""
     world.account.publish(f"$JS.API.{call}", body, reply=reply, own=True)
-    return lambda: json.loads(ear.bodies[0]) if ear.bodies else None
+    return lambda: json.loads(spy.bodies[0]) if spy.bodies else None
 
 
 def code(answer: dict[str, Any] | None) -> int:
@@ -62,21 +62,21 @@ def code(answer: dict[str, Any] | None) -> int:
     return int(answer.get("error", {}).get("err_code", 0))
 
 
-def heard(world: World) -> int:
+def subscriptions(world: World) -> int:
     return sum(one.subject.startswith("s.") for one in world.account.subscriptions())
 
 
-def test_a_creation_is_answered_when_all_subjects_are_heard(
+def test_a_creation_is_answered_when_all_subjects_are_subscribed(
     world: World, turns: Turns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(slices, "SECONDS", 0.0)
     answer = ask(world, "STREAM.CREATE.S", subjects=MANY)
     counts = set()
     while answer() is None:
-        counts.add(heard(world))
+        counts.add(subscriptions(world))
         turns.turn()
     assert len(counts) > 4
-    assert (code(answer()), heard(world)) == (0, 1000)
+    assert (code(answer()), subscriptions(world)) == (0, 1000)
 
 
 def test_changes_of_an_account_wait_for_each_other(world: World, turns: Turns) -> None:
@@ -95,7 +95,7 @@ def test_changes_of_an_account_wait_for_each_other(world: World, turns: Turns) -
     turns.finish()
     assert [code(answer()) for answer in answers] == [0, 0, 10058, 10065, 0, 0, 0, 0, 10059]
     assert sorted(world.js.streams) == ["T", "U"]
-    assert heard(world) == 78
+    assert subscriptions(world) == 78
 
 
 def test_one_that_is_refused_leaves_nothing(world: World, turns: Turns) -> None:
@@ -105,7 +105,7 @@ def test_one_that_is_refused_leaves_nothing(world: World, turns: Turns) -> None:
     ]
     turns.finish()
     assert [code(answer()) for answer in answers] == [10052, 10052]
-    assert (world.js.streams, heard(world)) == ({}, 0)
+    assert (world.js.streams, subscriptions(world)) == ({}, 0)
 
 
 def test_an_account_that_is_left_in_between_has_nothing_of_it(world: World, turns: Turns) -> None:
@@ -116,10 +116,10 @@ def test_an_account_that_is_left_in_between_has_nothing_of_it(world: World, turn
         world.close()
         turns.finish()
         assert code(answer()) in {0, 10008}
-        assert heard(world) == 0
+        assert subscriptions(world) == 0
         world.open()
         world.js.changes = InOrder(turns)
-        assert heard(world) in {0, 1000}
+        assert subscriptions(world) in {0, 1000}
         if "S" in world.js.streams:
             world.js.delete("S")
 
@@ -128,10 +128,10 @@ def test_a_deletion_that_is_overtaken_is_refused(world: World, turns: Turns) -> 
     world.stream("S", subjects=MANY)
     answer = ask(world, "STREAM.DELETE.S")
     turns.turn()
-    assert 0 < heard(world) < 1000
+    assert 0 < subscriptions(world) < 1000
     world.js.remove("S")
     turns.finish()
-    assert (code(answer()), heard(world)) == (10059, 0)
+    assert (code(answer()), subscriptions(world)) == (10059, 0)
 
 
 def test_no_more_wait_than_can_be_kept(world: World, turns: Turns, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +148,7 @@ def test_subjects_are_heard_after_a_restart(world: World) -> None:
     world.stream("S", subjects=MANY, storage="file")
     world.close()
     world.open()
-    assert heard(world) == 1000
+    assert subscriptions(world) == 1000
     assert json.loads(world.publish("s.5.a"))["seq"] == 1
     world.js.delete("S")
-    assert heard(world) == 0
+    assert subscriptions(world) == 0

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lib.streams import Ear, World
-from pyjs.server.jetstream.account.account import pending_publishes
+from lib.streams import Spy, World
+from pyjs.server.jetstream.account import pending_publishes
 from pyjs.server.logging import NullLogger
 from pyjs.store.fs import Disk
 
@@ -25,7 +25,7 @@ def world(tmp_path: Path) -> World:
 
 
 def reopen(world: World) -> None:
-    """Start anew: nothing is read before the test says so."""
+    """Start anew: nothing is read before the test allows it."""
     world.close()
     world.runner.held = True
     world.open()
@@ -67,7 +67,7 @@ def test_a_stream_serves_as_soon_as_it_is_open(world: World) -> None:
     assert world.call("STREAM.INFO.B")["state"]["messages"] == 1
 
 
-def test_names_are_told_when_they_are_known_and_what_asks_about_all_waits_for_all(world: World) -> None:
+def test_names_are_listed_when_they_are_known_and_what_asks_about_all_waits_for_all(world: World) -> None:
     reopen(world)
     step(world)
     assert world.call("STREAM.NAMES")["streams"] == ["A", "B"]
@@ -107,7 +107,7 @@ def test_what_is_not_open_counts_against_the_limits(tmp_path: Path) -> None:
 def test_publishes_wait_in_order_and_are_acknowledged_when_they_are_stored(world: World) -> None:
     reopen(world)
     step(world)
-    acks = Ear(world.account, "ack")
+    acks = Spy(world.account, "ack")
     for number in range(3):
         world.account.publish("B.2", b"%d" % number, reply="ack")
     world.account.publish("B.2", b"nobody asks")
@@ -120,7 +120,7 @@ def test_publishes_wait_in_order_and_are_acknowledged_when_they_are_stored(world
     assert world.js.streams["B"].store.last_seq == 6
 
 
-def test_what_waits_has_a_bound_and_who_asked_is_told(world: World, monkeypatch: Any) -> None:
+def test_what_waits_has_a_bound_and_who_asked_is_answered(world: World, monkeypatch: Any) -> None:
     monkeypatch.setattr(
         pending_publishes.PendingLimit.__init__, "__defaults__", (2 * pending_publishes.OVERHEAD,)
     )
@@ -140,7 +140,7 @@ def test_one_that_cannot_be_opened_does_not_stop_the_others(world: World, tmp_pa
     world.runner.held = True
     world.open()
     step(world)
-    acks = Ear(world.account, "ack")
+    acks = Spy(world.account, "ack")
     world.account.publish("A.2", reply="ack")
     finish(world)
     assert b'"err_code":10194' in acks.bodies[0]
@@ -157,9 +157,9 @@ def test_a_mirror_follows_when_its_origin_is_open(tmp_path: Path) -> None:
     step(world)
     step(world)
     assert list(world.js.streams) == ["M"]
-    assert world.js.streams["M"].inflow is None
+    assert world.js.streams["M"].sourcing is None
     finish(world)
-    assert world.js.streams["M"].inflow is not None
+    assert world.js.streams["M"].sourcing is not None
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2])
@@ -167,7 +167,7 @@ def test_an_account_that_stops_meanwhile_leaves_everything_as_it_was(world: Worl
     reopen(world)
     for _ in range(steps):
         step(world)
-    acks = Ear(world.account, "ack")
+    acks = Spy(world.account, "ack")
     world.account.publish("B.2", reply="ack")
     world.recovery.remove("$G")
     jobs, world.runner.jobs = world.runner.jobs, []
@@ -254,7 +254,7 @@ def test_what_the_disk_does_not_let_see_is_not_new(tmp_path: Path) -> None:
 
 
 class Levels(NullLogger):
-    """A log that keeps what is told at two levels."""
+    """A log that keeps what is logged at two levels."""
 
     def __init__(self) -> None:
         self.infos: list[str] = []
@@ -277,14 +277,14 @@ def test_a_damaged_second_file_is_a_warning_and_a_missing_one_is_not(tmp_path: P
     world.publish("s", b"stored")
     world.close()
     (path,) = tmp_path.rglob(name)
-    for harm, told, other in (
+    for harm, logged, other in (
         (lambda: path.write_bytes(b"damaged"), log.warnings, log.infos),
         (path.unlink, log.infos, log.warnings),
     ):
         harm()
         world.open()
         world.close()
-        assert any(f"{name} " in line and "written anew" in line for line in told)
+        assert any(f"{name} " in line and "written anew" in line for line in logged)
         assert not any("written anew" in line for line in other)
         log.infos.clear()
         log.warnings.clear()

@@ -1,4 +1,4 @@
-"""Closing: streams are written out side by side, and nothing is told before it is on the disk."""
+"""Closing: streams are written out side by side, and nothing is answered before it is on the disk."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from lib.streams import Ear, World
-from pyjs.server.jetstream.account.account.stream_closer import StreamCloser
+from lib.streams import Spy, World
+from pyjs.server.jetstream.account.stream_closer import StreamCloser
 from pyjs.server.jetstream.streams.commit import LoopTaskExecutor
 
 
@@ -28,7 +28,7 @@ def close(world: World, ends: list[str]) -> None:
 
 
 def test_what_was_stored_last_is_acknowledged_when_it_is_on_the_disk(world: World) -> None:
-    acks, ends = Ear(world.account, "ack"), list[str]()
+    acks, ends = Spy(world.account, "ack"), list[str]()
     world.runner.held = True
     world.account.publish("A", b"one", reply="ack")  # its commit begins
     world.account.publish("A", b"two", reply="ack")  # and this waits for the next one
@@ -55,7 +55,7 @@ def test_nothing_is_heard_while_it_is_written_out(world: World) -> None:
 
 def test_one_that_cannot_be_written_does_not_keep_the_others(world: World, monkeypatch: Any) -> None:
     ends: list[str] = []
-    acks = Ear(world.account, "ack")
+    acks = Spy(world.account, "ack")
     world.runner.held = True
     world.account.publish("B", b"stored", reply="ack")
 

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from lib.streams import Ear, World
+from lib.streams import Spy, World
 from pyjs.protocol.archive.entries import END, MAGIC, ArchiveEntry
 from pyjs.protocol.archive.frames import begin, chunk
 from pyjs.server.clock import SECOND
-from pyjs.server.jetstream.account.account.backup import restore, sender
+from pyjs.server.jetstream.account.backup import restore, sender
 
 CONFIG = {"name": "R", "subjects": ["r"], "storage": "file"}
 STATE = {"messages": 2, "first_seq": 3, "last_seq": 9, "consumer_count": 0}
@@ -21,9 +21,9 @@ def archive(*entries: ArchiveEntry) -> bytes:
     return begin() + chunk(MAGIC + b"".join(entry.encode() for entry in (first, *entries)))
 
 
-def asked(world: World, **request: Any) -> tuple[dict[str, Any], Ear]:
-    ear = Ear(world.account, "deliver")
-    return world.call("STREAM.SNAPSHOT.S", {"deliver_subject": "deliver", "chunk_size": 1024} | request), ear
+def asked(world: World, **request: Any) -> tuple[dict[str, Any], Spy]:
+    spy = Spy(world.account, "deliver")
+    return world.call("STREAM.SNAPSHOT.S", {"deliver_subject": "deliver", "chunk_size": 1024} | request), spy
 
 
 def test_who_acknowledges_nothing_gets_a_window_and_an_end(world: World) -> None:
@@ -31,21 +31,21 @@ def test_who_acknowledges_nothing_gets_a_window_and_an_end(world: World) -> None
     for _ in range(10):
         world.publish("S", b"x" * 1000)
     assert stream.store.messages == 10
-    answer, ear = asked(world, window_size=3000)
+    answer, spy = asked(world, window_size=3000)
     assert answer["state"]["messages"] == 10
-    assert [len(body) for body in ear.bodies] == [1024, 1024]
-    world.account.publish(ear.messages[0].reply, own=True)
-    assert len(ear.bodies) == 3
+    assert [len(body) for body in spy.bodies] == [1024, 1024]
+    world.account.publish(spy.messages[0].reply, own=True)
+    assert len(spy.bodies) == 3
     world.clock.advance(sender.PATIENCE)
-    assert ear.messages[-1].header.startswith(b"NATS/1.0 408 No Flow Response")
-    assert len(ear.bodies) == 4
+    assert spy.messages[-1].header.startswith(b"NATS/1.0 408 No Flow Response")
+    assert len(spy.bodies) == 4
 
 
 def test_a_backup_waits_for_what_is_on_its_way_to_the_disk(world: World) -> None:
     world.stream(storage="file")
     world.runner.held = True
     world.account.publish("S", b"not synced yet", own=True)
-    answer, data = Ear(world.account, "answer"), Ear(world.account, "deliver")
+    answer, data = Spy(world.account, "answer"), Spy(world.account, "deliver")
     request = json.dumps({"deliver_subject": "deliver"}).encode()
     world.account.publish("$JS.API.STREAM.SNAPSHOT.S", request, reply="answer", own=True)
     assert answer.bodies == []
@@ -56,7 +56,7 @@ def test_a_backup_waits_for_what_is_on_its_way_to_the_disk(world: World) -> None
 
 def test_nothing_is_sent_to_nobody(world: World) -> None:
     world.stream()
-    ended = Ear(world.account, "$JS.EVENT.ADVISORY.STREAM.SNAPSHOT_COMPLETE.S")
+    ended = Spy(world.account, "$JS.EVENT.ADVISORY.STREAM.SNAPSHOT_COMPLETE.S")
     world.call("STREAM.SNAPSHOT.S", {"deliver_subject": "nobody"})
     world.clock.advance(sender.INTEREST)
     assert json.loads(ended.bodies[0])["error"] == "408 No Interest"
@@ -70,10 +70,10 @@ def test_what_is_damaged_ends_a_backup_and_the_next_one_goes_without(world: Worl
     world.open()
     [block] = Path(world.directory).rglob("*.blk")
     block.write_bytes(block.read_bytes().replace(b"message 1", b"massage 1"))
-    _, ear = asked(world)
-    assert ear.messages[-1].header.startswith(b"NATS/1.0 500 1 messages are damaged")
-    answer, ear = asked(world)
-    assert ear.messages[-1].header == b"NATS/1.0 204\r\n\r\n"
+    _, spy = asked(world)
+    assert spy.messages[-1].header.startswith(b"NATS/1.0 500 1 messages are damaged")
+    answer, spy = asked(world)
+    assert spy.messages[-1].header == b"NATS/1.0 204\r\n\r\n"
     assert answer["state"]["lost"]["msgs"] == [2]
 
 

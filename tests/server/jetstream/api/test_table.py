@@ -1,4 +1,4 @@
-"""The way of a request: decoding, refusals, faults of ours, the audit, pages."""
+"""The way of a request: decoding, refusals, internal errors, the audit, pages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from lib.streams import Ear, World
+from lib.streams import Spy, World
 from pyjs.server.jetstream.api import stream as stream_api
 from pyjs.server.jetstream.api.table import all_handlers
 
@@ -41,7 +41,7 @@ def test_a_body_that_cannot_be_read_is_refused_with_what_is_wrong(
     assert description.startswith(text)
 
 
-def test_without_strictness_an_unknown_field_is_no_fault(world: World) -> None:
+def test_without_strictness_an_unknown_field_is_no_error(world: World) -> None:
     world.host.strict = False
     assert world.call("STREAM.CREATE.S", {"name": "S", "nonsense": 1, "storage": "memory"})["did_create"]
 
@@ -62,7 +62,7 @@ def test_a_level_above_ours_is_refused(world: World) -> None:
     assert error(answer)[0] == 10185
 
 
-def test_a_fault_of_ours_becomes_an_error_and_is_counted(
+def test_an_internal_error_becomes_an_error_and_is_counted(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.stream()
@@ -75,22 +75,22 @@ def test_a_fault_of_ours_becomes_an_error_and_is_counted(
     assert (world.js.api_total, world.js.api_errors) == (1, 1)
 
 
-def test_every_call_is_told_to_who_listens_to_the_audit(world: World) -> None:
-    ear = Ear(world.account, "$JS.EVENT.ADVISORY.API")
+def test_every_call_is_published_to_the_audit(world: World) -> None:
+    spy = Spy(world.account, "$JS.EVENT.ADVISORY.API")
     world.call("STREAM.CREATE.S", {"name": "S", "storage": "memory"})
-    (event,) = (json.loads(body) for body in ear.bodies)
+    (event,) = (json.loads(body) for body in spy.bodies)
     assert event["type"] == "io.nats.jetstream.advisory.v1.api_audit"
     assert event["subject"] == "$JS.API.STREAM.CREATE.S"
     assert json.loads(event["request"])["name"] == "S"
     assert json.loads(event["response"])["did_create"] is True
 
 
-def test_a_streams_life_is_told(world: World) -> None:
-    ear = Ear(world.account, "$JS.EVENT.ADVISORY.STREAM.*.S")
+def test_a_streams_lifecycle_is_published(world: World) -> None:
+    spy = Spy(world.account, "$JS.EVENT.ADVISORY.STREAM.*.S")
     world.stream()
     world.js.update(world.js.lookup("S").config.replace(max_msgs=1))
     world.js.delete("S")
-    assert [json.loads(body)["action"] for body in ear.bodies] == ["create", "modify", "delete"]
+    assert [json.loads(body)["action"] for body in spy.bodies] == ["create", "modify", "delete"]
 
 
 def test_lists_come_in_pages_by_name(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""What servers ask each other about streams, over a post that may be cut."""
+"""What servers ask each other about streams, over a network that may be cut."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from lib.cluster import Box, Hands, Post
+from lib.cluster import Bus, BusClient, Hands
 from lib.fake_clock import FakeClock
 from pyjs.protocol.api.consumer import ConsumerInfo
 from pyjs.protocol.api.stream import StreamConfig, StreamInfo
@@ -18,7 +18,7 @@ from pyjs.server.jetstream.meta.responder import LeaderStatus
 
 
 @dataclass
-class FakeAsset:
+class FakeLocalStream:
     """A stream that somebody leads."""
 
     name: str
@@ -27,11 +27,11 @@ class FakeAsset:
     names: list[str] = field(default_factory=list)
 
     @property
-    def assignment(self) -> FakeAsset:
+    def assignment(self) -> FakeLocalStream:
         return self
 
     @property
-    def stream(self) -> FakeAsset:
+    def stream(self) -> FakeLocalStream:
         return self
 
     @property
@@ -41,7 +41,7 @@ class FakeAsset:
     def leads(self) -> bool:
         return self.leading
 
-    def led(self) -> LeaderStatus | None:
+    def leader_status(self) -> LeaderStatus | None:
         return self.leader
 
     def info(self) -> StreamInfo:
@@ -58,21 +58,23 @@ class Places:
 
     def __init__(self) -> None:
         self.clock = FakeClock()
-        self.post = Post(self.clock)
-        self.assets: dict[str, dict[Any, Any]] = {"n1": {}, "n2": {}}
-        self.questions = {}
-        for node, assets in self.assets.items():
-            made = LeaderQueries(node, Box(self.post, node), self.clock, Hands(self.clock), assets)
+        self.bus = Bus(self.clock)
+        self.local_streams: dict[str, dict[Any, Any]] = {"n1": {}, "n2": {}}
+        self.leader_queries = {}
+        for node, local_streams in self.local_streams.items():
+            made = LeaderQueries(
+                node, BusClient(self.bus, node), self.clock, Hands(self.clock), local_streams
+            )
             made.start()
-            self.questions[node] = made
+            self.leader_queries[node] = made
 
-    def hold(self, node: str, account: str, asset: FakeAsset) -> None:
-        self.assets[node][account, asset.name] = asset
+    def hold(self, node: str, account: str, local: FakeLocalStream) -> None:
+        self.local_streams[node][account, local.name] = local
 
     def ask(self, kind: Any, stream: str = "", consumer: str = "", **more: Any) -> list[str]:
-        """What n1 is told of account A within 5 s."""
+        """What n1 receives about account A within 5 s."""
         found: list[str] = []
-        self.questions["n1"].ask(kind, "A", stream, consumer, lambda name, _: found.append(name), **more)
+        self.leader_queries["n1"].ask(kind, "A", stream, consumer, lambda name, _: found.append(name), **more)
         self.clock.advance(5 * SECOND)
         assert self.clock.pending() == 0
         return sorted(found)
@@ -83,11 +85,11 @@ def places() -> Places:
     return Places()
 
 
-def test_leaders_tell_wherever_they_are(places: Places) -> None:
-    places.hold("n1", "A", FakeAsset("HERE"))
-    places.hold("n2", "A", FakeAsset("THERE", names=["c1", "c2"]))
-    places.hold("n2", "A", FakeAsset("FOLLOWS", leading=False, leader=LeaderStatus("n9-1")))
-    places.hold("n2", "B", FakeAsset("OTHER"))
+def test_leaders_answer_wherever_they_are(places: Places) -> None:
+    places.hold("n1", "A", FakeLocalStream("HERE"))
+    places.hold("n2", "A", FakeLocalStream("THERE", names=["c1", "c2"]))
+    places.hold("n2", "A", FakeLocalStream("FOLLOWS", leading=False, leader=LeaderStatus("n9-1")))
+    places.hold("n2", "B", FakeLocalStream("OTHER"))
     assert places.ask("SI") == ["HERE", "THERE"]
     assert places.ask("SI", "THERE") == ["THERE"]
     assert places.ask("SI", names=["HERE", "FOLLOWS"]) == ["HERE"]
@@ -95,71 +97,71 @@ def test_leaders_tell_wherever_they_are(places: Places) -> None:
     assert places.ask("CI", "THERE", "c2") == ["c2"]
 
 
-def test_members_without_a_leader_tell_what_they_know_after_a_while(places: Places) -> None:
-    places.hold("n2", "A", FakeAsset("LONG", leading=False, leader=LeaderStatus("", 11 * SECOND, True)))
-    places.hold("n2", "A", FakeAsset("SHORT", leading=False, leader=LeaderStatus("", 9 * SECOND, True)))
+def test_members_without_a_leader_answer_what_they_know_after_a_while(places: Places) -> None:
+    places.hold("n2", "A", FakeLocalStream("LONG", leading=False, leader=LeaderStatus("", 11 * SECOND, True)))
+    places.hold("n2", "A", FakeLocalStream("SHORT", leading=False, leader=LeaderStatus("", 9 * SECOND, True)))
     assert places.ask("SI") == ["LONG"]
 
 
-def test_who_ends_it_is_told_nothing_more(places: Places) -> None:
-    places.hold("n2", "A", FakeAsset("S"))
+def test_who_ends_it_receives_nothing_more(places: Places) -> None:
+    places.hold("n2", "A", FakeLocalStream("S"))
     found: list[str] = []
-    end = places.questions["n1"].ask("SI", "A", "", "", lambda name, _: found.append(name))
+    end = places.leader_queries["n1"].ask("SI", "A", "", "", lambda name, _: found.append(name))
     end()
     places.clock.advance(5 * SECOND)
     assert found == [] and places.clock.pending() == 0
 
 
-def test_who_waits_is_told_once_by_whoever_serves_it(places: Places) -> None:
-    told: list[Any] = []
+def test_who_waits_receives_one_info_of_whoever_serves_it(places: Places) -> None:
+    received: list[Any] = []
     for _ in range(2):
-        places.questions["n1"].when_up(("A", "S", ""), told.append)
-    places.questions["n1"].when_up(("A", "S", "c"), lambda info: told.append(("c", info)))
-    places.questions["n2"].say_up(("A", "S", ""), {"n": 1})
+        places.leader_queries["n1"].when_served(("A", "S", ""), received.append)
+    places.leader_queries["n1"].when_served(("A", "S", "c"), lambda info: received.append(("c", info)))
+    places.leader_queries["n2"].announce_served(("A", "S", ""), {"n": 1})
     places.clock.advance(SECOND)
-    assert told == [{"n": 1}] * 2
-    places.questions["n1"].say_up(("A", "S", "c"), {"n": 2})
-    places.questions["n1"].say_up(("A", "S", "c"), {"n": 3})
-    assert len(told) == 2  # not before what is being done now is done
+    assert received == [{"n": 1}] * 2
+    places.leader_queries["n1"].announce_served(("A", "S", "c"), {"n": 2})
+    places.leader_queries["n1"].announce_served(("A", "S", "c"), {"n": 3})
+    assert len(received) == 2  # not before what is being done now is done
     places.clock.advance(5 * SECOND)
-    assert told[2:] == [("c", {"n": 2})] and places.clock.pending() == 0
+    assert received[2:] == [("c", {"n": 2})] and places.clock.pending() == 0
 
 
 def test_who_waits_in_vain_gets_nothing_after_a_while(places: Places) -> None:
-    told: list[Any] = []
-    places.questions["n1"].when_up(("A", "S", ""), told.append)
-    cancel = places.questions["n1"].when_up(("A", "S", ""), lambda _: told.append("cancelled"))
+    received: list[Any] = []
+    places.leader_queries["n1"].when_served(("A", "S", ""), received.append)
+    cancel = places.leader_queries["n1"].when_served(("A", "S", ""), lambda _: received.append("cancelled"))
     cancel()
     cancel()
     places.clock.advance(3 * SECOND)
-    assert told == []
+    assert received == []
     places.clock.advance(2 * SECOND)
-    assert told == [None]
+    assert received == [None]
 
 
 def test_what_makes_no_sense_is_dropped(places: Places) -> None:
-    box = places.post.boxes[1]
+    client = places.bus.clients[1]
     for body in (b"", b"{", b"[]", b"{}", b"[1,2]"):
         for subject in (ASK, "$JSC.UP", "$JSC.TELL.n1"):
-            box.publish(subject, body)
+            client.publish(subject, body)
     places.clock.advance(SECOND)
-    places.hold("n2", "A", FakeAsset("S"))
+    places.hold("n2", "A", FakeLocalStream("S"))
     assert places.ask("SI") == ["S"]
 
 
 def test_a_stop_leaves_no_timer(places: Places) -> None:
-    told: list[Any] = []
-    questions = places.questions["n1"]
-    questions.when_up(("A", "S", ""), told.append)
-    questions.ask("SI", "A", "", "", lambda name, _: told.append(name))
-    questions.stop()
-    assert places.clock.pending() <= 2  # what is on its way to this server, and is not heard
+    received: list[Any] = []
+    leader_queries = places.leader_queries["n1"]
+    leader_queries.when_served(("A", "S", ""), received.append)
+    leader_queries.ask("SI", "A", "", "", lambda name, _: received.append(name))
+    leader_queries.stop()
+    assert places.clock.pending() <= 2  # what is on its way to this server, and is not received
     places.clock.advance(SECOND)
-    assert told == [] and places.clock.pending() == 0
+    assert received == [] and places.clock.pending() == 0
 
 
-def test_who_leads_many_tells_them_in_slices(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    turn, seconds, told_in = 0, 0.0, list[int]()
+def test_who_leads_many_sends_them_in_slices(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    turn, seconds, sent_in = 0, 0.0, list[int]()
     later = places.clock.call_later
 
     def counted(delay: int, callback: Any) -> Any:
@@ -170,11 +172,11 @@ def test_who_leads_many_tells_them_in_slices(places: Places, monkeypatch: pytest
 
         return later(delay, run)
 
-    class Large(FakeAsset):
+    class Large(FakeLocalStream):
         def info(self) -> StreamInfo:
             nonlocal seconds
             seconds += slices.SECONDS
-            told_in.append(turn)
+            sent_in.append(turn)
             return super().info()
 
     monkeypatch.setattr(places.clock, "call_later", counted)
@@ -183,4 +185,4 @@ def test_who_leads_many_tells_them_in_slices(places: Places, monkeypatch: pytest
     for name in names:
         places.hold("n2", "A", Large(name))
     assert places.ask("SI") == names
-    assert len(set(told_in)) == 10
+    assert len(set(sent_in)) == 10

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lib.assets import STREAM, Sites
+from lib.stream_cluster import STREAM, Sites
 from pyjs.protocol.api.consumer import ConsumerConfig
 from pyjs.protocol.api.stream import StreamConfig
 from pyjs.server.jetstream.meta.command import DeleteConsumer
@@ -19,13 +19,13 @@ def sites() -> Sites:
     return made
 
 
-def standings(sites: Sites) -> list[dict[str, ConsumerConfig]]:
+def consumer_states(sites: Sites) -> list[dict[str, ConsumerConfig]]:
     """The consumers that each replica knows."""
     sites.settle()
-    streams = [site.asset.stream for site in sites.all.values() if site.asset is not None]
+    streams = [site.local.stream for site in sites.all.values() if site.local is not None]
     assert all(isinstance(stream, ReplicatedStream) for stream in streams)
     return [
-        {name: standing.config for name, standing in stream.standings.items()}
+        {name: state.config for name, state in stream.states.items()}
         for stream in streams
         if isinstance(stream, ReplicatedStream)
     ]
@@ -35,7 +35,7 @@ def test_a_consumer_that_is_changed_and_changed_back(sites: Sites) -> None:
     sites.consumer("C", description="second")
     sites.consumer("C", description="first")
     sites.run(2)
-    assert [found["C"].description for found in standings(sites)] == ["first"] * 3
+    assert [found["C"].description for found in consumer_states(sites)] == ["first"] * 3
 
 
 def test_a_stream_that_is_changed_and_changed_back(sites: Sites) -> None:
@@ -43,7 +43,7 @@ def test_a_stream_that_is_changed_and_changed_back(sites: Sites) -> None:
     sites.configure(max_msgs=-1)
     sites.run(2)
     decided = StreamConfig.from_json(sites.assignment.config)
-    found = [site.asset.stream.config for site in sites.all.values() if site.asset and site.asset.stream]
+    found = [site.local.stream.config for site in sites.all.values() if site.local and site.local.stream]
     assert found == [decided] * 3 and decided.max_msgs == -1
 
 
@@ -51,13 +51,13 @@ def test_a_consumer_that_is_made_and_deleted_at_once(sites: Sites) -> None:
     sites.consumer("D")
     sites.decide(DeleteConsumer(sites.assignment.account, STREAM, "D"))
     sites.run(2)
-    assert [list(found) for found in standings(sites)] == [["C"]] * 3
+    assert [list(found) for found in consumer_states(sites)] == [["C"]] * 3
 
 
 def test_a_consumer_that_is_deleted_and_made_again_at_once(sites: Sites) -> None:
     sites.decide(DeleteConsumer(sites.assignment.account, STREAM, "C"))
     sites.consumer("C", description="another")
     sites.run(2)
-    assert [found["C"].description for found in standings(sites)] == ["another"] * 3
+    assert [found["C"].description for found in consumer_states(sites)] == ["another"] * 3
     sites.run(15)
-    assert [list(found) for found in standings(sites)] == [["C"]] * 3
+    assert [list(found) for found in consumer_states(sites)] == [["C"]] * 3

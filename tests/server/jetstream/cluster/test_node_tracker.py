@@ -1,4 +1,4 @@
-"""When a server tells the others of itself."""
+"""When a server publishes its report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyjs.server.jetstream.meta.node_info import NodeInfo
 from pyjs.server.jetstream.meta.usage import TierUsage
 
 
-class Carrier:
+class SystemAccount:
     """The system account: what was published."""
 
     def __init__(self) -> None:
@@ -36,24 +36,24 @@ def stream(size: int) -> Plain:
 
 def test_the_log_names_the_leader_once_its_name_is_known() -> None:
     lines: list[str] = []
-    surroundings = Plain(clock=FakeClock(), server="S0", log=Plain(info=lines.append))
-    domain: Any = Plain(
-        surroundings=surroundings,
+    environment = Plain(clock=FakeClock(), server="S0", log=Plain(info=lines.append))
+    cluster: Any = Plain(
+        environment=environment,
         state=Plain(servers={"L-1": NodeInfo("L-1", "", cluster="mesh")}),
         leader_is_at=lambda *_: None,
         is_leader=False,
     )
-    servers = NodeTracker(domain, Plain(accounts={}), Carrier())  # type: ignore[arg-type]
-    servers.introduce("L-1")
+    node_tracker = NodeTracker(cluster, Plain(accounts={}), SystemAccount())  # type: ignore[arg-type]
+    node_tracker.log_leader("L-1")
     assert lines == []
-    servers._take(NodeReport(NodeInfo("X-1", "x", "mesh"), "SX"))
-    servers._take(NodeReport(NodeInfo("L-1", "s1", "mesh"), "S1"))
-    servers._take(NodeReport(NodeInfo("L-1", "s1", "mesh"), "S1"))
+    node_tracker._take(NodeReport(NodeInfo("X-1", "x", "mesh"), "SX"))
+    node_tracker._take(NodeReport(NodeInfo("L-1", "s1", "mesh"), "S1"))
+    node_tracker._take(NodeReport(NodeInfo("L-1", "s1", "mesh"), "S1"))
     assert lines == ["JetStream cluster new metadata leader: s1/mesh"]
 
 
-def test_what_is_used_is_told_within_a_second_and_nothing_new_only_every_few() -> None:
-    clock, carrier = FakeClock(), Carrier()
+def test_usage_is_published_within_a_second_and_nothing_new_only_every_few() -> None:
+    clock, system = FakeClock(), SystemAccount()
     account = Plain(streams={"S": stream(100)}, quotas={}, grants={}, api_total=0, api_errors=0)
     engine = Plain(
         accounts={"ACC": account},
@@ -63,50 +63,53 @@ def test_what_is_used_is_told_within_a_second_and_nothing_new_only_every_few() -
         memory=Plain(limit=-1),
         files=Plain(limit=-1),
     )
-    domain: Any = Plain(
+    cluster: Any = Plain(
         me="N-1",
         node="N",
         term=0,
         served=True,
         is_leader=False,
-        assets={},
+        local_streams={},
         group=Plain(applied=1),
         heal=lambda: None,
         leader_is_at=lambda *_: None,
-        surroundings=Plain(clock=clock, server="S0"),
+        environment=Plain(clock=clock, server="S0"),
     )
-    servers = NodeTracker(domain, engine, carrier)  # type: ignore[arg-type]
+    node_tracker = NodeTracker(cluster, engine, system)  # type: ignore[arg-type]
     begin = clock.now()
-    servers.start()
-    assert [report.used for report in carrier.reports] == [{"ACC": {"R1": TierUsage(0, 100)}}]
+    node_tracker.start()
+    assert [node_report.used for node_report in system.reports] == [{"ACC": {"R1": TierUsage(0, 100)}}]
     clock.advance(EVERY // 2)
-    assert len(carrier.reports) == 1
+    assert len(system.reports) == 1
     account.streams["S"] = stream(250)
     clock.advance(SECOND // 4)
-    assert carrier.reports[-1].used == {"ACC": {"R1": TierUsage(0, 100)}}
+    assert system.reports[-1].used == {"ACC": {"R1": TierUsage(0, 100)}}
     clock.advance(SECOND)
-    assert carrier.reports[-1].used == {"ACC": {"R1": TierUsage(0, 250)}}
+    assert system.reports[-1].used == {"ACC": {"R1": TierUsage(0, 250)}}
     assert clock.now() - begin < EVERY
-    servers.stop()
-    count = len(carrier.reports)
+    node_tracker.stop()
+    count = len(system.reports)
     clock.advance(3 * EVERY)
-    assert len(carrier.reports) == count
+    assert len(system.reports) == count
 
 
-def test_a_leader_gathers_until_it_has_heard_of_all_members_or_for_a_while() -> None:
+def test_a_leader_gathers_until_all_members_reported_or_for_a_while() -> None:
     clock = FakeClock()
-    domain: Any = Plain(
-        me="", surroundings=Plain(clock=clock, server="S0"), state=Plain(servers={"A": 1}), sights={"A": 1}
+    cluster: Any = Plain(
+        me="",
+        environment=Plain(clock=clock, server="S0"),
+        state=Plain(servers={"A": 1}),
+        node_statuses={"A": 1},
     )
-    domain.group = Plain(members=Plain(all={"A", "B"}))
-    servers = NodeTracker(domain, Plain(accounts={}), Carrier())  # type: ignore[arg-type]
-    assert not servers.gathering
-    servers.lead()
-    assert servers.gathering
-    domain.state.servers["B"] = 1
-    assert servers.gathering  # it was let in, but not heard of in this life
-    domain.sights["B"] = 1
-    assert not servers.gathering
-    del domain.sights["B"]
+    cluster.group = Plain(members=Plain(all={"A", "B"}))
+    node_tracker = NodeTracker(cluster, Plain(accounts={}), SystemAccount())  # type: ignore[arg-type]
+    assert not node_tracker.gathering
+    node_tracker.lead()
+    assert node_tracker.gathering
+    cluster.state.servers["B"] = 1
+    assert node_tracker.gathering  # it was admitted, but has not reported since it started
+    cluster.node_statuses["B"] = 1
+    assert not node_tracker.gathering
+    del cluster.node_statuses["B"]
     clock.advance(GATHERED + 1)
-    assert not servers.gathering
+    assert not node_tracker.gathering

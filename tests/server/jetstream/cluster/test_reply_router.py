@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lib.streams import Ear, World
+from lib.streams import Spy, World
 from pyjs.protocol.identifier import name_hash
 from pyjs.server.clock import SECOND
 from pyjs.server.jetstream.cluster.reply_router import MOST_WAITING, PATIENCE, ReplyRouter
@@ -17,9 +17,9 @@ class Two(World):
 
     def open(self) -> None:
         super().open()
-        held = {"$G": self.js}
+        accounts = {"$G": self.js}
         self.near, self.leader = (
-            ReplyRouter(name_hash(name), self.account, held, self.clock) for name in ("near", "leader")
+            ReplyRouter(name_hash(name), self.account, accounts, self.clock) for name in ("near", "leader")
         )
         self.near.start()
         self.leader.start()
@@ -38,7 +38,7 @@ def two(tmp_path: Path) -> Iterator[Two]:
 
 
 def test_it_goes_by_way_of_the_leader(two: Two) -> None:
-    inbox, way = Ear(two.account, "inbox"), Ear(two.account, "$JSC.ANSWER.>")
+    inbox, way = Spy(two.account, "inbox"), Spy(two.account, "$JSC.ANSWER.>")
     two.answer()
     assert (inbox.bodies, len(way.bodies)) == ([b"done"], 1)
 
@@ -46,7 +46,7 @@ def test_it_goes_by_way_of_the_leader(two: Two) -> None:
 def test_who_waits_may_be_heard_of_a_little_later_than_the_answer(two: Two) -> None:
     two.answer()
     two.clock.advance(SECOND)
-    inbox = Ear(two.account, "inbox")
+    inbox = Spy(two.account, "inbox")
     two.clock.advance(SECOND)
     assert inbox.bodies == [b"done"]
     two.clock.advance(PATIENCE)
@@ -56,13 +56,13 @@ def test_who_waits_may_be_heard_of_a_little_later_than_the_answer(two: Two) -> N
 def test_who_does_not_wait_any_more_is_forgotten(two: Two) -> None:
     two.answer()
     two.clock.advance(2 * PATIENCE)
-    inbox = Ear(two.account, "inbox")
+    inbox = Spy(two.account, "inbox")
     two.clock.advance(PATIENCE)
     assert inbox.bodies == []
 
 
 def test_a_leader_that_is_not_reached_is_left_out(two: Two) -> None:
-    inbox = Ear(two.account, "inbox")
+    inbox = Spy(two.account, "inbox")
     two.leader.stop()
     two.answer()
     assert inbox.bodies == [b"done"]
@@ -71,6 +71,6 @@ def test_a_leader_that_is_not_reached_is_left_out(two: Two) -> None:
 def test_only_so_many_answers_wait(two: Two) -> None:
     for number in range(MOST_WAITING + 5):
         two.answer(body=b"%d" % number)
-    inbox = Ear(two.account, "inbox")
+    inbox = Spy(two.account, "inbox")
     two.clock.advance(PATIENCE)
     assert inbox.bodies == [b"%d" % number for number in range(MOST_WAITING)]

@@ -7,14 +7,14 @@ import os
 from random import Random
 
 import pytest
-from lib.assets import Sites
 from lib.cluster import MILLISECOND
+from lib.stream_cluster import Sites
 
 SEEDS = range(int(os.environ.get("STORMS", "6")))
 
 
 class Storm:
-    """Some minutes of trouble. asked: what was published, by the subject of its answer."""
+    """Some minutes of failures. asked: what was published, by the subject of its answer."""
 
     def __init__(self, seed: int, storage: str) -> None:
         self.random = Random(seed)
@@ -54,10 +54,10 @@ class Storm:
 
     def cut(self) -> None:
         pair = frozenset(self.random.sample(list(self.sites.all), 2))
-        self.sites.post.cuts.add(pair)
+        self.sites.bus.cuts.add(pair)
 
     def heal(self) -> None:
-        self.sites.post.cuts.clear()
+        self.sites.bus.cuts.clear()
 
     def move(self) -> None:
         assignment = self.sites.assignment
@@ -107,7 +107,7 @@ class Storm:
         return self.sites.settle()
 
 
-def judge(storm: Storm, found: list[tuple[int, str, bytes]]) -> None:
+def verify(storm: Storm, found: list[tuple[int, str, bytes]]) -> None:
     there = {body.decode(): sequence for sequence, _, body in found}
     assert len(there) == len(found), "something came twice"
     while storm.sites.fetch("C", 50):
@@ -125,4 +125,4 @@ def test_nothing_acknowledged_gets_lost_in_a_storm(seed: int) -> None:
     for _ in range(4):
         for _ in range(40):
             storm.step(power=seed % 2 == 0)
-        judge(storm, storm.calm())
+        verify(storm, storm.calm())

@@ -1,4 +1,4 @@
-"""What servers tell of an account, against its limits."""
+"""What servers report of an account, against its limits."""
 
 from __future__ import annotations
 

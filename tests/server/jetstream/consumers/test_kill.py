@@ -27,15 +27,15 @@ def sequence(message: Msg) -> int:
     return int(message.reply.split(".")[5])
 
 
-def work(js: JetStream, acks: int, dice: random.Random, confirmed: set[int]) -> int:
+def work(js: JetStream, acks: int, rng: random.Random, confirmed: set[int]) -> int:
     """Pull and acknowledge until `acks` were answered; leaves some in flight. Gives how many were seen."""
     seen = 0
     while acks > 0:
-        messages, status = js.pull("S", "C", dice.randint(1, 30), expires=SECOND // 2)
+        messages, status = js.pull("S", "C", rng.randint(1, 30), expires=SECOND // 2)
         for message in messages:
             seen += 1
             assert sequence(message) not in confirmed, "an acknowledged message came again"
-            if dice.random() < 0.3:
+            if rng.random() < 0.3:
                 continue
             js.ack(message)
             confirmed.add(sequence(message))
@@ -48,7 +48,7 @@ def work(js: JetStream, acks: int, dice: random.Random, confirmed: set[int]) -> 
 
 
 def test_answered_acks_survive_kills_and_the_rest_comes_again(server: ServerProcess) -> None:
-    dice = random.Random(7)
+    rng = random.Random(7)
     confirmed: set[int] = set()
     with JetStream.of(server) as js:
         js.create("S", subjects=["s"], storage="file")
@@ -56,7 +56,7 @@ def test_answered_acks_survive_kills_and_the_rest_comes_again(server: ServerProc
         js.consumer("S", "C", ack_wait=2 * SECOND, max_ack_pending=50)
     for _ in range(ROUNDS):
         with JetStream.of(server) as js:
-            work(js, dice.randint(1, 40), dice, confirmed)
+            work(js, rng.randint(1, 40), rng, confirmed)
         server.kill()
         server.restart()
     with JetStream.of(server) as js:

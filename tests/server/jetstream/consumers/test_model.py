@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 
 import pytest
-from lib.consumer_fixture import SECOND, Rig
+from lib.consumer_fixture import SECOND, ConsumerFixture
 from pyjs.server.accounts.message import Message
 from pyjs.server.jetstream.consumers import acks
 
@@ -100,15 +100,15 @@ class Model:
 
 
 class Run:
-    """One random story, told to the consumer and to the model."""
+    """One random sequence of events, for the consumer and for the model."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
-        self.rig = Rig()
+        self.fixture = ConsumerFixture()
         backoff = self.random.choice([[], [SECOND, 3 * SECOND]])
         limit, most = self.random.choice([3, 20, 1000]), self.random.choice([-1, 2, 4])
         filters = self.random.choice([[], ["s.a"], ["s.a", "s.b"]])
-        self.consumer = self.rig.consumer(
+        self.consumer = self.fixture.consumer(
             durable_name="C",
             ack_policy="explicit",
             ack_wait=ACK_WAIT,
@@ -118,13 +118,13 @@ class Run:
             filter_subjects=filters,
         )
         self.model = Model(set(filters) or {"s.a", "s.b", "s.c"}, limit, most, backoff)
-        self.got = self.rig.hear("inbox")
-        self.exceeded = self.rig.hear("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.S.C")
+        self.got = self.fixture.subscribe("inbox")
+        self.exceeded = self.fixture.subscribe("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.S.C")
         self.last: dict[int, Message] = {}
 
     @property
     def now(self) -> int:
-        return self.rig.clock.now()
+        return self.fixture.clock.now()
 
     def step(self) -> None:
         weights = {
@@ -145,12 +145,12 @@ class Run:
     def publish(self) -> None:
         for _ in range(self.random.randint(1, 6)):
             subject = self.random.choice(["s.a", "s.b", "s.c"])
-            self.rig.publish("x", subject=subject)
+            self.fixture.publish("x", subject=subject)
             self.model.publish(subject)
 
     def pull(self) -> None:
         batch = self.random.randint(1, 8)
-        self.rig.pull(self.consumer, f'{{"batch":{batch},"expires":1}}')
+        self.fixture.pull(self.consumer, f'{{"batch":{batch},"expires":1}}')
         expected = []
         for _ in range(batch):
             taken = self.model.take(self.now)
@@ -168,7 +168,7 @@ class Run:
         self.got.take()
 
     def move(self, ns: int) -> None:
-        self.rig.clock.advance(ns)
+        self.fixture.clock.advance(ns)
         self.model.advance(self.now)
 
     def pick(self) -> Message | None:
@@ -178,7 +178,7 @@ class Run:
         message = self.pick()
         if message is None:
             return 0
-        self.rig.ack(message, body)
+        self.fixture.ack(message, body)
         info = acks.parse_subject(message.reply)
         assert info is not None
         return info.stream_seq
@@ -213,24 +213,24 @@ class Run:
     def remove(self) -> None:
         if self.model.stream:
             seq = self.random.choice(sorted(self.model.stream))
-            self.rig.stream.delete_message(seq, erase=False)
+            self.fixture.stream.delete_message(seq, erase=False)
             del self.model.stream[seq]
             self.model.drop(seq)
 
     def purge(self) -> None:
         keep = self.random.randint(1, 5)
-        self.rig.stream.purge(keep=keep)
+        self.fixture.stream.purge(keep=keep)
         for seq in sorted(self.model.stream)[:-keep]:
             del self.model.stream[seq]
             self.model.drop(seq)
         for seq in self.model.queue:
             self.model.pending[seq].deadline = max(self.model.pending[seq].deadline, self.now)
         self.model.queue = []
-        self.rig.clock.advance(0)
+        self.fixture.clock.advance(0)
         self.model.advance(self.now)
 
     def compare(self) -> None:
-        self.rig.clock.advance(0)
+        self.fixture.clock.advance(0)
         info, model = self.consumer.info(), self.model
         assert info.num_ack_pending == len(model.pending)
         assert info.num_pending == len(model.todo())
@@ -240,9 +240,9 @@ class Run:
             assert (info.ack_floor.consumer_seq, info.ack_floor.stream_seq) == model.floor
         else:  # a purge moved it on
             model.delivered = model.floor = (model.delivered[0], info.delivered.stream_seq)
-        ledger = self.consumer.ledger
+        delivery_state = self.consumer.delivery_state
         assert info.ack_floor.stream_seq <= info.delivered.stream_seq
-        assert set(ledger.queued) <= set(ledger.aside)
+        assert set(delivery_state.queued) <= set(delivery_state.aside)
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lib.consumer_fixture import SECOND, Rig
+from lib.consumer_fixture import SECOND, ConsumerFixture
 from pyjs.protocol import headers
 from pyjs.server.accounts.message import Message
 from pyjs.server.jetstream.consumers.delivery_rate import RateLimit
@@ -51,24 +51,24 @@ def test_a_rate_limit_lets_its_rate_through_whatever_the_size(size: int) -> None
 
 
 def test_a_push_consumer_keeps_to_its_rate() -> None:
-    rig = Rig(max_msg_size=1000)
-    rig.publish(*["x" * 900] * 10)
-    got = rig.hear("d")
-    rig.consumer(durable_name="C", deliver_subject="d", rate_limit_bps=8000)
+    fixture = ConsumerFixture(max_msg_size=1000)
+    fixture.publish(*["x" * 900] * 10)
+    got = fixture.subscribe("d")
+    fixture.consumer(durable_name="C", deliver_subject="d", rate_limit_bps=8000)
     counts = []
     for _ in range(4):
-        rig.clock.advance(SECOND)
+        fixture.clock.advance(SECOND)
         counts.append(len(got.messages))
     assert counts in ([1, 2, 3, 4], [2, 3, 4, 5])
 
 
 def test_a_push_consumer_stops_at_its_window_until_it_is_answered() -> None:
-    rig = Rig()
+    fixture = ConsumerFixture()
     body = "x" * 500_000
-    rig.publish(*[body] * 20)
-    got = rig.hear("d")
-    rig.consumer(durable_name="C", deliver_subject="d", flow_control=True, idle_heartbeat=5 * SECOND)
-    rig.clock.advance(0)
+    fixture.publish(*[body] * 20)
+    got = fixture.subscribe("d")
+    fixture.consumer(durable_name="C", deliver_subject="d", flow_control=True, idle_heartbeat=5 * SECOND)
+    fixture.clock.advance(0)
     seen = 0
 
     def requests(messages: list[Message]) -> list[str]:
@@ -84,23 +84,23 @@ def test_a_push_consumer_stops_at_its_window_until_it_is_answered() -> None:
             break
         assert len(asked) == 1
         assert seen < 20
-        rig.clock.advance(SECOND)
+        fixture.clock.advance(SECOND)
         assert not got.messages
-        rig.account.publish(asked[0], own=True)
-        rig.clock.advance(0)
+        fixture.account.publish(asked[0], own=True)
+        fixture.clock.advance(0)
     assert seen == 20
 
 
 def test_a_stalled_consumer_says_in_its_heartbeats_which_request_it_waits_for() -> None:
-    rig = Rig()
-    rig.publish(*["x" * 500_000] * 6)
-    got = rig.hear("d")
-    rig.consumer(durable_name="C", deliver_subject="d", flow_control=True, idle_heartbeat=SECOND)
-    rig.clock.advance(0)
+    fixture = ConsumerFixture()
+    fixture.publish(*["x" * 500_000] * 6)
+    got = fixture.subscribe("d")
+    fixture.consumer(durable_name="C", deliver_subject="d", flow_control=True, idle_heartbeat=SECOND)
+    fixture.clock.advance(0)
     (asked,) = [m.reply for m in got.take() if m.header]
-    rig.clock.advance(2 * SECOND)
+    fixture.clock.advance(2 * SECOND)
     beat = got.take()[-1]
     assert headers.get(beat.header, b"Nats-Consumer-Stalled") == asked.encode()
-    rig.account.publish(asked, own=True)
-    rig.clock.advance(0)
+    fixture.account.publish(asked, own=True)
+    fixture.clock.advance(0)
     assert got.messages

@@ -1,4 +1,4 @@
-"""Rounds: one run after another, and later ones that share the turns of the loop."""
+"""ReentrantRunner: one run after another, and later ones that share the turns of the loop."""
 
 from __future__ import annotations
 

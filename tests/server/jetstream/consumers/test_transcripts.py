@@ -19,7 +19,7 @@ import json
 from pathlib import Path
 
 import pytest
-from lib.consumer_fixture import Rig
+from lib.consumer_fixture import ConsumerFixture
 from pyjs.protocol import duration, headers
 from pyjs.protocol.api.consumer import ConsumerConfig
 from pyjs.server.accounts.message import Message
@@ -35,11 +35,11 @@ class Player:
     """Plays one transcript."""
 
     def __init__(self) -> None:
-        self.rig = Rig()
+        self.fixture = ConsumerFixture()
         self.said: list[str] = []
         self.heard: dict[str, Subscription] = {}
         self.received: dict[str, list[Message]] = {}
-        self.rig.account.subscribe(ADVISORIES, self.advisory)
+        self.fixture.account.subscribe(ADVISORIES, self.advisory)
 
     def play(self, text: str) -> str:
         lines = []
@@ -50,7 +50,7 @@ class Player:
             if line and not line.startswith("#"):
                 word, _, rest = line.partition(" ")
                 getattr(self, "do_" + word)(*rest.split(" ", SPLITS.get(word, 1)))
-                self.rig.clock.advance(0)
+                self.fixture.clock.advance(0)
                 lines += ["< " + one for one in self.said]
                 self.said = []
         return "\n".join(lines) + "\n"
@@ -65,7 +65,7 @@ class Player:
 
     def listen(self, inbox: str) -> None:
         if inbox not in self.heard:
-            self.heard[inbox] = self.rig.account.subscribe(inbox, lambda m: self.take(inbox, m))
+            self.heard[inbox] = self.fixture.account.subscribe(inbox, lambda m: self.take(inbox, m))
 
     def take(self, inbox: str, message: Message) -> None:
         code, text = headers.status(message.header) if message.header else (None, "")
@@ -84,52 +84,52 @@ class Player:
 
     def do_consumer(self, config: str) -> None:
         made = ConsumerConfig.from_json({"durable_name": "C", "ack_policy": "explicit", **json.loads(config)})
-        lifecycle.create(self.rig.stream, made)
+        lifecycle.create(self.fixture.stream, made)
 
     def do_publish(self, subject: str, *bodies: str) -> None:
-        self.rig.publish(*bodies, subject=subject)
+        self.fixture.publish(*bodies, subject=subject)
 
     def do_pull(self, inbox: str, body: str = "") -> None:
         self.listen(inbox)
-        pin = self.rig.stream.consumers["C"].delivery
+        pin = self.fixture.stream.consumers["C"].delivery
         body = body.replace("PIN", getattr(getattr(pin, "pin", None), "identifier", ""))
-        self.rig.pull(self.rig.stream.consumers["C"], body, inbox)
+        self.fixture.pull(self.fixture.stream.consumers["C"], body, inbox)
 
     def do_hear(self, inbox: str) -> None:
         self.listen(inbox)
 
     def do_deaf(self, inbox: str) -> None:
-        self.rig.account.unsubscribe(self.heard.pop(inbox))
+        self.fixture.account.unsubscribe(self.heard.pop(inbox))
 
     def do_ack(self, inbox: str, number: str, body: str = "") -> None:
         self.listen("answer")
-        self.rig.ack(self.received[inbox][int(number) - 1], body, "answer" if body != "+WPI" else "")
+        self.fixture.ack(self.received[inbox][int(number) - 1], body, "answer" if body != "+WPI" else "")
 
     def do_say(self, subject: str, body: str = "") -> None:
         self.listen("answer")
-        self.rig.account.publish(subject, body.encode(), reply="answer", own=True)
+        self.fixture.account.publish(subject, body.encode(), reply="answer", own=True)
 
     def do_wait(self, text: str) -> None:
-        self.rig.clock.advance(duration.parse_go(text))
+        self.fixture.clock.advance(duration.parse_go(text))
 
     def do_remove(self, seq: str) -> None:
-        self.rig.stream.delete_message(int(seq), erase=False)
+        self.fixture.stream.delete_message(int(seq), erase=False)
 
     def do_pause(self, text: str) -> None:
-        until = self.rig.clock.now() + duration.parse_go(text)
-        lifecycle.pause(self.rig.stream.consumers["C"], until)
+        until = self.fixture.clock.now() + duration.parse_go(text)
+        lifecycle.pause(self.fixture.stream.consumers["C"], until)
 
     def do_resume(self, _: str = "") -> None:
-        lifecycle.pause(self.rig.stream.consumers["C"], 0)
+        lifecycle.pause(self.fixture.stream.consumers["C"], 0)
 
     def do_unpin(self, group: str) -> None:
-        self.rig.stream.consumers["C"].unpin(group)
+        self.fixture.stream.consumers["C"].unpin(group)
 
     def do_delete(self, _: str = "") -> None:
-        self.rig.stream.consumers["C"].delete()
+        self.fixture.stream.consumers["C"].delete()
 
     def do_info(self, _: str = "") -> None:
-        consumer = self.rig.stream.consumers.get("C")
+        consumer = self.fixture.stream.consumers.get("C")
         if consumer is None:
             self.said.append("no consumer")
             return

@@ -63,7 +63,7 @@ def test_a_stream_gets_as_many_servers_as_it_wants_copies(replicas: int) -> None
 def test_an_equal_stream_is_there_already() -> None:
     site = Site()
     made = site.create()
-    again = site.desk.create_stream(site.state.view("A"), config(), site.asker, 99)
+    again = site.planner.create_stream(site.state.view("A"), config(), site.requester, 99)
     assert site.put(again) == [AlreadyExists(made)]
     with pytest.raises(ApiError) as refused:
         site.create(replicas=1)
@@ -91,7 +91,7 @@ def test_streams_of_an_account_do_not_overlap_and_those_of_two_do_not_mind() -> 
 
 
 @pytest.mark.parametrize(
-    ("share", "asked", "wanted"),
+    ("tier_limits", "asked", "wanted"),
     [
         (TierLimits(max_streams=1), {}, 10027),
         (TierLimits(max_consumers=5), {"max_consumers": 6}, 10026),
@@ -106,17 +106,17 @@ def test_streams_of_an_account_do_not_overlap_and_those_of_two_do_not_mind() -> 
         (TierLimits("R3", max_streams=1), {}, 10027),
     ],
 )
-def test_limits_count_over_the_cluster(share: TierLimits, asked: dict[str, Any], wanted: int) -> None:
+def test_limits_count_over_the_cluster(tier_limits: TierLimits, asked: dict[str, Any], wanted: int) -> None:
     site = Site()
     site.create(max_bytes=MIB)
     with pytest.raises(ApiError) as refused:
-        site.create(share=share, name="T", **asked)
+        site.create(tier_limits=tier_limits, name="T", **asked)
     assert code(refused.value) == wanted
     assert site.state.stream("A", "T") is None
 
 
 @pytest.mark.parametrize(
-    "share",
+    "tier_limits",
     [
         TierLimits(max_streams=2),
         TierLimits(max_store=6 * MIB),
@@ -126,23 +126,25 @@ def test_limits_count_over_the_cluster(share: TierLimits, asked: dict[str, Any],
         TierLimits(max_memory=0),
     ],
 )
-def test_what_is_within_the_limits_is_made(share: TierLimits) -> None:
+def test_what_is_within_the_limits_is_made(tier_limits: TierLimits) -> None:
     site = Site()
     site.create(max_bytes=MIB)
-    site.create(share=share, name="T", max_bytes=MIB, replicas=1 if share.tier == "R1" else 3)
-    site.create("B", share=TierLimits(max_streams=1), name="T")
+    site.create(
+        tier_limits=tier_limits, name="T", max_bytes=MIB, replicas=1 if tier_limits.tier == "R1" else 3
+    )
+    site.create("B", tier_limits=TierLimits(max_streams=1), name="T")
 
 
 def test_an_update_reserves_only_what_it_adds() -> None:
     site = Site()
     site.create(max_bytes=MIB)
-    share = TierLimits(max_store=6 * MIB, max_streams=1)
-    assert site.update(share=share, max_bytes=2 * MIB).max_bytes == 2 * MIB
+    tier_limits = TierLimits(max_store=6 * MIB, max_streams=1)
+    assert site.update(tier_limits=tier_limits, max_bytes=2 * MIB).max_bytes == 2 * MIB
     with pytest.raises(ApiError) as refused:
-        site.update(share=share, max_bytes=3 * MIB)
+        site.update(tier_limits=tier_limits, max_bytes=3 * MIB)
     assert code(refused.value) == 10047
     # the limits have shrunk meanwhile: what asks for no more is free to change
-    site.update(share=TierLimits(max_store=0), max_bytes=2 * MIB, description="x")
+    site.update(tier_limits=TierLimits(max_store=0), max_bytes=2 * MIB, description="x")
 
 
 def test_a_configuration_may_not_undercut_its_consumers() -> None:
@@ -155,18 +157,18 @@ def test_a_configuration_may_not_undercut_its_consumers() -> None:
     site.update(consumer_limits={"max_ack_pending": 10})
 
 
-def test_what_was_judged_by_something_that_changed_is_stale() -> None:
+def test_what_was_decided_by_something_that_changed_is_stale() -> None:
     site = Site()
     site.create()
     view = site.state.view("A")
-    first = site.desk.update_stream(view, config(description="one"), site.asker)
-    second = site.desk.update_stream(site.state.view("A"), config(description="two"), site.asker)
+    first = site.planner.update_stream(view, config(description="one"), site.requester)
+    second = site.planner.update_stream(site.state.view("A"), config(description="two"), site.requester)
     assert isinstance(site.put(first)[0], StreamUpdated)
     assert site.put(second) == [StaleCommand("stream S")]
-    # a mirror's origin, read while it was judged, is gone
+    # a mirror's origin, read while it was validated, is gone
     view = site.state.view("A")
     view.config("S")
-    mirror = site.desk.create_stream(view, config("M"), site.asker, 5)
+    mirror = site.planner.create_stream(view, config("M"), site.requester, 5)
     site.put(DeleteStream("A", "S"))
     assert site.put(mirror) == [StaleCommand("stream S")]
 
@@ -307,16 +309,16 @@ def test_a_peer_is_removed_by_name_node_or_id() -> None:
         before = site.state.stream("A", "S") or site.create()
         gone = before.peers[0]
         names = (gone, site.state.server_name(gone), gone.partition("-")[0])
-        after = stream_of(site.put(site.desk.remove_peer("A", "S", names[number])))
+        after = stream_of(site.put(site.planner.remove_peer("A", "S", names[number])))
         assert gone not in after.peers and gone in after.leaving and len(after.peers) == 3
         site.put(PeersConfirmed("A", "S", after.placed))
         check(site.state)
     for peer, wanted in (("n9", 10040), ("", 10040)):
         with pytest.raises(ApiError) as refused:
-            site.desk.remove_peer("A", "S", peer)
+            site.planner.remove_peer("A", "S", peer)
         assert code(refused.value) == wanted
     with pytest.raises(ApiError) as refused:
-        site.desk.remove_peer("A", "T", "n1")
+        site.planner.remove_peer("A", "T", "n1")
     assert code(refused.value) == 10059
 
 
@@ -324,14 +326,14 @@ def test_a_peer_without_a_replacement_stays() -> None:
     site = Site()
     site.create()
     with pytest.raises(ApiError) as refused:
-        site.desk.remove_peer("A", "S", "n1")
+        site.planner.remove_peer("A", "S", "n1")
     assert code(refused.value) == 10075
 
 
 def test_a_stream_of_one_copy_moves_off_a_peer() -> None:
     site = Site()
     before = site.create(replicas=1)
-    after = stream_of(site.put(site.desk.remove_peer("A", "S", before.peers[0])))
+    after = stream_of(site.put(site.planner.remove_peer("A", "S", before.peers[0])))
     assert after.leaving == before.peers == after.seeds and after.replicated
     assert after.group != before.group
     check(site.state)
@@ -355,7 +357,7 @@ def test_a_removed_server_is_replaced_where_there_is_another() -> None:
     stream = site.create()
     site.create(name="R1", replicas=1)
     gone = stream.peers[0]
-    effects = site.put(site.desk.remove_server(site.state.server_name(gone)))
+    effects = site.put(site.planner.remove_server(site.state.server_name(gone)))
     assert isinstance(effects[0], ServerRemoved)
     after = site.state.stream("A", "S")
     assert after and after.leaving == (gone,) and gone not in after.peers and len(after.peers) == 3
@@ -363,7 +365,7 @@ def test_a_removed_server_is_replaced_where_there_is_another() -> None:
     check(site.state)
     for name in ("n9", ""):
         with pytest.raises(ApiError) as refused:
-            site.desk.remove_server(name)
+            site.planner.remove_server(name)
         assert code(refused.value) == 10044
     assert refusal(site.put(RemoveServer(gone))) == 10044
 
@@ -372,12 +374,12 @@ def test_without_another_a_stream_is_short_until_one_comes() -> None:
     site = Site()
     stream = site.create()
     gone = stream.peers[1]
-    site.put(site.desk.remove_server(peer=gone))
+    site.put(site.planner.remove_server(peer=gone))
     after = site.state.stream("A", "S")
     assert after and after.peers == (stream.peers[0], stream.peers[2]) and after.short
-    assert site.desk.heal() == []
+    assert site.planner.heal() == []
     site.join(server(4))
-    [change] = site.desk.heal()
+    [change] = site.planner.heal()
     healed = stream_of(site.put(change))
     assert healed.peers == (*after.peers, server(4).id) and not healed.short
     assert isinstance(site.put(change)[0], StaleCommand)
@@ -387,14 +389,14 @@ def test_without_another_a_stream_is_short_until_one_comes() -> None:
 def test_the_only_copy_waits_for_its_server() -> None:
     site = Site()
     stream = site.create(replicas=1)
-    [home] = stream.peers
-    old = site.state.servers[home]
-    site.put(site.desk.remove_server(peer=home))
+    [holder] = stream.peers
+    old = site.state.servers[holder]
+    site.put(site.planner.remove_server(peer=holder))
     assert site.state.stream("A", "S") == stream  # nobody made up an empty one
-    command = site.desk.greet(old)
+    command = site.planner.admit(old)
     assert command is not None
     site.put(command)
-    assert site.state.servers[home] == old
+    assert site.state.servers[holder] == old
     check(site.state)
 
 
@@ -413,15 +415,15 @@ def test_a_stream_goes_back_to_the_holder_that_comes_back_first() -> None:
     check(site.state)
 
 
-def test_another_life_takes_the_places_of_the_one_before() -> None:
+def test_another_incarnation_takes_the_places_of_the_one_before() -> None:
     site = Site()
     stream, single = site.create(), site.create(name="R1", replicas=1)
     [old] = single.peers
     number = int(old.partition("-")[0][4:])
     new = server(number, "2")
-    assert site.desk.greet(site.state.servers[old]) is None
-    assert site.desk.greet(new) is None  # there are two servers of one name
-    effects = site.reborn(new)
+    assert site.planner.admit(site.state.servers[old]) is None
+    assert site.planner.admit(new) is None  # there are two servers of one name
+    effects = site.reincarnate(new)
     assert effects[0] == ServerReplaced(old, new)
     after = site.state.stream("A", "S")
     assert after and old not in after.members and new.id in after.peers and new.id not in after.seeds
@@ -429,15 +431,15 @@ def test_another_life_takes_the_places_of_the_one_before() -> None:
     alone = site.state.stream("A", "R1")
     assert alone and alone.peers == alone.seeds == (new.id,)
     check(site.state)
-    # a life that was removed with the only copy
-    site.put(site.desk.remove_server(peer=new.id))
+    # an incarnation that was removed with the only copy
+    site.put(site.planner.remove_server(peer=new.id))
     third = server(number, "3")
-    site.reborn(third)
+    site.reincarnate(third)
     alone = site.state.stream("A", "R1")
     assert alone and alone.peers == (third.id,)
-    # a disk of a former life is not let in again
+    # a disk of a former incarnation is not admitted again
     with pytest.raises(ApiError) as refused:
-        site.desk.greet(new)
+        site.planner.admit(new)
     assert code(refused.value) == 10044
     for command in (PutServer(new), ReplaceServer(new)):
         assert refusal(site.put(command)) == 10044
@@ -478,26 +480,32 @@ def test_consumers_are_counted_without_internal_ones() -> None:
     site.consume()
     site.consume(name="source", sourcing=True)
     with pytest.raises(ApiError) as refused:
-        site.consume(name="d", share=TierLimits(max_consumers=1))
+        site.consume(name="d", tier_limits=TierLimits(max_consumers=1))
     assert code(refused.value) == 10026
     site.consume(name="other source", sourcing=True)
-    site.consume(name="d", share=TierLimits("R1", max_consumers=1), num_replicas=1)  # a tier with none yet
+    site.consume(
+        name="d", tier_limits=TierLimits("R1", max_consumers=1), num_replicas=1
+    )  # a tier with none yet
     with pytest.raises(ApiError) as refused:
         site.consume(name="e")
     assert code(refused.value) == 10026
     site.consume(description="a change is not one more")
 
 
-def test_a_consumer_judged_beside_its_siblings_is_stale_when_they_change() -> None:
+def test_a_consumer_validated_beside_its_siblings_is_stale_when_they_change() -> None:
     site = Site()
     site.create(retention="workqueue")
     view = site.state.view("A")
     view.consumers("S")
-    mine = site.desk.put_consumer(view, "S", {"durable_name": "a"}, site.asker, 5)
+    mine = site.planner.put_consumer(view, "S", {"durable_name": "a"}, site.requester, 5)
     site.consume(name="b")
     assert site.put(mine) == [StaleCommand("consumers S")]
-    first = site.desk.put_consumer(site.state.view("A"), "S", {"durable_name": "b", "x": 1}, site.asker, 5)
-    second = site.desk.put_consumer(site.state.view("A"), "S", {"durable_name": "b", "x": 2}, site.asker, 5)
+    first = site.planner.put_consumer(
+        site.state.view("A"), "S", {"durable_name": "b", "x": 1}, site.requester, 5
+    )
+    second = site.planner.put_consumer(
+        site.state.view("A"), "S", {"durable_name": "b", "x": 2}, site.requester, 5
+    )
     assert isinstance(site.put(first)[0], ConsumerUpdated)
     assert site.put(second) == [StaleCommand("consumer S b")]
 
@@ -505,7 +513,7 @@ def test_a_consumer_judged_beside_its_siblings_is_stale_when_they_change() -> No
 def test_a_consumer_without_a_name_is_given_one() -> None:
     site = Site()
     site.create()
-    command = site.desk.put_consumer(site.state.view("A"), "S", {}, site.asker, 5)
+    command = site.planner.put_consumer(site.state.view("A"), "S", {}, site.requester, 5)
     assert len(command.name) == 8
 
 
@@ -526,8 +534,8 @@ def test_entries_are_what_they_say() -> None:
     site.create()
     site.consume(description="ü \udce4")
     site.update(replicas=1)
-    site.put(site.desk.remove_peer("A", "S", site.state.of_account("A")[0].peers[0]))
-    site.put(site.desk.remove_server("n1"))
+    site.put(site.planner.remove_peer("A", "S", site.state.of_account("A")[0].peers[0]))
+    site.put(site.planner.remove_server("n1"))
     for entry in site.log:
         assert encode(decode(entry)) == entry
 

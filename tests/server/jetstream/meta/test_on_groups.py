@@ -20,31 +20,31 @@ from pyjs.server.jetstream.meta.snapshot import take
 from pyjs.server.jetstream.meta.state_machine import MetaStateMachine
 
 NAMES = ("s0", "s1", "s2")
-ASKER = Requester({}, ["C"])
+REQUESTER = Requester({}, ["C"])
 
 
 class MetaMember(Member):
-    """A server of the meta group. held: the streams on its disk."""
+    """A server of the meta group. on_disk: the streams on its disk."""
 
     def __init__(self, cluster: Cluster, name: str) -> None:
         super().__init__(cluster, name)
         self.compact_entries = 20
         self.owner = Leads(self)
-        self.machine: MetaStateMachine | None = None
-        self.held: dict[tuple[str, str], ReplicaOnDisk] = {}
+        self.state_machine: MetaStateMachine | None = None
+        self.on_disk: dict[tuple[str, str], ReplicaOnDisk] = {}
 
     def _application(self) -> Any:
-        assert self.seat is not None
-        self.machine = MetaStateMachine(self.seat.member, self._do, lambda _: None)
-        return self.machine
+        assert self.member is not None
+        self.state_machine = MetaStateMachine(self.member.member, self._do, lambda _: None)
+        return self.state_machine
 
-    def _do(self, duty: ReconcileAction) -> None:
-        if isinstance(duty, OpenReplica):
-            self.held[duty.stream.account, duty.stream.name] = ReplicaOnDisk(
-                duty.stream.group, duty.stream.created
+    def _do(self, action: ReconcileAction) -> None:
+        if isinstance(action, OpenReplica):
+            self.on_disk[action.stream.account, action.stream.name] = ReplicaOnDisk(
+                action.stream.group, action.stream.created
             )
-        elif isinstance(duty, CloseReplica):
-            del self.held[duty.stream.account, duty.stream.name]
+        elif isinstance(action, CloseReplica):
+            del self.on_disk[action.stream.account, action.stream.name]
 
 
 class Leads(Owner):
@@ -56,13 +56,13 @@ class Leads(Owner):
 
     def leading(self, group: RaftNode) -> None:
         super().leading(group)
-        assert self.member.machine is not None
-        self.member.machine.lead()
+        assert self.member.state_machine is not None
+        self.member.state_machine.lead()
 
     def following(self, group: RaftNode) -> None:
         super().following(group)
-        assert self.member.machine is not None
-        self.member.machine.follow()
+        assert self.member.state_machine is not None
+        self.member.state_machine.follow()
 
 
 class MetaCluster(Cluster):
@@ -70,22 +70,24 @@ class MetaCluster(Cluster):
 
     def __init__(self) -> None:
         super().__init__()
-        self.dice = Random(5)
+        self.random = Random(5)
         for name in NAMES:
             self.members[name] = MetaMember(self, name)
 
     def machine(self, name: str) -> MetaStateMachine:
         found = self.members[name]
-        assert isinstance(found, MetaMember) and found.machine is not None
-        return found.machine
+        assert isinstance(found, MetaMember) and found.state_machine is not None
+        return found.state_machine
 
-    def desk(self) -> MetaPlanner:
+    def planner(self) -> MetaPlanner:
         leader = self.led()
         there = {
-            m.group.member for m in self.members.values() if m.seat is not None and m.seat.group is not None
+            m.group.member
+            for m in self.members.values()
+            if m.member is not None and m.member.group is not None
         }
         state = self.machine(leader.name).state
-        return MetaPlanner(state, {one: NodeStatus() for one in there}, self.dice)
+        return MetaPlanner(state, {one: NodeStatus() for one in there}, self.random)
 
     def decide(self, command: Command) -> list[Effect]:
         """Propose at the leader. Raises ProposalError."""
@@ -100,10 +102,10 @@ class MetaCluster(Cluster):
 
     def create(self, name: str, **asked: Any) -> None:
         for _ in range(20):
-            desk = self.desk()
+            planner = self.planner()
             try:
-                command = desk.create_stream(
-                    desk.state.view("A"), config(name, **asked), ASKER, self.clock.now()
+                command = planner.create_stream(
+                    planner.state.view("A"), config(name, **asked), REQUESTER, self.clock.now()
                 )
                 effects = self.decide(command)
             except (ProposalError, ApiError):
@@ -113,19 +115,19 @@ class MetaCluster(Cluster):
                 return
         raise AssertionError(f"{name} is not to be had")
 
-    def greet(self) -> None:
+    def admit(self) -> None:
         """Let in all servers that are members, as their leader does."""
         for member in self.members.values():
             self.until(lambda member=member: member.group.member in self.led().group.members.voters)  # type: ignore[misc]
-            command = self.desk().greet(NodeInfo(member.group.member, member.name, "C"))
+            command = self.planner().admit(NodeInfo(member.group.member, member.name, "C"))
             if command is not None:
                 self.decide(command)
 
     def alike(self) -> bool:
-        groups = [member.group for member in self.members.values() if member.seat is not None]
+        groups = [member.group for member in self.members.values() if member.member is not None]
         return len({group.applied for group in groups}) == 1 and groups[0].applied == self.led().group.commit
 
-    def judge(self) -> None:
+    def verify(self) -> None:
         """All states are equal, and every server holds what is assigned to it."""
         self.until(self.alike, 60)
         states = {take(self.machine(name).state) for name in NAMES}
@@ -139,24 +141,27 @@ def cluster() -> MetaCluster:
     made.start()
     made.led()
     made.until(lambda: len(made.led().group.members.voters) == 3)
-    made.greet()
+    made.admit()
     made.until(made.alike)
     for name in NAMES:
         member = made.members[name]
         assert isinstance(member, MetaMember)
-        assert list(made.machine(name).begin(member.held)) == []
+        assert list(made.machine(name).begin(member.on_disk)) == []
     return made
 
 
-def held(cluster: MetaCluster, name: str) -> dict[tuple[str, str], ReplicaOnDisk]:
+def on_disk(cluster: MetaCluster, name: str) -> dict[tuple[str, str], ReplicaOnDisk]:
     member = cluster.members[name]
     assert isinstance(member, MetaMember)
-    return member.held
+    return member.on_disk
 
 
 def wanted(cluster: MetaCluster, name: str) -> dict[tuple[str, str], ReplicaOnDisk]:
-    machine = cluster.machine(name)
-    return {(s.account, s.name): ReplicaOnDisk(s.group, s.created) for s in machine.state.held_by(machine.me)}
+    state_machine = cluster.machine(name)
+    return {
+        (s.account, s.name): ReplicaOnDisk(s.group, s.created)
+        for s in state_machine.state.held_by(state_machine.me)
+    }
 
 
 def test_what_is_decided_is_decided_everywhere(cluster: MetaCluster) -> None:
@@ -164,9 +169,9 @@ def test_what_is_decided_is_decided_everywhere(cluster: MetaCluster) -> None:
         cluster.create(f"S{number}", replicas=1 + 2 * (number % 2))
     [effect] = cluster.decide(DeleteStream("A", "S1"))
     assert not isinstance(effect, CommandRejected)
-    cluster.judge()
+    cluster.verify()
     for name in NAMES:
-        assert held(cluster, name) == wanted(cluster, name)
+        assert on_disk(cluster, name) == wanted(cluster, name)
     [refused] = cluster.decide(DeleteStream("A", "S1"))
     assert isinstance(refused, CommandRejected) and refused.error.err_code == 10059
 
@@ -180,15 +185,15 @@ def test_another_leader_goes_on_and_who_was_away_catches_up(cluster: MetaCluster
         cluster.create(f"T{number}", replicas=1)
     cluster.decide(DeleteStream("A", "T3"))
     old.start()
-    cluster.until(lambda: old.seat is not None and old.seat.group is not None and old.group.leader, 30)
-    cluster.judge()
+    cluster.until(lambda: old.member is not None and old.member.group is not None and old.group.leader, 30)
+    cluster.verify()
     assert "A T3" not in {f"{s.account} {s.name}" for s in cluster.machine(old.name).state.every_stream()}
-    # what it holds and what it should: told at its start
-    duties = list(cluster.machine(old.name).begin(held(cluster, old.name)))
-    assert {type(duty).__name__ for duty in duties} <= {"RecoverReplica", "OpenReplica"}
+    # what it holds and what it should: given at its start
+    actions = list(cluster.machine(old.name).begin(on_disk(cluster, old.name)))
+    assert {type(action).__name__ for action in actions} <= {"RecoverReplica", "OpenReplica"}
     cluster.create("after")
-    cluster.judge()
-    assert ("A", "after") in held(cluster, old.name)
+    cluster.verify()
+    assert ("A", "after") in on_disk(cluster, old.name)
 
 
 def test_a_wiped_server_takes_its_own_place(cluster: MetaCluster) -> None:
@@ -198,17 +203,17 @@ def test_a_wiped_server_takes_its_own_place(cluster: MetaCluster) -> None:
     lost.kill()
     lost.wipe()
     assert isinstance(lost, MetaMember)
-    lost.held = {}
+    lost.on_disk = {}
     lost.start()
-    cluster.until(lambda: lost.seat is not None and lost.seat.group is not None and lost.group.leader, 60)
+    cluster.until(lambda: lost.member is not None and lost.member.group is not None and lost.group.leader, 60)
     cluster.until(lambda: lost.group.member in cluster.led().group.members.voters, 60)
     assert lost.group.member != former
-    cluster.greet()
-    cluster.judge()
+    cluster.admit()
+    cluster.verify()
     stream = cluster.machine(lost.name).state.stream("A", "S")
     assert stream is not None and former not in stream.members and lost.group.member in stream.peers
-    [duty] = cluster.machine(lost.name).begin({})
-    assert duty == OpenReplica(stream, joins=True)
+    [action] = cluster.machine(lost.name).begin({})
+    assert action == OpenReplica(stream, joins=True)
     assert former in cluster.machine(NAMES[0]).state.retired
 
 
@@ -216,23 +221,23 @@ def test_a_cut_off_leader_decides_nothing(cluster: MetaCluster) -> None:
     old = cluster.led()
     for name in NAMES:
         if name != old.name:
-            cluster.post.cuts.add(frozenset({old.name, name}))
-    desk = cluster.desk()
-    command = desk.create_stream(desk.state.view("A"), config("lonely"), ASKER, 5)
+            cluster.bus.cuts.add(frozenset({old.name, name}))
+    planner = cluster.planner()
+    command = planner.create_stream(planner.state.view("A"), config("lonely"), REQUESTER, 5)
     found: list[object] = []
     old.group.propose([encode(command)], found.append)
     cluster.until(lambda: any(m is not old and m.group.ready for m in cluster.members.values()), 30)
     other = next(m for m in cluster.members.values() if m is not old and m.group.ready)
     answered: list[object] = []
-    again = MetaPlanner(cluster.machine(other.name).state, desk.sights, cluster.dice)
-    command = again.create_stream(again.state.view("A"), config("S"), ASKER, 6)
+    again = MetaPlanner(cluster.machine(other.name).state, planner.node_statuses, cluster.random)
+    command = again.create_stream(again.state.view("A"), config("S"), REQUESTER, 6)
     other.group.propose([encode(command)], answered.append)
     cluster.until(lambda: answered, 30)
     assert isinstance(answered[0], int)
     [made] = cluster.machine(other.name).outcome(answered[0])
     assert isinstance(made, StreamCreated)
-    cluster.post.cuts.clear()
+    cluster.bus.cuts.clear()
     cluster.until(lambda: found, 60)
     assert isinstance(found[0], ProposalError)
-    cluster.judge()
+    cluster.verify()
     assert [s.name for s in cluster.machine(old.name).state.every_stream()] == ["S"]

@@ -1,4 +1,4 @@
-"""Which servers are chosen, and what is said when there are none."""
+"""Which servers are chosen, and the error when there are none."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ NEVER_HEARD = NodeStatus(online=False, known=False)
 
 def choose(site: Site, replicas: int = 3, clusters: tuple[str, ...] = ("C",), **more: Any) -> list[str]:
     extra = {name: more.pop(name) for name in ("existing", "ignore") if name in more}
-    wish = PlacementRequest(replicas, clusters, **more)
-    peers, _ = place(site.state, site.sights, wish, site.policy, site.dice, **extra)
+    placement = PlacementRequest(replicas, clusters, **more)
+    peers, _ = place(site.state, site.node_statuses, placement, site.policy, site.random, **extra)
     return [site.state.server_name(peer) for peer in peers]
 
 
@@ -41,8 +41,8 @@ def why_not(site: Site, **more: Any) -> str:
     return text.removeprefix("no suitable peers for placement").removeprefix(", ")
 
 
-def see(site: Site, number: int, sight: NodeStatus) -> None:
-    site.sights[server(number).id] = sight
+def see(site: Site, number: int, node_status: NodeStatus) -> None:
+    site.node_statuses[server(number).id] = node_status
 
 
 def test_replicated_streams_are_spread_evenly() -> None:
@@ -91,7 +91,7 @@ def test_existing_peers_stay_first_and_ignored_ones_are_left_out() -> None:
     assert choose(site, 1, existing=keep) == ["n2"]
 
 
-def test_only_servers_of_the_cluster_are_chosen_first_wish_first() -> None:
+def test_only_servers_of_the_cluster_are_chosen_first_choice_first() -> None:
     site = Site(2)
     for number in (3, 4, 5):
         site.join(server(number, cluster="D", tags=("ssd",)))
@@ -155,7 +155,7 @@ def test_servers_that_are_away_come_last_and_never_without_a_majority() -> None:
     see(site, 2, NodeStatus())
     see(site, 1, NEVER_HEARD)
     assert why_not(site) == "peer offline"
-    del site.sights[server(1).id]
+    del site.node_statuses[server(1).id]
     assert why_not(site) == "peer offline"
 
 
@@ -172,7 +172,7 @@ def test_room_is_asked_for_when_a_stream_is_promised_bytes() -> None:
     assert why_not(site, max_bytes=2 * MIB) == "insufficient storage"
 
 
-def test_replicated_assets_have_a_most() -> None:
+def test_ha_assets_are_limited() -> None:
     site = Site(3, policy=PlacementPolicy(max_ha_assets=3))
     site.create()
     site.consume()
@@ -207,20 +207,20 @@ def test_consumers_need_a_majority_of_their_streams_servers() -> None:
 
 
 def test_who_leads_first_is_online() -> None:
-    sights = {"a": AWAY, "b": NodeStatus(), "c": AWAY}
-    assert {preferred(("a", "b", "c"), sights, Random(seed)) for seed in range(9)} == {"b"}
-    assert preferred(("a", "c"), sights, Random(1)) in {"a", "c"}
+    node_statuses = {"a": AWAY, "b": NodeStatus(), "c": AWAY}
+    assert {preferred(("a", "b", "c"), node_statuses, Random(seed)) for seed in range(9)} == {"b"}
+    assert preferred(("a", "c"), node_statuses, Random(1)) in {"a", "c"}
 
 
 def test_survivors() -> None:
-    sights = {"a": AWAY, "b": NodeStatus(), "c": NodeStatus(), "d": NodeStatus(), "e": AWAY}
+    node_statuses = {"a": AWAY, "b": NodeStatus(), "c": NodeStatus(), "d": NodeStatus(), "e": AWAY}
     peers = ("a", "b", "c", "d", "e")
     lags = {"b": 9, "c": 3, "d": 1, "e": 0}
-    assert survivors(peers, 3, sights, holders=peers, leader="a", lags=lags) == ("a", "c", "d")
+    assert survivors(peers, 3, node_statuses, holders=peers, leader="a", lags=lags) == ("a", "c", "d")
     lags = {"a": 5, "b": 9, "c": 3}
-    assert survivors(peers, 4, sights, holders=peers, leader="d", lags=lags) == ("a", "b", "c", "d")
-    assert survivors(peers, 1, sights, holders=peers) == ("b",)
-    assert survivors(peers, 1, sights, holders=("d", "e")) == ("d",)  # the others are still filling up
+    assert survivors(peers, 4, node_statuses, holders=peers, leader="d", lags=lags) == ("a", "b", "c", "d")
+    assert survivors(peers, 1, node_statuses, holders=peers) == ("b",)
+    assert survivors(peers, 1, node_statuses, holders=("d", "e")) == ("d",)  # the others are still filling up
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_a_leader_steps_down_for_someone(asked: dict[str, Any], wanted: str) -> 
     site.join(server(4, tags=("eu",)), AWAY)
     members, leader = list(site.state.servers), server(1).id
     with pytest.raises(ApiError) as refused:
-        successor(site.state, members, leader, site.sights, site.dice, **asked)
+        successor(site.state, members, leader, site.node_statuses, site.random, **asked)
     assert (code(refused.value), refused.value.description) == (10005, wanted)
     for fits, expected in (
         ({"server": "n4"}, {4}),
@@ -246,5 +246,7 @@ def test_a_leader_steps_down_for_someone(asked: dict[str, Any], wanted: str) -> 
         ({"tags": ["SSD"]}, {3}),
         ({"cluster": "C"}, {2, 3}),
     ):
-        chosen = {successor(site.state, members, leader, site.sights, site.dice, **fits) for _ in range(20)}
+        chosen = {
+            successor(site.state, members, leader, site.node_statuses, site.random, **fits) for _ in range(20)
+        }
         assert chosen == {server(number).id for number in expected}

@@ -32,7 +32,7 @@ from pyjs.server.jetstream.meta.snapshot import MetaSnapshotError, restore, take
 from pyjs.server.jetstream.meta.state import MetaState
 from pyjs.server.jetstream.meta.tier_limits import TierLimits
 
-SHARES = [
+TIER_LIMITS = [
     TierLimits(),
     TierLimits(max_streams=2),
     TierLimits("R3", max_streams=1),
@@ -41,122 +41,128 @@ SHARES = [
 ]
 
 
-def any_config(dice: Random) -> dict[str, object]:
-    subjects = dice.sample(["a.>", "a.b", "*.c", "d", "e.*", "f"], dice.randint(0, 3))
+def any_config(random: Random) -> dict[str, object]:
+    subjects = random.sample(["a.>", "a.b", "*.c", "d", "e.*", "f"], random.randint(0, 3))
     return config(
-        dice.choice("STUV"),
-        dice.choice([1, 1, 2, 3, 5]),
+        random.choice("STUV"),
+        random.choice([1, 1, 2, 3, 5]),
         subjects=subjects,
-        max_bytes=dice.choice([-1, 10, 50]),
-        consumer_limits={"max_ack_pending": dice.choice([0, 5, 50])},
-        storage=dice.choice(["file", "memory"]),
-        **({"placement": {"cluster": dice.choice("CD")}} if dice.random() < 0.3 else {}),
+        max_bytes=random.choice([-1, 10, 50]),
+        consumer_limits={"max_ack_pending": random.choice([0, 5, 50])},
+        storage=random.choice(["file", "memory"]),
+        **({"placement": {"cluster": random.choice("CD")}} if random.random() < 0.3 else {}),
     )
 
 
-def any_reads(site: Site, dice: Random) -> dict[tuple[str, str, str], int]:
+def any_reads(site: Site, random: Random) -> dict[tuple[str, str, str], int]:
     """Mostly true ones."""
-    read = (dice.choice(["stream", "consumers"]), dice.choice("STUV"), "")
-    return {read: site.state.revision(dice.choice("AB"), read)} if dice.random() < 0.7 else {}
+    read = (random.choice(["stream", "consumers"]), random.choice("STUV"), "")
+    return {read: site.state.revision(random.choice("AB"), read)} if random.random() < 0.7 else {}
 
 
-def wild(site: Site, dice: Random) -> Command:
+def wild(site: Site, random: Random) -> Command:
     """A command that nobody thought about: what a late or mistaken leader may have left in the log."""
-    account, name = dice.choice("AB"), dice.choice("STUV")
-    ids = [*site.state.servers, server(dice.randint(1, 9), dice.choice("123")).id]
-    peers = tuple(dice.choice(ids) for _ in range(dice.randint(0, 5)))
-    group = dice.choice(["", f"G{dice.randint(0, 5)}"])
+    account, name = random.choice("AB"), random.choice("STUV")
+    ids = [*site.state.servers, server(random.randint(1, 9), random.choice("123")).id]
+    peers = tuple(random.choice(ids) for _ in range(random.randint(0, 5)))
+    group = random.choice(["", f"G{random.randint(0, 5)}"])
     stream = site.state.stream(account, name)
-    revision = stream.revision if stream is not None and dice.random() < 0.7 else 5
-    share, reads = dice.choice(SHARES), any_reads(site, dice)
-    someone = server(dice.randint(1, 9), dice.choice("123"), cluster=dice.choice("CD"))
-    joins: Command = dice.choice([PutServer(someone), ReplaceServer(someone)])
+    revision = stream.revision if stream is not None and random.random() < 0.7 else 5
+    tier_limits, reads = random.choice(TIER_LIMITS), any_reads(site, random)
+    someone = server(random.randint(1, 9), random.choice("123"), cluster=random.choice("CD"))
+    joins: Command = random.choice([PutServer(someone), ReplaceServer(someone)])
     move = PeerMove(account, name, peers, group, revision)
-    consumer = {"durable_name": dice.choice("xyz"), "max_ack_pending": dice.randint(0, 60), "num_replicas": 0}
-    return dice.choice(
+    consumer = {
+        "durable_name": random.choice("xyz"),
+        "max_ack_pending": random.randint(0, 60),
+        "num_replicas": 0,
+    }
+    return random.choice(
         [
-            CreateStream(account, any_config(dice), group or "G", "C", peers, 5, peers[0] if peers else "x"),
+            CreateStream(
+                account, any_config(random), group or "G", "C", peers, 5, peers[0] if peers else "x"
+            ),
             UpdateStream(
                 account,
-                any_config(dice),
-                share,
+                any_config(random),
+                tier_limits,
                 reads,
                 {},
                 peers,
                 group,
                 "C",
                 "x",
-                dice.choice(["scale", "move"]),
+                random.choice(["scale", "move"]),
             ),
             ChangePeers(move),
-            RemoveServer(dice.choice(ids), (move,)),
+            RemoveServer(random.choice(ids), (move,)),
             joins,
             PeersConfirmed(account, name, stream.placed if stream else 0),
             GroupStarted(account, name, stream.placed if stream else 0, peers or tuple(ids[:3])),
-            PreferLeader(account, name, dice.choice(ids)),
+            PreferLeader(account, name, random.choice(ids)),
             DeleteStream(account, name),
-            PutConsumer(account, name, dice.choice("xyz"), consumer, 5, "", {}, share, reads),
-            DeleteConsumer(account, name, dice.choice("xyz")),
+            PutConsumer(account, name, random.choice("xyz"), consumer, 5, "", {}, tier_limits, reads),
+            DeleteConsumer(account, name, random.choice("xyz")),
             PurgeAccount("B"),
         ]
     )
 
 
-def sensible(site: Site, dice: Random) -> Command | None:
+def sensible(site: Site, random: Random) -> Command | None:
     """What a leader would propose just now."""
-    account, name, desk = dice.choice("AB"), dice.choice("STUV"), site.desk
-    view, share = site.state.view(account), dice.choice(SHARES)
+    account, name, planner = random.choice("AB"), random.choice("STUV"), site.planner
+    view, tier_limits = site.state.view(account), random.choice(TIER_LIMITS)
     stream = site.state.stream(account, name)
     for one in site.state.servers:
-        site.sights[one] = NodeStatus(online=dice.random() < 0.85)
-    kind = dice.randrange(10)
+        site.node_statuses[one] = NodeStatus(online=random.random() < 0.85)
+    kind = random.randrange(10)
     if kind <= 2:
-        return desk.create_stream(view, any_config(dice), site.asker, len(site.log), share)
+        return planner.create_stream(view, any_config(random), site.requester, len(site.log), tier_limits)
     if kind == 3:
-        return desk.update_stream(view, any_config(dice), site.asker, share)
+        return planner.update_stream(view, any_config(random), site.requester, tier_limits)
     if kind == 4 and stream is not None:
-        return desk.remove_peer(account, name, dice.choice(stream.peers))
+        return planner.remove_peer(account, name, random.choice(stream.peers))
     if kind == 5 and len(site.state.servers) > 4:
-        return desk.remove_server(peer=dice.choice(list(site.state.servers)))
+        return planner.remove_server(peer=random.choice(list(site.state.servers)))
     if kind == 6:
-        return desk.greet(server(dice.randint(1, 9), dice.choice("123"), cluster=dice.choice("CCD")))
+        return planner.admit(server(random.randint(1, 9), random.choice("123"), cluster=random.choice("CCD")))
     if kind == 7:
-        healing = desk.heal()
-        return dice.choice(healing) if healing else None
+        healing = planner.heal()
+        return random.choice(healing) if healing else None
     if kind == 8 and stream is not None:
         return PeersConfirmed(account, name, stream.placed)
-    wanted = {"durable_name": dice.choice("xyz"), "max_ack_pending": dice.randint(0, 60)}
-    return desk.put_consumer(view, name, wanted, site.asker, len(site.log), share=share)
+    wanted = {"durable_name": random.choice("xyz"), "max_ack_pending": random.randint(0, 60)}
+    return planner.put_consumer(view, name, wanted, site.requester, len(site.log), tier_limits=tier_limits)
 
 
 def play(seed: int, *, wildness: float, steps: int = 150) -> tuple[Site, list[list[Effect]]]:
-    dice = Random(seed)
+    random = Random(seed)
     site = Site(5, seed=seed)
-    told: list[list[Effect]] = [[]] * len(site.log)
+    outcomes: list[list[Effect]] = [[]] * len(site.log)
     for _ in range(steps):
         command: Command | None
-        if dice.random() < wildness:
-            command = wild(site, dice)
+        if random.random() < wildness:
+            command = wild(site, random)
         else:
             try:
-                command = sensible(site, dice)
+                command = sensible(site, random)
             except ApiError:
                 continue
         if command is not None:
-            told.append(site.put(command))
+            outcomes.append(site.put(command))
             check(site.state)
-    return site, told
+    return site, outcomes
 
 
 @pytest.mark.parametrize("wildness", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("seed", range(25))
 def test_replicas_agree_and_nothing_breaks(seed: int, wildness: float) -> None:
-    site, told = play(seed, wildness=wildness)
+    site, outcomes = play(seed, wildness=wildness)
     other, halfway = MetaState(), len(site.log) // 2
     late = MetaState()
     for index, entry in enumerate(site.log, 1):
         effects = apply(other, index, entry)
-        assert index <= 5 or effects == told[index - 1]
+        assert index <= 5 or effects == outcomes[index - 1]
         if index == halfway:
             late = restore(take(other))
             assert late == other
@@ -167,7 +173,7 @@ def test_replicas_agree_and_nothing_breaks(seed: int, wildness: float) -> None:
     assert late == other == site.state
 
 
-def test_the_dice_reach_everything() -> None:
+def test_the_random_commands_reach_everything() -> None:
     """The sequences above are no empty promise: every effect and the common refusals are among them."""
     made: set[str] = set()
     errors: set[int] = set()
@@ -181,7 +187,7 @@ def test_the_dice_reach_everything() -> None:
 
 
 def test_a_sensible_leader_is_seldom_refused() -> None:
-    """What the desk lets through is refused only by limits and for consumers, which it leaves to the log."""
+    """What the planner proposes is refused only for limits and consumers, which it leaves to the log."""
     for seed in range(10):
         for effects in play(seed, wildness=0.0)[1]:
             for effect in effects:

@@ -1,4 +1,4 @@
-"""What is said of a cluster: where streams live, how healthy it is, what accounts use, pages and lists."""
+"""What is shown of a cluster: where streams live, how healthy it is, what accounts use, pages and lists."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ from pyjs.server.jetstream.meta.usage import TierUsage, account_info, total
 SECOND = 1_000_000_000
 
 
-def said(site: Site, view: GroupView | None, me: str, name: str = "S") -> dict[str, Any]:
+def shown(site: Site, view: GroupView | None, me: str, name: str = "S") -> dict[str, Any]:
     stream = site.state.stream("A", name)
     assert stream is not None
-    return cluster_info(site.state, site.sights, stream, view, me, "C").to_json()
+    return cluster_info(site.state, site.node_statuses, stream, view, me, "C").to_json()
 
 
-def test_who_was_heard_of_just_now_was_seen_and_who_never_was_not() -> None:
+def test_a_recent_contact_is_shown_and_none_is_not() -> None:
     site = Site()
     stream = site.create()
     me, just_now, never = stream.peers
-    found = said(site, GroupView(me, SECOND, {just_now: PeerView(True, 0), never: PeerView()}), me)
+    found = shown(site, GroupView(me, SECOND, {just_now: PeerView(True, 0), never: PeerView()}), me)
     active = {replica["peer"]: replica["active"] for replica in found["replicas"]}
     assert active == {just_now[:8]: 1, never[:8]: 0}
 
 
-def test_a_leader_tells_of_its_replicas() -> None:
+def test_a_leader_shows_its_replicas() -> None:
     site = Site()
     stream = site.create()
     me, level, late = stream.peers
     view = GroupView(me, 5 * SECOND, {level: PeerView(True, SECOND), late: PeerView(False, 2 * SECOND, 7)})
-    found = said(site, view, me)
+    found = shown(site, view, me)
     replicas = {replica["peer"]: replica for replica in found.pop("replicas")}
     assert found == {
         "name": "C",
@@ -80,9 +80,9 @@ def test_replicas_are_sorted_and_the_silent_are_not_current() -> None:
     site = Site(5)
     stream = site.create(replicas=5)
     me, *others = stream.peers
-    site.sights[others[1]] = NodeStatus(online=False)
+    site.node_statuses[others[1]] = NodeStatus(online=False)
     peers = {others[0]: PeerView(True, 0), others[1]: PeerView(True, SILENCE + 1), others[2]: PeerView()}
-    replicas = said(site, GroupView(me, 1, peers), me)["replicas"]
+    replicas = shown(site, GroupView(me, 1, peers), me)["replicas"]
     assert [replica["name"] for replica in replicas] == sorted(replica["name"] for replica in replicas)
     by = {replica["peer"]: replica for replica in replicas}
     assert by[others[0][:8]]["current"]
@@ -93,17 +93,17 @@ def test_replicas_are_sorted_and_the_silent_are_not_current() -> None:
 def test_a_member_without_a_leader_lists_everyone() -> None:
     site = Site()
     stream = site.create()
-    found = said(
+    found = shown(
         site, GroupView("", 0, {peer: PeerView(True, SECOND) for peer in stream.peers[1:]}), stream.peers[0]
     )
     assert "leader" not in found and len(found["replicas"]) == 3
     assert not next(one for one in found["replicas"] if one["peer"] == stream.peers[0][:8])["current"]
 
 
-def test_a_follower_tells_of_the_leader_and_not_of_itself() -> None:
+def test_a_follower_shows_the_leader_and_not_of_itself() -> None:
     site = Site()
     me, leader, third = site.create().peers
-    found = said(site, GroupView(leader, 1, {leader: PeerView(True, 0), third: PeerView(False, -1)}), me)
+    found = shown(site, GroupView(leader, 1, {leader: PeerView(True, 0), third: PeerView(False, -1)}), me)
     assert found["leader"] == site.state.server_name(leader)
     assert {one["peer"]: one["current"] for one in found["replicas"]} == {leader[:8]: True, third[:8]: False}
 
@@ -112,8 +112,8 @@ def test_one_copy_leads_itself() -> None:
     site = Site()
     stream = site.create(replicas=1)
     me = stream.peers[0]
-    assert said(site, None, me) == {"name": "C", "leader": site.state.server_name(me)}
-    away = said(site, None, "someone-1")
+    assert shown(site, None, me) == {"name": "C", "leader": site.state.server_name(me)}
+    away = shown(site, None, "someone-1")
     assert away["raft_group"] == stream.group and "leader" not in away
     assert [one["peer"] for one in away["replicas"]] == [me[:8]]
 
@@ -121,19 +121,19 @@ def test_one_copy_leads_itself() -> None:
 def test_who_leaves_is_shown_and_where_it_goes() -> None:
     site = Site(4)
     before = site.create()
-    site.put(site.desk.remove_peer("A", "S", before.peers[2]))
+    site.put(site.planner.remove_peer("A", "S", before.peers[2]))
     me = before.peers[0]
-    found = said(site, GroupView(me, 1, {before.peers[1]: PeerView(), before.peers[2]: PeerView()}), me)
+    found = shown(site, GroupView(me, 1, {before.peers[1]: PeerView(), before.peers[2]: PeerView()}), me)
     after = site.state.stream("A", "S")
     assert after and len(found["replicas"]) == 3
     assert {one["peer"] for one in found["desired"]["replicas"]} == {peer[:8] for peer in after.peers}
 
 
-def test_unknown_servers_have_a_name_that_says_so() -> None:
+def test_unknown_servers_have_a_name_to_that_effect() -> None:
     site = Site()
     stream = site.create(replicas=1)
-    site.put(site.desk.remove_server(peer=stream.peers[0]))
-    [replica] = said(site, None, "x-1")["replicas"]
+    site.put(site.planner.remove_server(peer=stream.peers[0]))
+    [replica] = shown(site, None, "x-1")["replicas"]
     assert replica["name"] == f"Server name unknown at this time (peerID: {stream.peers[0][:8]})"
     assert replica["offline"]
 
@@ -143,7 +143,7 @@ def test_the_meta_cluster() -> None:
     first, second, third = site.state.servers
     view = GroupView(first, 1, {second: PeerView(True, SECOND), third: PeerView(False, 3 * SECOND, 4)})
     log = MetaLog(3, entries=5, bytes=600, snapshot_at=SECOND, snapshot_took=70)
-    found = meta_cluster(site.state, site.sights, site.state.servers, view, first, "C", log, pending=2)
+    found = meta_cluster(site.state, site.node_statuses, site.state.servers, view, first, "C", log, pending=2)
     replicas = found.pop("replicas")
     assert [(one["name"], one["current"], one.get("lag")) for one in replicas] == [
         ("n2", True, None),
@@ -165,7 +165,9 @@ def test_the_meta_cluster() -> None:
             "last_duration": 70,
         },
     }
-    leaderless = meta_cluster(site.state, site.sights, site.state.servers, GroupView(), first, "", MetaLog(3))
+    leaderless = meta_cluster(
+        site.state, site.node_statuses, site.state.servers, GroupView(), first, "", MetaLog(3)
+    )
     assert not {"leader", "peer", "name"} & set(leaderless) and len(leaderless["replicas"]) == 3
 
 
@@ -203,7 +205,7 @@ def test_what_is_wrong_with_the_meta_group(facts: MetaHealth, wanted: str) -> No
             "stream damaged, fetched from the other servers: block 1",
         ),
         (StreamHealth(replicated=True, damage="block 1", hopeless=True), f"{HOPELESS} (here: block 1)"),
-        (StreamHealth(replicated=True, stalemate="why", healthy=False), "stream has no leader: why"),
+        (StreamHealth(replicated=True, quorum_diagnosis="why", healthy=False), "stream has no leader: why"),
         (StreamHealth(replicated=True, catching_up=True), "stream catching up"),
         (StreamHealth(replicated=True, healthy=False), "group node unhealthy"),
     ],
@@ -223,7 +225,7 @@ def test_what_is_wrong_with_a_consumer() -> None:
 # --- usage
 
 
-def test_an_account_uses_what_all_servers_say_together() -> None:
+def test_an_account_uses_what_all_servers_report_together() -> None:
     site = Site()
     site.create(max_bytes=100)
     site.create(name="T", replicas=1, storage="memory", max_bytes=10)
@@ -265,12 +267,12 @@ def test_a_list_is_answered_once_with_what_came() -> None:
     site = Site()
     for name in "abcd":
         site.create(name=name)
-    gathering = InfoGather(streams_page(site.state, "A", limit=256), {"d": {"name": "d"}})
-    assert gathering.waiting == {"a", "b", "c"}
-    assert gathering.take("b", {"name": "b"}) and not gathering.take("b", {"name": "other"})
-    assert not gathering.take("x", {})
-    assert gathering.take_offline("c", "damaged")
-    answer = gathering.answer("streams")
+    gather = InfoGather(streams_page(site.state, "A", limit=256), {"d": {"name": "d"}})
+    assert gather.waiting == {"a", "b", "c"}
+    assert gather.take("b", {"name": "b"}) and not gather.take("b", {"name": "other"})
+    assert not gather.take("x", {})
+    assert gather.take_offline("c", "damaged")
+    answer = gather.answer("streams")
     assert answer == {
         "total": 4,
         "offset": 0,
@@ -279,10 +281,10 @@ def test_a_list_is_answered_once_with_what_came() -> None:
         "missing": ["a", "c", "d"],
         "offline": {"c": "damaged"},
     }
-    assert gathering.take("a", {"name": "a"}) and not gathering.waiting
+    assert gather.take("a", {"name": "a"}) and not gather.waiting
 
 
 def test_an_empty_list() -> None:
-    gathering = InfoGather(consumers_page(Site().state, "A", "S", limit=256))
-    assert gathering.answer("consumers") == {"total": 0, "offset": 0, "limit": 256, "consumers": []}
+    gather = InfoGather(consumers_page(Site().state, "A", "S", limit=256))
+    assert gather.answer("consumers") == {"total": 0, "offset": 0, "limit": 256, "consumers": []}
     assert server(1).node == "NODE0001"

@@ -19,10 +19,10 @@ from pyjs.server.jetstream.meta.responder import (
     ResponderState,
     StreamRole,
     action_for,
-    asset_of,
     error_of,
-    meta_of,
+    meta_role,
     rule_for,
+    stream_role,
 )
 
 META = [pattern for pattern, rule in RULES.items() if rule is ResponderRule.META]
@@ -38,10 +38,8 @@ SYSTEM = [pattern for pattern, rule in RULES.items() if rule is ResponderRule.SY
 EVERYBODY = [pattern for pattern, rule in RULES.items() if rule is ResponderRule.EVERYBODY]
 
 
-def acts(
-    pattern: str, meta: MetaRole, asset: StreamRole = StreamRole.ABSENT, *, consumer: bool = True
-) -> str:
-    return action_for(RULES[pattern], ResponderState(meta, asset, consumer)).name
+def acts(pattern: str, meta: MetaRole, role: StreamRole = StreamRole.ABSENT, *, consumer: bool = True) -> str:
+    return action_for(RULES[pattern], ResponderState(meta, role, consumer)).name
 
 
 def test_every_subject_of_the_api_has_a_rule() -> None:
@@ -52,39 +50,39 @@ def test_every_subject_of_the_api_has_a_rule() -> None:
 
 @pytest.mark.parametrize("pattern", META)
 def test_what_is_decided_together_the_meta_leader_answers(pattern: str) -> None:
-    for asset in StreamRole:
-        assert acts(pattern, MetaRole.LEADER, asset) == "ANSWER"
-        assert acts(pattern, MetaRole.FOLLOWER, asset) == "SILENT"
-        assert acts(pattern, MetaRole.LEADERLESS, asset) == "UNAVAILABLE"
+    for role in StreamRole:
+        assert acts(pattern, MetaRole.LEADER, role) == "ANSWER"
+        assert acts(pattern, MetaRole.FOLLOWER, role) == "SILENT"
+        assert acts(pattern, MetaRole.LEADERLESS, role) == "UNAVAILABLE"
 
 
 @pytest.mark.parametrize("pattern", STREAM + CONSUMER)
 def test_what_a_stream_holds_its_leader_answers(pattern: str) -> None:
     for meta in MetaRole:
         assert acts(pattern, meta, StreamRole.LEADER) == "ANSWER"
-    for asset in (StreamRole.MEMBER, StreamRole.ELSEWHERE):
-        assert acts(pattern, MetaRole.LEADER, asset) == "SILENT"
-        assert acts(pattern, MetaRole.FOLLOWER, asset) == "SILENT"
-        assert acts(pattern, MetaRole.LEADERLESS, asset) == "UNAVAILABLE_LATER"
+    for role in (StreamRole.MEMBER, StreamRole.ELSEWHERE):
+        assert acts(pattern, MetaRole.LEADER, role) == "SILENT"
+        assert acts(pattern, MetaRole.FOLLOWER, role) == "SILENT"
+        assert acts(pattern, MetaRole.LEADERLESS, role) == "UNAVAILABLE_LATER"
 
 
 @pytest.mark.parametrize("pattern", STREAM + CONSUMER)
-def test_what_is_not_there_the_meta_leader_says(pattern: str) -> None:
+def test_what_is_not_there_the_meta_leader_refuses(pattern: str) -> None:
     assert acts(pattern, MetaRole.LEADER) == "NO_STREAM"
     assert acts(pattern, MetaRole.FOLLOWER) == "SILENT"
     assert acts(pattern, MetaRole.LEADERLESS) == "UNAVAILABLE_LATER"
 
 
 @pytest.mark.parametrize("pattern", CONSUMER)
-@pytest.mark.parametrize("asset", [asset for asset in StreamRole if asset is not StreamRole.ABSENT])
-def test_a_consumer_that_is_not_there_the_meta_leader_says(pattern: str, asset: StreamRole) -> None:
-    assert acts(pattern, MetaRole.LEADER, asset, consumer=False) == "NO_CONSUMER"
-    assert acts(pattern, MetaRole.FOLLOWER, asset, consumer=False) == "SILENT"
-    assert acts(pattern, MetaRole.LEADERLESS, asset, consumer=False) == "UNAVAILABLE_LATER"
+@pytest.mark.parametrize("role", [role for role in StreamRole if role is not StreamRole.ABSENT])
+def test_a_consumer_that_is_not_there_the_meta_leader_refuses(pattern: str, role: StreamRole) -> None:
+    assert acts(pattern, MetaRole.LEADER, role, consumer=False) == "NO_CONSUMER"
+    assert acts(pattern, MetaRole.FOLLOWER, role, consumer=False) == "SILENT"
+    assert acts(pattern, MetaRole.LEADERLESS, role, consumer=False) == "UNAVAILABLE_LATER"
 
 
 @pytest.mark.parametrize("pattern", STREAM + CONSUMER)
-def test_what_is_away_the_meta_leader_says_later(pattern: str) -> None:
+def test_what_is_away_the_meta_leader_refuses_later(pattern: str) -> None:
     kind = "CONSUMER" if pattern in CONSUMER else "STREAM"
     assert acts(pattern, MetaRole.LEADER, StreamRole.OFFLINE) == f"{kind}_OFFLINE_LATER"
     assert acts(pattern, MetaRole.FOLLOWER, StreamRole.OFFLINE) == "SILENT"
@@ -93,7 +91,7 @@ def test_what_is_away_the_meta_leader_says_later(pattern: str) -> None:
 
 @pytest.mark.parametrize("pattern", STREAM + CONSUMER)
 @pytest.mark.parametrize("meta", MetaRole)
-def test_without_a_leader_members_say_so_and_show_the_stream(pattern: str, meta: MetaRole) -> None:
+def test_without_a_leader_members_refuse_and_show_the_stream(pattern: str, meta: MetaRole) -> None:
     wanted = "ANSWER" if pattern == "STREAM.INFO.*" else "UNAVAILABLE"
     assert acts(pattern, meta, StreamRole.LEADERLESS) == wanted
 
@@ -113,9 +111,9 @@ def test_the_system_accounts_requests_the_meta_leader_answers(pattern: str) -> N
 
 @pytest.mark.parametrize("pattern", EVERYBODY)
 def test_what_each_server_does_for_itself_each_answers(pattern: str) -> None:
-    for meta, asset in itertools.product(MetaRole, StreamRole):
-        assert action_for(RULES[pattern], ResponderState(meta, asset, system=True)) is ResponderAction.ANSWER
-        assert action_for(RULES[pattern], ResponderState(meta, asset)) is ResponderAction.SILENT
+    for meta, role in itertools.product(MetaRole, StreamRole):
+        assert action_for(RULES[pattern], ResponderState(meta, role, system=True)) is ResponderAction.ANSWER
+        assert action_for(RULES[pattern], ResponderState(meta, role)) is ResponderAction.SILENT
 
 
 @pytest.mark.parametrize("pattern", sorted(RULES))
@@ -124,19 +122,19 @@ def test_exactly_one_of_three_servers_answers(pattern: str, state: str) -> None:
     """With a meta leader, whoever leads the stream, and with the meta leader in it or not."""
     if RULES[pattern] is ResponderRule.EVERYBODY:
         return
-    for home in range(4):
-        assets = [StreamRole.ELSEWHERE if home == 3 else StreamRole.MEMBER] * 3 + [StreamRole.ELSEWHERE]
-        assets[home] = StreamRole.LEADER
+    for owner in range(4):
+        roles = [StreamRole.ELSEWHERE if owner == 3 else StreamRole.MEMBER] * 3 + [StreamRole.ELSEWHERE]
+        roles[owner] = StreamRole.LEADER
         if state == "offline":
-            assets = [StreamRole.OFFLINE] * 4
+            roles = [StreamRole.OFFLINE] * 4
         elif state == "absent":
-            assets = [StreamRole.ABSENT] * 4
-        standings = [
-            ResponderState(MetaRole.LEADER if n == 0 else MetaRole.FOLLOWER, asset, system=True)
-            for n, asset in enumerate(assets)
+            roles = [StreamRole.ABSENT] * 4
+        states = [
+            ResponderState(MetaRole.LEADER if n == 0 else MetaRole.FOLLOWER, role, system=True)
+            for n, role in enumerate(roles)
         ]
-        said = [action_for(RULES[pattern], standing) for standing in standings]
-        assert len([act for act in said if act is not ResponderAction.SILENT]) == 1, said
+        acted = [action_for(RULES[pattern], responder_state) for responder_state in states]
+        assert len([act for act in acted if act is not ResponderAction.SILENT]) == 1, acted
 
 
 @pytest.mark.parametrize(
@@ -166,7 +164,7 @@ def test_internal_consumers_are_their_streams_matter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("led", "wanted"),
+    ("leader_status", "wanted"),
     [
         (LeaderStatus("me"), MetaRole.LEADER),
         (LeaderStatus("other"), MetaRole.FOLLOWER),
@@ -174,8 +172,8 @@ def test_internal_consumers_are_their_streams_matter() -> None:
         (LeaderStatus(since=PATIENCE + 1), MetaRole.LEADERLESS),
     ],
 )
-def test_where_it_stands_in_the_meta_group(led: LeaderStatus, wanted: MetaRole) -> None:
-    assert meta_of("me", led) is wanted
+def test_where_it_stands_in_the_meta_group(leader_status: LeaderStatus, wanted: MetaRole) -> None:
+    assert meta_role("me", leader_status) is wanted
 
 
 def test_where_it_stands_with_a_stream() -> None:
@@ -183,19 +181,19 @@ def test_where_it_stands_with_a_stream() -> None:
     stream, single = site.create(), site.create(name="R1", replicas=1)
     me, other = stream.preferred, next(peer for peer in stream.peers if peer != stream.preferred)
     [stranger] = set(site.state.servers) - set(stream.peers)
-    sights = site.sights
-    assert asset_of(None, sights, me, None) is StreamRole.ABSENT
-    assert asset_of(stream, sights, stranger, None) is StreamRole.ELSEWHERE
-    away = dict.fromkeys(sights, NodeStatus(online=False))
-    assert asset_of(stream, away, stranger, None) is StreamRole.OFFLINE
-    assert asset_of(single, sights, single.peers[0], None) is StreamRole.LEADER
-    assert asset_of(stream, sights, me, None) is StreamRole.MEMBER
-    for led, wanted in (
+    node_statuses = site.node_statuses
+    assert stream_role(None, node_statuses, me, None) is StreamRole.ABSENT
+    assert stream_role(stream, node_statuses, stranger, None) is StreamRole.ELSEWHERE
+    away = dict.fromkeys(node_statuses, NodeStatus(online=False))
+    assert stream_role(stream, away, stranger, None) is StreamRole.OFFLINE
+    assert stream_role(single, node_statuses, single.peers[0], None) is StreamRole.LEADER
+    assert stream_role(stream, node_statuses, me, None) is StreamRole.MEMBER
+    for leader_status, wanted in (
         (LeaderStatus(me), StreamRole.LEADER),
         (LeaderStatus(other), StreamRole.MEMBER),
         (LeaderStatus(), StreamRole.NEW),
         (LeaderStatus(ever=True), StreamRole.MEMBER),
         (LeaderStatus(since=PATIENCE + 1), StreamRole.LEADERLESS),
     ):
-        assert asset_of(stream, away, me, led) is wanted
-    assert asset_of(stream, sights, other, LeaderStatus()) is StreamRole.MEMBER
+        assert stream_role(stream, away, me, leader_status) is wanted
+    assert stream_role(stream, node_statuses, other, LeaderStatus()) is StreamRole.MEMBER

@@ -54,7 +54,7 @@ def test_an_empty_replica_gets_all_and_goes_on_with_the_log() -> None:
     asked(new, log)
     assert new.replica.applied == 0
     assert run(new, leader) > 5
-    assert (new.messages(), new.standing()) == (leader.messages(), leader.standing())
+    assert (new.messages(), new.encoded_state()) == (leader.messages(), leader.encoded_state())
     assert new.replica.applied == len(log.entries)
     put(leader, b"more")
     new.catch_up(len(log.entries))
@@ -72,10 +72,10 @@ def test_what_the_leader_takes_meanwhile_comes_too() -> None:
         put(leader, b"meanwhile")
         applied(new.replica.apply([(len(log.entries), log.entries[-1])], len(log.entries)))
     assert new.stream.index == len(log.entries)
-    assert (new.messages(), new.standing()) == (leader.messages(), leader.standing())
+    assert (new.messages(), new.encoded_state()) == (leader.messages(), leader.encoded_state())
 
 
-def test_a_refill_goes_on_after_a_crash_and_from_another_sender() -> None:
+def test_a_catchup_goes_on_after_a_crash_and_from_another_sender() -> None:
     log, leader = filled()
     other = Member(log, {})
     other.catch_up(len(log.entries))
@@ -87,7 +87,7 @@ def test_a_refill_goes_on_after_a_crash_and_from_another_sender() -> None:
     new.questions.clear()
     new.crash(lambda _: 0)
     assert new.replica.applied == 0
-    assert new.replica.refill is not None
+    assert new.replica.catchup is not None
     assert new.stream.store.last_seq == there > 10
     run(new, other)
     assert new.messages() == leader.messages()
@@ -99,7 +99,7 @@ def test_a_replica_that_is_behind_fetches_only_what_it_has_not() -> None:
     late.catch_up(50)
     asked(late, log)
     assert run(late, leader) == 2
-    assert (late.messages(), late.standing()) == (leader.messages(), leader.standing())
+    assert (late.messages(), late.encoded_state()) == (leader.messages(), leader.encoded_state())
 
 
 def test_who_has_less_than_is_needed_is_not_asked_again_and_again() -> None:
@@ -110,10 +110,10 @@ def test_who_has_less_than_is_needed_is_not_asked_again_and_again() -> None:
     asked(new, log)
     while not new.others:
         new.replica.answered(piece(new, removed))
-    assert new.replica.refill is not None and len(new.questions) == 1
+    assert new.replica.catchup is not None and len(new.questions) == 1
     run(new, leader)
     assert new.others == 1
-    assert (new.messages(), new.standing()) == (leader.messages(), leader.standing())
+    assert (new.messages(), new.encoded_state()) == (leader.messages(), leader.encoded_state())
 
 
 def test_what_is_damaged_on_its_way_is_not_taken() -> None:
@@ -131,7 +131,7 @@ def test_what_is_damaged_on_its_way_is_not_taken() -> None:
         else:
             assert at < 22  # a piece that answers another question is passed by
         assert new.stream.store.messages == 0
-    new.questions.append(new.replica.refill.ask())  # type: ignore[union-attr]
+    new.questions.append(new.replica.catchup.ask())  # type: ignore[union-attr]
     run(new, leader)
     assert new.messages() == leader.messages()
 
@@ -163,7 +163,7 @@ def test_a_question_about_another_stream_of_the_name_is_refused() -> None:
             leader.replica.answer(asked_for)
 
 
-def test_a_replica_that_is_refilled_helps_nobody_and_makes_no_snapshot() -> None:
+def test_a_replica_that_catches_up_helps_nobody_and_makes_no_snapshot() -> None:
     log, _ = filled()
     new = Member(log, {})
     asked(new, log)

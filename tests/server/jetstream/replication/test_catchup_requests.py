@@ -9,16 +9,16 @@ from pyjs.server.jetstream.replication.catchup import CatchupSenderError
 from pyjs.server.jetstream.replication.catchup_requests import AGAIN, CatchupRequests
 
 
-class Post:
-    """A mailbox that keeps letters: (node, letter)."""
+class FakeTransport:
+    """A transport that keeps letters: (node, letter)."""
 
     def __init__(self) -> None:
         self.letters: list[tuple[str, bytes]] = []
-        self.heard: Callable[[str, bytes], None] = lambda node, letter: None
+        self.receive: Callable[[str, bytes], None] = lambda node, letter: None
 
-    def correspond(self, group: str, heard: Callable[[str, bytes], None]) -> None:
+    def correspond(self, group: str, receive: Callable[[str, bytes], None]) -> None:
         del group
-        self.heard = heard
+        self.receive = receive
 
     def write(self, group: str, node: str, letter: bytes) -> None:
         del group
@@ -33,50 +33,52 @@ def refuse(question: bytes) -> bytes:
     raise CatchupSenderError("this replica is not current")
 
 
-def rig(*peers: str, answer: Callable[[bytes], bytes] = refuse) -> tuple[CatchupRequests, Post, list[bytes]]:
-    post, answers = Post(), list[bytes]()
-    box: Any = post
-    catch_up = CatchupRequests("G", box, answer, answers.append, lambda: list(peers), lambda: True)
+def fixture(
+    *peers: str, answer: Callable[[bytes], bytes] = refuse
+) -> tuple[CatchupRequests, FakeTransport, list[bytes]]:
+    transport, answers = FakeTransport(), list[bytes]()
+    fake: Any = transport
+    catch_up = CatchupRequests("G", fake, answer, answers.append, lambda: list(peers), lambda: True)
     catch_up.start()
-    return catch_up, post, answers
+    return catch_up, transport, answers
 
 
 def test_who_does_not_answer_is_followed_by_the_next() -> None:
-    catch_up, post, answers = rig("a", "b")
+    catch_up, transport, answers = fixture("a", "b")
     catch_up.ask(b"1")
-    assert post.taken() == [("a", b"?1")]
+    assert transport.taken() == [("a", b"?1")]
     for _ in range(AGAIN):
         catch_up.tick()
-    assert post.taken() == [("b", b"?1")]
-    post.heard("a", b"!late")
+    assert transport.taken() == [("b", b"?1")]
+    transport.receive("a", b"!late")
     assert answers == []
-    post.heard("b", b"!there")
+    transport.receive("b", b"!there")
     assert answers == [b"there"]
     catch_up.ask(b"2")
-    assert post.taken() == [("b", b"?2")]
+    assert transport.taken() == [("b", b"?2")]
 
 
 def test_who_has_too_little_is_followed_by_the_next_in_a_moment() -> None:
-    catch_up, post, answers = rig("a", "b")
+    catch_up, transport, answers = fixture("a", "b")
     catch_up.ask(b"1")
-    post.taken()
-    post.heard("a", b"!old")
+    transport.taken()
+    transport.receive("a", b"!old")
     catch_up.ask(b"2", another=True)
-    assert (answers, post.taken()) == ([b"old"], [])
+    assert (answers, transport.taken()) == ([b"old"], [])
     catch_up.tick()
-    assert post.taken() == [("b", b"?2")]
+    assert transport.taken() == [("b", b"?2")]
     assert not catch_up.hopeless  # who has too little now may have enough later
 
 
 def test_who_cannot_help_says_so_and_when_all_do_there_is_no_hope() -> None:
-    catch_up, post, _ = rig("a", "b")
+    catch_up, transport, _ = fixture("a", "b")
     catch_up.ask(b"1")
-    post.taken()
-    post.heard("a", b"-no")
+    transport.taken()
+    transport.receive("a", b"-no")
     catch_up.tick()
-    assert post.taken() == [("b", b"?1")]
+    assert transport.taken() == [("b", b"?1")]
     assert not catch_up.hopeless
-    post.heard("b", b"-no")
+    transport.receive("b", b"-no")
     assert catch_up.hopeless
-    post.heard("c", b"?1")
-    assert post.taken() == [("c", b"-this replica is not current")]
+    transport.receive("c", b"?1")
+    assert transport.taken() == [("c", b"-this replica is not current")]

@@ -130,7 +130,7 @@ def test_an_entry_of_a_newer_server_ends_the_replica() -> None:
 
 
 class Turns:
-    """A loop whose turns come when the test says so."""
+    """A loop whose turns come when the test wants."""
 
     def __init__(self) -> None:
         self.due: list[Callable[[], None]] = []
@@ -171,11 +171,11 @@ def test_nothing_is_applied_while_the_state_is_written_down(monkeypatch: pytest.
     turns.run()
     assert follower.replica.applied == 1
     follower.go_on()
-    assert (follower.messages(), follower.standing()) == (leader.messages(), leader.standing())
+    assert (follower.messages(), follower.encoded_state()) == (leader.messages(), leader.encoded_state())
     follower.crash(lambda most: most)
     assert (follower.messages(), follower.replica.applied) == (before, 1)
     follower.catch_up(len(log.entries))
-    assert (follower.messages(), follower.standing()) == (leader.messages(), leader.standing())
+    assert (follower.messages(), follower.encoded_state()) == (leader.messages(), leader.encoded_state())
 
 
 def test_a_stop_does_not_wait_for_the_turns_of_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,4 +186,4 @@ def test_a_stop_does_not_wait_for_the_turns_of_the_loop(monkeypatch: pytest.Monk
     follower.start()
     follower.open()
     assert follower.replica.applied == 1
-    assert (follower.messages(), follower.standing()) == (leader.messages(), leader.standing())
+    assert (follower.messages(), follower.encoded_state()) == (leader.messages(), leader.encoded_state())

@@ -12,7 +12,7 @@ SECOND = 1_000_000_000
 SOON = SECOND // 10
 
 
-def site(**config: Any) -> tuple[MemoryLog, Member, Member]:
+def two_replicas(**config: Any) -> tuple[MemoryLog, Member, Member]:
     log = MemoryLog()
     one, two = Member(log, config), Member(log, config)
     for member in (one, two):
@@ -21,7 +21,7 @@ def site(**config: Any) -> tuple[MemoryLog, Member, Member]:
     return log, one, two
 
 
-def seat(member: Member, name: str, **config: Any) -> None:
+def add_consumer(member: Member, name: str, **config: Any) -> None:
     document = json.dumps(consumer_config(member.stream, name, config).to_json()).encode()
     assert order(member, entry.AddConsumer(member.replica.now(), 1, name, document)) == [True]
 
@@ -36,8 +36,8 @@ def bodies(got: list[tuple[str, str, bytes, bytes]]) -> list[bytes]:
 
 
 def test_an_ack_is_confirmed_only_when_it_is_agreed_on_and_then_never_delivered_again() -> None:
-    log, one, two = site()
-    seat(one, "c", ack_policy="explicit", ack_wait=SECOND)
+    log, one, two = two_replicas()
+    add_consumer(one, "c", ack_policy="explicit", ack_wait=SECOND)
     put(one, b"1", b"2", b"3")
     got = one.pull("c", 3)
     one.clock.advance(SOON)
@@ -55,8 +55,8 @@ def test_an_ack_is_confirmed_only_when_it_is_agreed_on_and_then_never_delivered_
 
 
 def test_what_was_delivered_and_not_agreed_on_comes_again() -> None:
-    log, one, two = site()
-    seat(one, "c", ack_policy="explicit", ack_wait=SECOND)
+    log, one, two = two_replicas()
+    add_consumer(one, "c", ack_policy="explicit", ack_wait=SECOND)
     put(one, b"1", b"2")
     log.leader = None
     assert bodies(one.pull("c", 2)) == [b"1", b"2"]
@@ -65,19 +65,19 @@ def test_what_was_delivered_and_not_agreed_on_comes_again() -> None:
 
 
 def test_a_new_consumer_begins_where_the_log_has_it_whoever_leads() -> None:
-    log, one, two = site()
+    log, one, two = two_replicas()
     put(one, b"old")
-    seat(one, "c", ack_policy="explicit", deliver_policy="new")
+    add_consumer(one, "c", ack_policy="explicit", deliver_policy="new")
     put(one, b"new")
     log.lead(two)
     assert bodies(two.pull("c", 5)) == [b"new"]
 
 
 def test_the_last_of_each_subject_is_gone_on_with_by_the_next_leader() -> None:
-    log, one, two = site()
+    log, one, two = two_replicas()
     for subject in (b"s.a", b"s.b", b"s.a", b"s.c", b"s.b"):
         one.replica.read([(subject, b"", 0, 1, b"%d\r\n" % (one.stream.store.last_seq + 1))])
-    seat(one, "c", ack_policy="none", deliver_policy="last_per_subject", filter_subject="s.>")
+    add_consumer(one, "c", ack_policy="none", deliver_policy="last_per_subject", filter_subject="s.>")
     put(one, b"6")
     assert bodies(one.pull("c", 1)) == [b"3"]
     one.clock.advance(SOON)
@@ -86,8 +86,8 @@ def test_the_last_of_each_subject_is_gone_on_with_by_the_next_leader() -> None:
 
 
 def test_a_work_queue_lets_go_of_a_message_when_its_ack_is_agreed_on() -> None:
-    log, one, two = site(retention="workqueue")
-    seat(one, "c", ack_policy="explicit")
+    log, one, two = two_replicas(retention="workqueue")
+    add_consumer(one, "c", ack_policy="explicit")
     put(one, b"1", b"2")
     got = one.pull("c", 1)
     one.account.publish(got[0][1], b"+ACK", own=True)
@@ -99,10 +99,10 @@ def test_a_work_queue_lets_go_of_a_message_when_its_ack_is_agreed_on() -> None:
 
 
 def test_a_message_that_only_the_leader_has_lost_is_delivered_by_the_next() -> None:
-    log, one, two = site()
+    log, one, two = two_replicas()
     for member in (one, two):
         member.clock.advance(1)
-    seat(one, "c", ack_policy="explicit", ack_wait=SECOND)
+    add_consumer(one, "c", ack_policy="explicit", ack_wait=SECOND)
     put(one, *[b"%03d" % number + b"x" * 200 for number in range(30)])
     one.clock.advance(2 * SECOND)  # all of it is on the disk, and but for the last block not in memory
     path = f"{DIRECTORY}/0000000001-0.blk"
@@ -118,8 +118,8 @@ def test_a_message_that_only_the_leader_has_lost_is_delivered_by_the_next() -> N
 
 
 def test_who_leads_no_more_delivers_no_more_and_says_so() -> None:
-    log, one, two = site()
-    seat(one, "c", ack_policy="explicit")
+    log, one, two = two_replicas()
+    add_consumer(one, "c", ack_policy="explicit")
     said: list[bytes] = []
     one.account.subscribe("inbox", lambda message: said.append(message.header))
     one.account.publish("$JS.API.CONSUMER.MSG.NEXT.S.c", b'{"expires":30000000000}', reply="inbox", own=True)
@@ -130,21 +130,21 @@ def test_who_leads_no_more_delivers_no_more_and_says_so() -> None:
 
 
 def test_a_late_change_of_an_old_leader_is_not_taken_for_the_next_one() -> None:
-    _, one, _ = site()
-    seat(one, "c", ack_policy="explicit")
+    _, one, _ = two_replicas()
+    add_consumer(one, "c", ack_policy="explicit")
     put(one, b"1")
     one.pull("c", 1)
     one.clock.advance(SOON)
-    standing = one.stream.standings["c"]
-    before = (standing.version, standing.state)
-    change = entry.ConsumerDelta(one.replica.now(), "c", standing.version + 3, False, b"")
+    state = one.stream.states["c"]
+    before = (state.version, state.state)
+    change = entry.ConsumerDelta(one.replica.now(), "c", state.version + 3, False, b"")
     assert order(one, change) == [False]
-    assert (standing.version, standing.state) == before
+    assert (state.version, state.state) == before
 
 
 def test_a_consumer_that_nobody_uses_is_told_to_who_may_delete_it() -> None:
-    _, one, _ = site()
-    seat(one, "c", ack_policy="explicit", inactive_threshold=SECOND)
+    _, one, _ = two_replicas()
+    add_consumer(one, "c", ack_policy="explicit", inactive_threshold=SECOND)
     one.clock.advance(3 * SECOND)
     assert one.unused_names == ["c"]
-    assert list(one.stream.standings) == ["c"]
+    assert list(one.stream.states) == ["c"]

@@ -11,7 +11,7 @@ from lib.streams import World
 from pyjs.protocol.api.consumer import ConsumerConfig
 from pyjs.server.jetstream.consumers import lifecycle
 from pyjs.server.jetstream.replication import Replica, entry
-from pyjs.server.jetstream.replication.conversion import dissolve, found
+from pyjs.server.jetstream.replication.conversion import scale_down, scale_up
 
 SECOND = 1_000_000_000
 
@@ -44,11 +44,11 @@ class Nobody:
 
 def pulled(world: World, consumer: str, count: int) -> list[tuple[str, bytes]]:
     got: list[tuple[str, bytes]] = []
-    ear = world.account.subscribe("in", lambda message: got.append((message.reply, message.body)))
+    spy = world.account.subscribe("in", lambda message: got.append((message.reply, message.body)))
     request = b'{"batch":%d,"no_wait":true}' % count
     world.account.publish(f"$JS.API.CONSUMER.MSG.NEXT.S.{consumer}", request, reply="in", own=True)
     world.clock.advance(0)
-    world.account.unsubscribe(ear)
+    world.account.unsubscribe(spy)
     return [one for one in got if one[0]]
 
 
@@ -66,7 +66,7 @@ def test_there_and_back(tmp_path: Path, storage: str) -> None:
     used = world.js.quota(storage).used
 
     nobody = Nobody()
-    replica = Replica(plain.config, found(plain), world.js, plain.created, nobody, nobody)
+    replica = Replica(plain.config, scale_up(plain), world.js, plain.created, nobody, nobody)
     nobody.replica = replica
     world.js.streams["S"] = replica.stream
     replica.lead()
@@ -79,7 +79,7 @@ def test_there_and_back(tmp_path: Path, storage: str) -> None:
     replica.order(entry.RemoveConsumer(replica.now(), "gone"), lambda _: None)
     world.clock.advance(SECOND // 10)
 
-    again = dissolve(replica)
+    again = scale_down(replica)
     assert world.js.streams["S"] is again
     assert sorted(again.consumers) == ["c"]
     assert world.js.quota(storage).used == again.store.bytes
@@ -94,7 +94,7 @@ def test_there_and_back(tmp_path: Path, storage: str) -> None:
     world.close()
 
 
-def test_who_joins_a_group_founded_over_messages_is_filled_before_it_applies() -> None:
+def test_who_joins_a_group_bootstrapped_over_messages_catches_up_before_it_applies() -> None:
     log = MemoryLog()
     leader = Member(log, {})
     leader.clock.advance(1)
@@ -108,5 +108,5 @@ def test_who_joins_a_group_founded_over_messages_is_filled_before_it_applies() -
     joined.catch_up(1)
     assert joined.stream.store.messages == 0
     joined.replica.answered(leader.replica.answer(joined.questions.pop()))
-    assert (joined.messages(), joined.standing()) == (leader.messages(), leader.standing())
+    assert (joined.messages(), joined.encoded_state()) == (leader.messages(), leader.encoded_state())
     assert len(joined.messages()) == 3

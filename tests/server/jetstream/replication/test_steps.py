@@ -101,7 +101,7 @@ def test_a_crash_in_the_middle_leaves_the_last_checkpoint() -> None:
     assert follower.messages() == before
     follower.catch_up(len(log.entries))
     assert follower.messages() == leader.messages()
-    assert follower.standing() == leader.standing()
+    assert follower.encoded_state() == leader.encoded_state()
 
 
 @pytest.mark.parametrize("end", ["stop", "hand_over"])
@@ -129,11 +129,11 @@ def test_who_is_between_two_entries_tells_nobody_its_state() -> None:
     halfway(log, follower)
     for _ in range(10):
         new.replica.answered(follower.replica.answer(new.questions.pop()))
-    assert new.replica.refill is not None
+    assert new.replica.catchup is not None
     follower.go_on()
     new.replica.answered(follower.replica.answer(new.questions.pop()))
-    assert new.replica.refill is None
-    assert (new.messages(), new.standing()) == (leader.messages(), leader.standing())
+    assert new.replica.catchup is None
+    assert (new.messages(), new.encoded_state()) == (leader.messages(), leader.encoded_state())
 
 
 def test_what_a_publish_rolls_up_is_gone_before_the_next_one_is_judged() -> None:
@@ -182,11 +182,11 @@ def test_entries_that_waited_for_a_refill_come_before_those_after() -> None:
     new.catch_up(len(log.entries))  # they wait
     for answer in answers:
         new.replica.answered(answer)
-    while new.replica.refill is not None:
+    while new.replica.catchup is not None:
         new.replica.answered(leader.replica.answer(new.questions.pop()))
     leader.replica.read([(b"s.z", b"", 0, 1, b"1\r\nz\r\n")])
     new.catch_up(len(log.entries))
-    assert (new.messages(), new.standing()) == (leader.messages(), leader.standing())
+    assert (new.messages(), new.encoded_state()) == (leader.messages(), leader.encoded_state())
 
 
 @pytest.mark.parametrize("at_once", [0, 512])

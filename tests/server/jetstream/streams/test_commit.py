@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 
-from lib.streams import Ear, World
+from lib.streams import Spy, World
 
 
 def publish(world: World, subject: str, reply: str) -> None:
@@ -14,54 +14,54 @@ def publish(world: World, subject: str, reply: str) -> None:
 
 def test_an_answer_waits_for_the_sync(world: World) -> None:
     world.stream(subjects=["s"], storage="file")
-    ear = Ear(world.account, "ack")
+    spy = Spy(world.account, "ack")
     world.runner.held = True
     publish(world, "s", "ack")
-    assert ear.bodies == []
+    assert spy.bodies == []
     world.runner.release()
-    assert ear.bodies == [b'{"stream":"S","seq":1}']
+    assert spy.bodies == [b'{"stream":"S","seq":1}']
 
 
 def test_what_arrives_during_a_sync_is_synced_together_by_the_next(world: World) -> None:
     stream = world.stream(subjects=["s"], storage="file")
-    ear = Ear(world.account, "ack")
+    spy = Spy(world.account, "ack")
     world.runner.held = True
     for _ in range(5):
         publish(world, "s", "ack")
     assert len(world.runner.jobs) == 1
     world.runner.jobs.pop(0).finish()
-    assert (len(ear.bodies), stream.committed_seq) == (1, 1)
+    assert (len(spy.bodies), stream.committed_seq) == (1, 1)
     assert len(world.runner.jobs) == 1
     world.runner.jobs.pop(0).finish()
-    assert (len(ear.bodies), stream.committed_seq) == (5, 5)
+    assert (len(spy.bodies), stream.committed_seq) == (5, 5)
     assert world.runner.jobs == []
 
 
 def test_a_duplicate_is_answered_no_sooner_than_its_original_is_on_disk(world: World) -> None:
     world.stream(subjects=["s"], storage="file")
-    ear = Ear(world.account, "ack")
+    spy = Spy(world.account, "ack")
     world.runner.held = True
     header = b"NATS/1.0\r\nNats-Msg-Id: a\r\n\r\n"
     for _ in range(2):
         world.account.publish("s", b"x", reply="ack", header=header, own=True)
-    assert ear.bodies == []
+    assert spy.bodies == []
     world.runner.release()
-    assert ear.bodies == [b'{"stream":"S","seq":1}', b'{"stream":"S","seq":1,"duplicate": true}']
+    assert spy.bodies == [b'{"stream":"S","seq":1}', b'{"stream":"S","seq":1,"duplicate": true}']
 
 
 def test_a_republish_waits_for_the_sync_too(world: World) -> None:
     world.stream(subjects=["s"], storage="file", republish={"dest": "again.>"})
-    ear = Ear(world.account, "again.>")
+    spy = Spy(world.account, "again.>")
     world.runner.held = True
     publish(world, "s", "ack")
-    assert ear.bodies == []
+    assert spy.bodies == []
     world.runner.release()
-    assert ear.bodies == [b"x"]
+    assert spy.bodies == [b"x"]
 
 
 def test_a_failed_sync_is_told_to_its_publishers_and_ends_the_stream(world: World) -> None:
     stream = world.stream(subjects=["s"], storage="file")
-    ear = Ear(world.account, "ack")
+    spy = Spy(world.account, "ack")
     world.runner.held = True
     publish(world, "s", "ack")
     job = world.runner.jobs.pop()
@@ -69,54 +69,54 @@ def test_a_failed_sync_is_told_to_its_publishers_and_ends_the_stream(world: Worl
     job._error = OSError(5, "Input/output error")
     job.finish()
     publish(world, "s", "ack")
-    assert [json.loads(body)["error"]["err_code"] for body in ear.bodies] == [10077, 10077]
+    assert [json.loads(body)["error"]["err_code"] for body in spy.bodies] == [10077, 10077]
     assert stream.committed_seq == 0
 
 
 def test_a_stop_answers_what_was_stored(world: World) -> None:
     world.stream(subjects=["s"], storage="file")
-    ear = Ear(world.account, "ack")
+    spy = Spy(world.account, "ack")
     world.runner.held = True
     publish(world, "s", "ack")
     publish(world, "s", "ack")
     world.js.stop()
-    assert len(ear.bodies) == 2
+    assert len(spy.bodies) == 2
 
 
 def test_a_purge_is_answered_when_it_is_on_disk(world: World) -> None:
     world.stream(subjects=["s"], storage="file")
     publish(world, "s", "ack")
-    ear = Ear(world.account, "answer")
+    spy = Spy(world.account, "answer")
     world.runner.held = True
     world.account.publish("$JS.API.STREAM.PURGE.S", b"", reply="answer", own=True)
-    assert ear.bodies == []
+    assert spy.bodies == []
     world.runner.release()
-    assert json.loads(ear.bodies[0])["purged"] == 1
+    assert json.loads(spy.bodies[0])["purged"] == 1
 
 
 def test_a_store_that_takes_no_commit_is_told_to_its_publishers(world: World) -> None:
     stream = world.stream(subjects=["s"], storage="file")
-    ear = Ear(world.account, "ack")
+    spy = Spy(world.account, "ack")
     stream.store.close()
     publish(world, "s", "ack")
     publish(world, "s", "ack")
-    assert [json.loads(body)["error"]["err_code"] for body in ear.bodies] == [10077, 10077]
+    assert [json.loads(body)["error"]["err_code"] for body in spy.bodies] == [10077, 10077]
 
 
 def test_a_waiter_that_fails_does_not_stop_the_commits(world: World) -> None:
     stream = world.stream(subjects=["s"], storage="file")
-    ear = Ear(world.account, "ack")
+    spy = Spy(world.account, "ack")
     world.runner.held = True
     publish(world, "s", "ack")
 
     def broken(_: BaseException | None) -> None:
         raise RuntimeError("bug")
 
-    stream.committer.after(broken)
+    stream.ack_queue.after(broken)
     publish(world, "s", "ack")
     world.runner.jobs.pop(0).finish()
     with contextlib.suppress(RuntimeError):
         world.runner.jobs.pop(0).finish()
     publish(world, "s", "ack")
     world.runner.release()
-    assert len(ear.bodies) == 3
+    assert len(spy.bodies) == 3

@@ -1,4 +1,4 @@
-"""Direct gets: single messages, batches, the last of many subjects, and what is said when there is none."""
+"""Direct gets: single messages, batches, the last of many subjects, and the statuses when there is none."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from lib.streams import Ear, World
+from lib.streams import Spy, World
 from pyjs.protocol import headers
 from pyjs.server.accounts.message import Message
 from pyjs.server.jetstream.streams import direct
@@ -23,10 +23,10 @@ def filled(world: World) -> World:
 def ask(world: World, body: Any = b"", subject: str = "") -> list[Message]:
     """All answers to one request."""
     reply = f"_INBOX.{world.host.new_id()}"
-    ear = Ear(world.account, reply)
+    spy = Spy(world.account, reply)
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     world.account.publish(f"$JS.API.DIRECT.GET.S{subject}", data, reply=reply, own=True)
-    return ear.messages
+    return spy.messages
 
 
 def status(message: Message) -> str:
@@ -93,8 +93,8 @@ def test_a_stream_that_forbids_it_does_not_listen(filled: World) -> None:
 def test_a_mirror_answers_for_its_origin_once_it_has_caught_up(filled: World) -> None:
     mirror = filled.stream("M", mirror={"name": "S"})
     assert mirror.config.mirror_direct
-    assert "S" not in mirror.direct.names
+    assert "S" not in mirror.direct_get.names
     filled.clock.advance(1_000_000_000)
-    assert "S" in mirror.direct.names
+    assert "S" in mirror.direct_get.names
     (message,) = ask(filled, {"seq": 5})
     assert message.body == b"5"

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from lib.streams import Ear, World
+from lib.streams import Spy, World
 
 SECOND = 1_000_000_000
 
@@ -122,21 +122,21 @@ def test_a_transform_changes_the_subject_that_is_stored(world: World) -> None:
 
 def test_a_republish_tells_where_the_message_is(world: World) -> None:
     world.stream(subjects=["s.*"], republish={"src": "s.*", "dest": "again.{{wildcard(1)}}"})
-    ear = Ear(world.account, "again.>")
+    spy = Spy(world.account, "again.>")
     world.publish("s.a")
     world.publish("s.a")
-    header = ear.messages[1].header.decode()
-    assert ear.messages[1].subject == "again.a"
+    header = spy.messages[1].header.decode()
+    assert spy.messages[1].subject == "again.a"
     assert "Nats-Stream: S\r\nNats-Subject: s.a\r\nNats-Sequence: 2\r\n" in header
     assert "Nats-Last-Sequence: 1\r\n" in header
 
 
 def test_a_republish_of_headers_only_tells_the_size(world: World) -> None:
     world.stream(subjects=["s"], republish={"dest": "again.>", "headers_only": True})
-    ear = Ear(world.account, "again.>")
+    spy = Spy(world.account, "again.>")
     world.publish("s", b"hello")
-    assert ear.bodies == [b""]
-    assert b"Nats-Msg-Size: 5\r\n" in ear.messages[0].header
+    assert spy.bodies == [b""]
+    assert b"Nats-Msg-Size: 5\r\n" in spy.messages[0].header
 
 
 def test_the_header_that_tells_who_asked_is_not_stored(world: World) -> None:

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from lib.consumer_fixture import Rig
+from lib.consumer_fixture import ConsumerFixture
 from pyjs.protocol.subject import matches
 from pyjs.server.jetstream.streams import readers as module
 from pyjs.server.jetstream.streams.readers import Readers
@@ -33,11 +33,11 @@ class One:
         return seq in self.needed
 
 
-def check(readers: Readers[One], there: dict[str, One], dice: random.Random) -> None:
+def check(readers: Readers[One], there: dict[str, One], rng: random.Random) -> None:
     assert dict(readers) == there
     assert list(readers.values()) == [readers[name] for name in readers]
-    subject, seq = dice.choice(SUBJECTS), dice.randrange(10)
-    but = dice.choice([None, *there.values()])
+    subject, seq = rng.choice(SUBJECTS), rng.randrange(10)
+    but = rng.choice([None, *there.values()])
     selecting = {name for name, one in there.items() if one.selects(subject)}
     assert readers.select(subject) == bool(selecting)
     wanting = [there[name] for name in selecting if seq in there[name].needed]
@@ -53,18 +53,18 @@ def check(readers: Readers[One], there: dict[str, One], dice: random.Random) -> 
 @pytest.mark.parametrize("letters", [8192, 4, 0])
 def test_as_if_each_were_asked(monkeypatch: pytest.MonkeyPatch, letters: int) -> None:
     monkeypatch.setattr(module, "LETTERS", letters)
-    dice = random.Random(letters)
+    rng = random.Random(letters)
     readers: Readers[One] = Readers()
     there: dict[str, One] = {}
 
     def filters() -> list[str]:
-        return [dice.choice(FILTERS) for _ in range(dice.randrange(4))]
+        return [rng.choice(FILTERS) for _ in range(rng.randrange(4))]
 
     for step in range(4000):
-        name = dice.choice("abcdefgh")
-        act = dice.randrange(6)
+        name = rng.choice("abcdefgh")
+        act = rng.randrange(6)
         if act <= 1:
-            readers[name] = there[name] = One(filters(), set(dice.sample(range(10), dice.randrange(4))))
+            readers[name] = there[name] = One(filters(), set(rng.sample(range(10), rng.randrange(4))))
         elif act == 2:
             assert readers.pop(name, None) is there.pop(name, None)
         elif act == 3 and name in there:
@@ -72,11 +72,11 @@ def test_as_if_each_were_asked(monkeypatch: pytest.MonkeyPatch, letters: int) ->
             readers.refiltered(name, step)
             assert readers.strays == step
         elif act == 4 and name in there:
-            there[name].needed ^= {dice.randrange(10)}
+            there[name].needed ^= {rng.randrange(10)}
         elif step % 500 == 0:
             readers.clear()
             there.clear()
-        check(readers, there, dice)
+        check(readers, there, rng)
 
 
 def test_the_cost_is_of_those_that_match() -> None:
@@ -97,16 +97,16 @@ def test_the_cost_is_of_those_that_match() -> None:
 
 
 def test_what_was_delivered_under_other_filters_is_not_waited_for_when_it_leaves() -> None:
-    rig = Rig()
-    consumer = rig.consumer(durable_name="c", ack_policy="explicit", filter_subject="s.1")
-    inbox = rig.hear("inbox")
-    rig.publish("one", "two", subject="s.1")
-    rig.pull(consumer)
+    fixture = ConsumerFixture()
+    consumer = fixture.consumer(durable_name="c", ack_policy="explicit", filter_subject="s.1")
+    inbox = fixture.subscribe("inbox")
+    fixture.publish("one", "two", subject="s.1")
+    fixture.pull(consumer)
     assert inbox.bodies() == ["one"]
-    rig.consumer(durable_name="c", ack_policy="explicit", filter_subject="s.2")
+    fixture.consumer(durable_name="c", ack_policy="explicit", filter_subject="s.2")
     assert consumer.info().num_ack_pending == 1
-    assert rig.stream.delete_message(1, erase=False)
+    assert fixture.stream.delete_message(1, erase=False)
     assert consumer.info().num_ack_pending == 0
-    rig.publish("three", subject="s.2")
-    assert rig.stream.delete_message(3, erase=False)
+    fixture.publish("three", subject="s.2")
+    assert fixture.stream.delete_message(3, erase=False)
     assert consumer.info().num_pending == 0

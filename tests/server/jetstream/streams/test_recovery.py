@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lib.streams import Ear, World
+from lib.streams import Spy, World
 from pyjs.protocol.errors import ApiError
 
 SECOND = 1_000_000_000
@@ -108,10 +108,10 @@ def test_what_was_acked_before_a_crash_leaves_the_work_queue_at_the_start(world:
     world.call("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": config})
     for body in (b"1", b"2", b"3"):
         world.publish("s", body)
-    ear = Ear(world.account, "inbox")
+    spy = Spy(world.account, "inbox")
     world.account.publish("$JS.API.CONSUMER.MSG.NEXT.S.C", b"2", reply="inbox", own=True)
     stream.store.remove = lambda *_args, **_more: None  # type: ignore[method-assign] # the crash came first
-    world.account.publish(ear.messages[0].reply, b"", own=True)
+    world.account.publish(spy.messages[0].reply, b"", own=True)
     world.clock.advance(SECOND)
     del stream.store.remove
     assert stream.store.messages == 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from lib.streams import Ear, World
+from lib.streams import Spy, World
 from pyjs.protocol import headers
 from pyjs.server.accounts.message import Message
 from pyjs.server.accounts.subscription import Publish
@@ -59,8 +59,8 @@ def one_by_one(world: World, stream: Stream) -> None:
 
 def outcome(world: World, store: Any, config: dict[str, Any], storage: str) -> tuple[Any, ...]:
     stream = world.stream("S", subjects=["s.>"], storage=storage, **config)
-    ear = Ear(world.account, "ack")
-    again = Ear(world.account, "r.>")
+    spy = Spy(world.account, "ack")
+    again = Spy(world.account, "r.>")
     world.runner.held = True
     store(world, stream)
     world.runner.release()
@@ -68,7 +68,7 @@ def outcome(world: World, store: Any, config: dict[str, Any], storage: str) -> t
     state = stream.store
     found = (
         world.messages(stream),
-        ear.bodies,
+        spy.bodies,
         len(again.bodies),
         state.first_seq,
         state.last_seq,
@@ -88,8 +88,8 @@ def test_a_run_does_what_its_publishes_do_alone(world: World, config: dict[str, 
 
 def test_a_run_that_the_store_refuses_is_told_to_each_publisher(world: World) -> None:
     stream = world.stream(subjects=["s.>"], storage="file")
-    ear = Ear(world.account, "ack")
+    spy = Spy(world.account, "ack")
     stream.store.close()
     together(world, stream)
-    assert len(ear.bodies) == len([part for part in PARTS if part[1]])
-    assert all(b'"error":' in body for body in ear.bodies)
+    assert len(spy.bodies) == len([part for part in PARTS if part[1]])
+    assert all(b'"error":' in body for body in spy.bodies)

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable
 
 import pytest
-from lib.streams import Ear, World
+from lib.streams import Spy, World
 from pyjs.protocol import headers
 from pyjs.protocol.api.stream import StreamConfig
 from pyjs.server import slices
@@ -24,7 +24,7 @@ def fill(world: World, subject: str, count: int, start: int = 1) -> None:
         world.publish(subject, str(number).encode())
 
 
-def settle(world: World, seconds: int = 1) -> None:
+def run(world: World, seconds: int = 1) -> None:
     for _ in range(seconds * 10):
         world.clock.advance(100 * MILLISECOND)
 
@@ -33,18 +33,18 @@ def bodies(world: World, stream: Stream) -> list[bytes]:
     return [message.body for message in world.messages(stream)]
 
 
-def link(stream: Stream) -> Origin:
-    assert stream.inflow is not None
-    found = stream.inflow._mirror or next(iter(stream.inflow._sources.values()))
+def origin_of(stream: Stream) -> Origin:
+    assert stream.sourcing is not None
+    found = stream.sourcing._mirror or next(iter(stream.sourcing._sources.values()))
     assert found is not None
     return found
 
 
 def lose(followed: Origin, wanted: Callable[[Message], bool]) -> list[Message]:
-    """Let the messages that `wanted` says vanish on their way to the link."""
+    """Let the messages that `wanted` selects vanish on their way to the origin."""
     lost: list[Message] = []
-    feed = followed._feed
-    assert feed is not None
+    subscription = followed._subscription
+    assert subscription is not None
 
     def arrived(message: Message) -> None:
         if wanted(message):
@@ -52,7 +52,7 @@ def lose(followed: Origin, wanted: Callable[[Message], bool]) -> list[Message]:
         else:
             followed._arrived(message)
 
-    feed.callback = arrived
+    subscription.callback = arrived
     return lost
 
 
@@ -63,11 +63,11 @@ def test_a_mirror_has_the_sequences_times_and_gaps_of_its_origin(world: World) -
     fill(world, "o.b", 2)
     origin.delete_message(2, erase=False)
     mirror = world.stream("M", mirror={"name": "O"})
-    settle(world)
+    run(world)
     assert world.messages(mirror) == world.messages(origin)
     assert mirror.store.last_seq == 4
     fill(world, "o.c", 1)
-    settle(world)
+    run(world)
     assert world.messages(mirror) == world.messages(origin)
 
 
@@ -75,7 +75,7 @@ def test_a_mirror_starts_where_it_is_told(world: World) -> None:
     world.stream("O", subjects=["o"])
     fill(world, "o", 5)
     mirror = world.stream("M", mirror={"name": "O", "opt_start_seq": 3})
-    settle(world)
+    run(world)
     assert (mirror.store.first_seq, bodies(world, mirror)) == (3, [b"3", b"4", b"5"])
 
 
@@ -84,7 +84,7 @@ def test_a_filtered_mirror_skips_what_it_does_not_copy(world: World) -> None:
     for subject in ("o.a", "o.b", "o.a"):
         world.publish(subject)
     mirror = world.stream("M", mirror={"name": "O", "filter_subject": "o.a"})
-    settle(world)
+    run(world)
     assert [m.seq for m in world.messages(mirror)] == [1, 3]
 
 
@@ -92,7 +92,7 @@ def test_a_source_tells_where_each_copy_came_from(world: World) -> None:
     origin = world.stream("O", subjects=["o.*"])
     fill(world, "o.a", 2)
     copy = world.stream("C", sources=[{"name": "O", "filter_subject": "o.a"}])
-    settle(world)
+    run(world)
     values = [headers.get(m.header, b"Nats-Stream-Source") for m in world.messages(copy)]
     identity = origin.identity.encode()
     assert values == [b"O 1 o.a > o.a " + identity, b"O 2 o.a > o.a " + identity]
@@ -103,7 +103,7 @@ def test_a_source_transforms_subjects_and_tells_the_original(world: World) -> No
     world.publish("o.a")
     transform = {"src": "o.*", "dest": "copy.{{wildcard(1)}}"}
     copy = world.stream("C", sources=[{"name": "O", "subject_transforms": [transform]}])
-    settle(world)
+    run(world)
     (message,) = world.messages(copy)
     assert message.subject == "copy.a"
     assert b" o.* copy.{{wildcard(1)}} o.a " in message.header
@@ -113,11 +113,11 @@ def test_a_message_lost_on_the_way_is_asked_for_again(world: World) -> None:
     world.stream("O", subjects=["o"])
     copy = world.stream("C", sources=[{"name": "O"}])
     mirror = world.stream("M", mirror={"name": "O"})
-    settle(world)
+    run(world)
     for stream in (copy, mirror):
-        lose(link(stream), lambda message: message.body == b"2")
+        lose(origin_of(stream), lambda message: message.body == b"2")
     fill(world, "o", 4)
-    settle(world, 5)
+    run(world, 5)
     expected = [b"1", b"2", b"3", b"4"]
     assert (bodies(world, copy), bodies(world, mirror)) == (expected, expected)
 
@@ -125,24 +125,24 @@ def test_a_message_lost_on_the_way_is_asked_for_again(world: World) -> None:
 def test_a_lost_last_message_is_noticed_by_the_next_heartbeat(world: World) -> None:
     world.stream("O", subjects=["o"])
     mirror = world.stream("M", mirror={"name": "O"})
-    settle(world)
+    run(world)
     fill(world, "o", 1)
-    lost = lose(link(mirror), lambda message: message.body == b"2")
+    lost = lose(origin_of(mirror), lambda message: message.body == b"2")
     fill(world, "o", 1, start=2)
     assert len(lost) == 1
-    settle(world, 6)
+    run(world, 6)
     assert bodies(world, mirror) == [b"1", b"2"]
 
 
 def test_an_origin_that_falls_silent_is_asked_anew(world: World) -> None:
     world.stream("O", subjects=["o"])
     copy = world.stream("C", sources=[{"name": "O"}])
-    settle(world)
-    first = link(copy)._consumer
-    lose(link(copy), lambda _: True)
+    run(world)
+    first = origin_of(copy)._consumer
+    lose(origin_of(copy), lambda _: True)
     fill(world, "o", 3)
-    settle(world, 15)
-    assert link(copy)._consumer != first
+    run(world, 15)
+    assert origin_of(copy)._consumer != first
     assert bodies(world, copy) == [b"1", b"2", b"3"]
 
 
@@ -150,7 +150,7 @@ def test_a_first_question_that_nobody_answers_is_soon_put_again_and_then_seldom(
     asked: list[int] = []
     world.account.subscribe("$JS.far.API.CONSUMER.>", lambda _: asked.append(world.clock.now()))
     world.stream("M", mirror={"name": "O", "external": {"api": "$JS.far.API"}})
-    settle(world, 60)
+    run(world, 60)
     apart = [round((after - before) / SECOND) for before, after in itertools.pairwise(asked)]
     assert apart == [2, 20, 30]  # seconds: the patience, and the pause after a failure
 
@@ -159,13 +159,13 @@ def test_a_source_goes_on_where_it_was_after_a_restart(world: World) -> None:
     world.stream("O", subjects=["o"], storage="file")
     fill(world, "o", 3)
     world.stream("C", sources=[{"name": "O"}], storage="file")
-    settle(world)
+    run(world)
     world.api.stop()
     world.js.stop()
     world.storage.close()
     world.open()
     fill(world, "o", 2, start=4)
-    settle(world)
+    run(world)
     assert bodies(world, world.js.lookup("C")) == [b"1", b"2", b"3", b"4", b"5"]
 
 
@@ -173,14 +173,14 @@ def test_a_purged_copy_does_not_copy_everything_again(world: World) -> None:
     world.stream("O", subjects=["o"], storage="file")
     fill(world, "o", 3)
     copy = world.stream("C", sources=[{"name": "O"}], storage="file")
-    settle(world)
+    run(world)
     copy.purge()
     world.api.stop()
     world.js.stop()
     world.storage.close()
     world.open()
     fill(world, "o", 1, start=4)
-    settle(world)
+    run(world)
     assert bodies(world, world.js.lookup("C")) == [b"4"]
 
 
@@ -188,14 +188,14 @@ def test_positions_are_found_in_the_copies_after_a_crash(world: World) -> None:
     world.stream("O", subjects=["o"], storage="file")
     fill(world, "o", 3)
     copy = world.stream("C", sources=[{"name": "O"}], storage="file")
-    settle(world)
+    run(world)
     copy.config.sources = []  # so that the stop saves nothing, as a crash would
     world.api.stop()
     world.js.stop()
     world.storage.close()
     world.open()
     fill(world, "o", 1, start=4)
-    settle(world)
+    run(world)
     assert bodies(world, world.js.lookup("C")) == [b"1", b"2", b"3", b"4"]
 
 
@@ -203,35 +203,35 @@ def test_a_recreated_origin_is_copied_from_its_beginning(world: World) -> None:
     world.stream("O", subjects=["o"])
     fill(world, "o", 3)
     copy = world.stream("C", sources=[{"name": "O"}])
-    settle(world)
+    run(world)
     world.js.delete("O")
     world.clock.advance(SECOND)
     world.stream("O", subjects=["o"])
     fill(world, "o", 2, start=7)
-    settle(world, 30)
+    run(world, 30)
     assert bodies(world, copy) == [b"1", b"2", b"3", b"7", b"8"]
 
 
 def test_an_origin_that_is_not_there_is_an_error_in_the_info_until_it_comes(world: World) -> None:
     mirror = world.stream("M", mirror={"name": "O"})
-    settle(world)
-    info = link(mirror).info()
+    run(world)
+    info = origin_of(mirror).info()
     assert info.error is not None
     assert (info.error.err_code, info.active) == (10059, -1)
     world.stream("O", subjects=["o"])
     fill(world, "o", 1)
-    settle(world, 4)
-    assert link(mirror).info().error is None
+    run(world, 4)
+    assert origin_of(mirror).info().error is None
     assert bodies(world, mirror) == [b"1"]
 
 
 def test_lag_and_activity_are_told(world: World) -> None:
     world.stream("O", subjects=["o"])
     copy = world.stream("C", sources=[{"name": "O"}])
-    settle(world)
+    run(world)
     fill(world, "o", 2)
     world.clock.advance(300 * MILLISECOND)
-    info = link(copy).info()
+    info = origin_of(copy).info()
     assert (info.lag, info.seq, info.error) == (0, 2, None)
     assert 0 <= info.active <= SECOND
 
@@ -240,12 +240,12 @@ def test_a_full_copy_takes_up_where_it_was_refused(world: World) -> None:
     world.stream("O", subjects=["o"])
     fill(world, "o", 3)
     copy = world.stream("C", sources=[{"name": "O"}], max_msgs=2, discard="new")
-    settle(world)
-    error = link(copy).info().error
+    run(world)
+    error = origin_of(copy).info().error
     assert error is not None
     assert error.err_code == 10077
     copy.purge()
-    settle(world, 5)
+    run(world, 5)
     assert bodies(world, copy) == [b"3"]
 
 
@@ -253,11 +253,11 @@ def test_a_promoted_mirror_takes_messages_of_its_own(world: World) -> None:
     world.stream("O", subjects=["o"])
     fill(world, "o", 2)
     mirror = world.stream("M", mirror={"name": "O"})
-    settle(world)
+    run(world)
     world.js.update(mirror.config.replace(mirror=None, subjects=["m"]))
     assert world.publish("m") == b'{"stream":"M","seq":3}'
     fill(world, "o", 1)
-    settle(world)
+    run(world)
     assert mirror.store.messages == 3
 
 
@@ -265,14 +265,16 @@ def test_an_added_source_is_followed_and_a_removed_one_left(world: World) -> Non
     world.stream("O", subjects=["o"])
     world.stream("P", subjects=["p"])
     copy = world.stream("C", sources=[{"name": "O"}])
-    settle(world)
-    world.js.update(copy.config.replace(sources=[*copy.config.sources, link(copy).source.replace(name="P")]))
+    run(world)
+    world.js.update(
+        copy.config.replace(sources=[*copy.config.sources, origin_of(copy).source.replace(name="P")])
+    )
     world.publish("p", b"p")
-    settle(world)
+    run(world)
     assert bodies(world, copy) == [b"p"]
     world.js.update(copy.config.replace(sources=copy.config.sources[1:]))
     fill(world, "o", 1)
-    settle(world)
+    run(world)
     assert bodies(world, copy) == [b"p"]
 
 
@@ -280,7 +282,7 @@ def test_thousands_of_sources_are_opened_one_after_the_other(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(slices, "SECONDS", 0.0)
-    asked = Ear(world.account, "$JS.API.CONSUMER.CREATE.>")
+    asked = Spy(world.account, "$JS.API.CONSUMER.CREATE.>")
     world.stream("A", subjects=["A"])
     fill(world, "A", 2)
     copy = world.stream("C", sources=[*({"name": f"N{n}"} for n in range(500)), {"name": "A"}])
@@ -295,16 +297,16 @@ def test_thousands_of_sources_are_opened_one_after_the_other(
     world.clock.advance(0)
     assert counts == sorted(counts)
     assert {later - earlier for earlier, later in itertools.pairwise(counts)} <= {0, 1}
-    settle(world)
+    run(world)
     assert bodies(world, copy) == [b"1", b"2"]
 
 
-def test_a_link_that_waits_for_its_turn_may_be_stopped(world: World) -> None:
-    asked = Ear(world.account, "$JS.API.CONSUMER.CREATE.>")
+def test_an_origin_that_waits_for_its_turn_may_be_stopped(world: World) -> None:
+    asked = Spy(world.account, "$JS.API.CONSUMER.CREATE.>")
     world.stream("A", subjects=["A"])
     copy = world.stream("C", sources=[{"name": "N"}, {"name": "A"}])
     world.js.update(StreamConfig.from_json({"name": "C", "storage": "memory", "sources": [{"name": "N"}]}))
-    settle(world)
+    run(world)
     assert [message.subject.split(".")[4] for message in asked.messages] == ["N"]
-    assert copy.inflow is not None
-    assert [info.name for info in at_once(copy.inflow.source_infos())] == ["N"]
+    assert copy.sourcing is not None
+    assert [info.name for info in at_once(copy.sourcing.source_infos())] == ["N"]

@@ -27,7 +27,7 @@ TOKENS = {
 
 
 class Model(RuleBasedStateMachine):
-    """held: (issued, expires, last use) by account."""
+    """stored: (issued, expires, last use) by account."""
 
     @initialize(limit=st.sampled_from([0, 2, 3]), evict=st.booleans(), ttl=st.sampled_from([0, 20]))
     def begin(self, limit: int, evict: bool, ttl: int) -> None:

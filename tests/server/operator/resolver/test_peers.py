@@ -22,7 +22,7 @@ from pyjs.server.operator.resolver.peers import ResolverPeers
 
 
 class Link:
-    """A connection to other servers that hears the questions; `says` is what comes from there."""
+    """A connection to other servers that receives the questions; `says` is what comes from there."""
 
     is_spoke = False
     remote_cluster = ""
@@ -39,13 +39,13 @@ class Link:
         del subject
         return True
 
-    def deliver(self, subscription: Subscription, parcel: RoutedMessage) -> bool:
-        del subscription, parcel
+    def deliver(self, subscription: Subscription, msg: RoutedMessage) -> bool:
+        del subscription, msg
         return False
 
-    def deliver_leaf(self, parcel: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
+    def deliver_leaf(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
         del queues
-        self.asked.append(parcel.reply.decode())
+        self.asked.append(msg.reply.decode())
         return True
 
     def client_info(self, *, share: bool = True) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def test_the_search_ends_when_everybody_has_none(
     assert search(operated, peers, lambda: [x.says(one.asked[-1]) for x in (one, two)] and None) == ("", 0)
 
 
-def test_servers_behind_one_link_are_counted_by_what_they_tell(
+def test_servers_of_one_link_are_counted_by_what_they_send(
     operated: Operated, system: Account, peers: ResolverPeers
 ) -> None:
     link = Link(system)

@@ -1,7 +1,7 @@
 """Servers of a cluster that hold streams, without sockets: one fake clock, a fake disk for each.
 
-What the meta group decides is decided at once and the same for all (`decide`); a server that is down hears of
-it when it starts. Everything else is the real thing: duties, assets, groups, replicas.
+What the meta group decides is decided at once and the same for all (`decide`); a server that is down learns
+of it when it starts. All else is the real thing: reconcilers, local streams, groups, replicas.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
 
-from lib.cluster import MILLISECOND, TIMING, Box, Lines, Post
+from lib.cluster import MILLISECOND, TIMING, Bus, BusClient, Lines
 from lib.fake_clock import FakeClock, FakeTimer
 from lib.fake_disk import FakeDisk, PowerCut
 from lib.streams import HeldJob
@@ -26,7 +26,7 @@ from pyjs.server.cluster.member import GroupEnvironment
 from pyjs.server.cluster.ticker import Ticker
 from pyjs.server.cluster.transport import RaftTransport
 from pyjs.server.config.options import AccountJetStream
-from pyjs.server.jetstream.account.account.account import JetStreamAccount
+from pyjs.server.jetstream.account.account import JetStreamAccount
 from pyjs.server.jetstream.cluster.local_stream import LocalStream
 from pyjs.server.jetstream.cluster.reconciler import Reconciler
 from pyjs.server.jetstream.consumers import lifecycle
@@ -47,7 +47,7 @@ from pyjs.server.jetstream.meta.command import (
 from pyjs.server.jetstream.meta.effect import Effect
 from pyjs.server.jetstream.meta.node_info import NodeInfo as Record
 from pyjs.server.jetstream.meta.node_info import NodeStatus
-from pyjs.server.jetstream.meta.reconcile import at_start, duties
+from pyjs.server.jetstream.meta.reconcile import actions_for, at_start
 from pyjs.server.jetstream.meta.responder import LeaderStatus
 from pyjs.server.jetstream.meta.state import MetaState
 from pyjs.server.jetstream.quota import Quota
@@ -62,7 +62,7 @@ Done = Callable[[BaseException | None], None]
 
 
 class ProcessClock:
-    """The clock as one process sees it: nothing rings after its end, which `lost` is told of a power cut."""
+    """The clock as one process sees it: no timer fires after its end; `lost` is called at a power cut."""
 
     def __init__(self, clock: FakeClock, lost: Callable[[], None]) -> None:
         self.clock = clock
@@ -84,15 +84,15 @@ class ProcessClock:
                 self.lost()
 
 
-class ProcessBox(Box):
-    """The post of one process."""
+class ProcessBusClient(BusClient):
+    """The bus client of one process."""
 
-    def __init__(self, post: Post, owner: str, clock: ProcessClock) -> None:
-        super().__init__(post, owner)
+    def __init__(self, bus: Bus, owner: str, clock: ProcessClock) -> None:
+        super().__init__(bus, owner)
         self.clock = clock
 
     def take(self, subject: str, body: bytes) -> None:
-        self.clock.run(lambda: super(ProcessBox, self).take(subject, body))
+        self.clock.run(lambda: super(ProcessBusClient, self).take(subject, body))
 
 
 def drop(_: object) -> None:
@@ -115,7 +115,7 @@ class Workers:
 
 
 class Site:
-    """One server, and the `Home` of its assets."""
+    """One server, and the `LocalStreamHost` of its streams."""
 
     def __init__(self, sites: Sites, name: str) -> None:
         self.sites = sites
@@ -127,49 +127,49 @@ class Site:
         self.log = Lines()
         self.up: list[tuple[str, str]] = []
 
-    # what an asset asks of its home
+    # LocalStreamHost
 
     @property
     def state(self) -> MetaState:
         return self.sites.state
 
     @property
-    def sights(self) -> dict[str, NodeStatus]:
+    def node_statuses(self) -> dict[str, NodeStatus]:
         return {site.me: NodeStatus(site.running, True) for site in self.sites.all.values()}
 
     @property
-    def led(self) -> LeaderStatus:
+    def leader_status(self) -> LeaderStatus:
         return LeaderStatus("somebody", 0, True)
 
     def member(self, node: str) -> str:
         return next((site.me for site in self.sites.all.values() if site.node == node), "")
 
-    def tell(self, command: Command) -> None:
+    def forward_proposal(self, command: Command) -> None:
         self.clock.call_later(MILLISECOND, lambda: self.sites.decide(command))
 
-    def say_up(self, account: str, stream: str, consumer: str, info: dict[str, Any]) -> None:
+    def announce_served(self, account: str, stream: str, consumer: str, info: dict[str, Any]) -> None:
         del account, info
         self.up.append((stream, consumer))
 
-    # its life
+    # start and stop
 
     def start(self) -> None:
         clock = self.clock = ProcessClock(self.sites.clock, lambda: self.kill(self.sites.choose))
         runner = Workers(clock)
         random = Random(next(self.sites.seeds))
-        self.box = ProcessBox(self.sites.post, self.name, clock)
-        pacemaker = Ticker(clock)
-        self.mailbox = RaftTransport(self.node, self.box, runner, pacemaker)
-        self.mailbox.start()
-        self.surroundings = GroupEnvironment(
+        self.bus_client = ProcessBusClient(self.sites.bus, self.name, clock)
+        ticker = Ticker(clock)
+        self.transport = RaftTransport(self.node, self.bus_client, runner, ticker)
+        self.transport.start()
+        self.environment = GroupEnvironment(
             name=self.name,
             server=f"S{next(self.sites.seeds)}",
             node=self.node,
             domain="",
             path="/store/cluster",
-            mailbox=self.mailbox,
-            runner=runner,
-            pacemaker=pacemaker,
+            transport=self.transport,
+            executor=runner,
+            ticker=ticker,
             clock=clock,
             fs=self.disk,
             log=self.log,  # type: ignore[arg-type]
@@ -179,24 +179,24 @@ class Site:
         )
         flusher = Flusher(clock)
         self.system, self.account = Account("SYS", flusher), Account(ACCOUNT, flusher)
-        self.heard: list[tuple[str, Any]] = []
-        self.system.subscribe(">", lambda message: self.heard.append((message.subject, message.body)))
-        host = JetStreamHost(clock=clock, runner=runner, server_name=self.name, log=self.log)  # type: ignore[arg-type]
+        self.advisories: list[tuple[str, Any]] = []
+        self.system.subscribe(">", lambda message: self.advisories.append((message.subject, message.body)))
+        host = JetStreamHost(clock=clock, executor=runner, server_name=self.name, log=self.log)  # type: ignore[arg-type]
         directory = Storage("/store", fs=self.disk).account(ACCOUNT)
         grants = {"": AccountJetStream()}
-        self.held = JetStreamAccount(self.account, host, directory, grants, Quota(), Quota())
-        self.dispatch = Reconciler(self, {ACCOUNT: self.held})  # type: ignore[arg-type]
+        self.jetstream = JetStreamAccount(self.account, host, directory, grants, Quota(), Quota())
+        self.reconciler = Reconciler(self, {ACCOUNT: self.jetstream})  # type: ignore[arg-type]
         self.running = True
         clock.run(self._begin)
 
     def _begin(self) -> None:
-        self.dispatch.begin(at_start(self.state, self.dispatch.inventory([self.held]), self.me))
+        self.reconciler.begin(at_start(self.state, self.reconciler.inventory([self.jetstream]), self.me))
 
     def kill(self, choose: Callable[[int], int] | None = None) -> None:
         """End the process; with `choose` the power goes, too."""
         self.clock.dead = True
         self.running = False
-        self.sites.post.boxes.remove(self.box)
+        self.sites.bus.clients.remove(self.bus_client)
         if choose is None:
             self.disk.kill()
         else:
@@ -205,22 +205,22 @@ class Site:
     def stop(self) -> None:
         """End it in good order."""
         over: list[bool] = []
-        self.clock.run(lambda: self.dispatch.stop(lambda: over.append(True)))
+        self.clock.run(lambda: self.reconciler.stop(lambda: over.append(True)))
         self.sites.until(lambda: over or not self.running)
         if self.running:
             self.kill()
 
     @property
-    def asset(self) -> LocalStream | None:
-        return self.dispatch.assets.get((ACCOUNT, STREAM))
+    def local(self) -> LocalStream | None:
+        return self.reconciler.local_streams.get((ACCOUNT, STREAM))
 
     def leads(self) -> bool:
-        return self.running and self.asset is not None and self.asset.leads()
+        return self.running and self.local is not None and self.local.leads()
 
     def contents(self) -> list[tuple[int, str, bytes]]:
         """(sequence, subject, body) of each message here."""
-        assert self.asset is not None and self.asset.stream is not None
-        store = self.asset.stream.store
+        assert self.local is not None and self.local.stream is not None
+        store = self.local.stream.store
         found, message = [], store.next((), 1)
         while message is not None:
             found.append((message.seq, message.subject, message.body))
@@ -229,13 +229,13 @@ class Site:
 
 
 class Sites:
-    """Servers by name; `state` is what all of them were told."""
+    """Servers by name; `state` is what all of them applied."""
 
     def __init__(self, *names: str, compact_entries: int = 20) -> None:
         self.clock = FakeClock()
         self.choose: Callable[[int], int] = lambda most: 0  # what a power cut leaves, see FakeDisk
         self.seeds = itertools.count(1)
-        self.post = Post(self.clock)
+        self.bus = Bus(self.clock)
         self.state = MetaState()
         self.compact_entries = compact_entries
         self.groups = itertools.count(1)
@@ -260,8 +260,8 @@ class Sites:
         effects = apply(self.state, self.state.index + 1, encode(command))
         for effect in effects:
             for site in self.all.values():
-                for duty in duties(self.state, effect, site.me) if site.running else ():
-                    site.clock.run(lambda site=site, duty=duty: site.dispatch.do(duty))  # type: ignore[misc]
+                for action in actions_for(self.state, effect, site.me) if site.running else ():
+                    site.clock.run(lambda site=site, action=action: site.reconciler.do(action))  # type: ignore[misc]
         return effects
 
     def _ids(self, names: Iterable[str]) -> tuple[str, ...]:
@@ -304,8 +304,8 @@ class Sites:
     def consumer(self, name: str, **config: Any) -> None:
         wanted = stamped(ConsumerConfig.from_json({"durable_name": name, "ack_policy": "explicit", **config}))
         stream = StreamConfig.from_json(self.assignment.config)
-        held = next(site.held for site in self.all.values() if site.running)
-        checked = check_consumer(wanted, stream, lifecycle.bounds(held, stream.num_replicas))
+        account = next(site.jetstream for site in self.all.values() if site.running)
+        checked = check_consumer(wanted, stream, lifecycle.bounds(account, stream.num_replicas))
         self.decide(PutConsumer(ACCOUNT, STREAM, name, checked.to_json(), created=self.clock.now()))
 
     # time
@@ -332,13 +332,15 @@ class Sites:
         if assignment.seeds or assignment.change or assignment.leaving:
             return False
         sites = [site for site in self.all.values() if site.me in assignment.peers]
-        if not all(site.running and site.asset is not None and site.asset.stream for site in sites):
+        if not all(site.running and site.local is not None and site.local.stream for site in sites):
             return False
         if sum(site.leads() for site in sites) != 1:
             return False
-        if len(sites) > 1 and any(s.asset.membership is None or s.asset.membership.refilling for s in sites):  # type: ignore[union-attr]
+        if len(sites) > 1 and any(
+            s.local.membership is None or s.local.membership.catching_up for s in sites
+        ):  # type: ignore[union-attr]
             return False
-        stores = [site.asset.stream.store for site in sites if site.asset is not None and site.asset.stream]
+        stores = [site.local.stream.store for site in sites if site.local is not None and site.local.stream]
         return len({(store.first_seq, store.last_seq, store.messages, store.bytes) for store in stores}) == 1
 
     def settle(self) -> list[tuple[int, str, bytes]]:
@@ -382,18 +384,18 @@ class Sites:
         leader = self.leader()
         got: list[Any] = []
 
-        def heard(message: Any) -> None:
+        def received(message: Any) -> None:
             got.append(message)
             if message.reply:
                 self.delivered.add(message.body)
 
-        ear = leader.account.subscribe("inbox", heard)
+        spy = leader.account.subscribe("inbox", received)
         request = json.dumps({"batch": count, "no_wait": True}).encode()
         account = leader.account
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{STREAM}.{name}"
         leader.clock.run(lambda: drop(account.publish(subject, request, reply="inbox", own=True)))
         self.run(0.1)
-        account.unsubscribe(ear)
+        account.unsubscribe(spy)
         messages = [one for one in got if one.reply]
         if ack:
             for one in messages:

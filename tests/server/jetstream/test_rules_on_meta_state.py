@@ -1,4 +1,4 @@
-"""The rules for configurations, judged by what a cluster has decided instead of by streams that run here."""
+"""The rules for configurations, applied to what a cluster has decided instead of by streams that run here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyjs.server.jetstream.streams.validation.create import check
 from pyjs.server.jetstream.streams.validation.update import check_update
 
 
-def world(view: AccountView) -> ValidationContext:
+def validation_context(view: AccountView) -> ValidationContext:
     def lookup(name: str) -> StreamConfig | None:
         document = view.config(name)
         return None if document is None else StreamConfig.from_json(document)
@@ -23,23 +23,25 @@ def world(view: AccountView) -> ValidationContext:
     return ValidationContext(lookup=lookup, clustered=True)
 
 
-def judge(site: Site, **asked: Any) -> Any:
-    """The command for a wish of a client."""
+def create_command(site: Site, **asked: Any) -> Any:
+    """The command for a request of a client."""
     view = site.state.view("A")
-    config = check(StreamConfig.from_json(asked), world(view))
-    return site.desk.create_stream(view, config.to_json(), site.asker, len(site.log) + 1)
+    config = check(StreamConfig.from_json(asked), validation_context(view))
+    return site.planner.create_stream(view, config.to_json(), site.requester, len(site.log) + 1)
 
 
 def create(site: Site, **asked: Any) -> list[Effect]:
-    return site.put(judge(site, **asked))
+    return site.put(create_command(site, **asked))
 
 
 def update(site: Site, **asked: Any) -> list[Effect]:
     view = site.state.view("A")
     old = view.config(asked["name"])
     assert old is not None
-    config = check_update(StreamConfig.from_json(old), StreamConfig.from_json(asked), world(view))
-    return site.put(site.desk.update_stream(view, config.to_json(), site.asker))
+    config = check_update(
+        StreamConfig.from_json(old), StreamConfig.from_json(asked), validation_context(view)
+    )
+    return site.put(site.planner.update_stream(view, config.to_json(), site.requester))
 
 
 def test_replicas_are_allowed_and_defaults_are_stored() -> None:
@@ -61,27 +63,30 @@ def test_alone_there_are_no_replicas() -> None:
     assert refused.value.err_code == 10074
 
 
-def test_an_equal_wish_finds_the_stream() -> None:
+def test_an_equal_request_finds_the_stream() -> None:
     site = Site()
     create(site, name="S", num_replicas=3)
     assert [type(effect).__name__ for effect in create(site, name="S", num_replicas=3)] == ["AlreadyExists"]
 
 
 def test_two_mirrors_of_each_other_do_not_come_to_be() -> None:
-    """Each was judged before the other was there; the log lets only one of them in."""
+    """Each was validated before the other was there; the log lets only one of them in."""
     site = Site()
     create(site, name="A", subjects=["a"])
-    first = judge(site, name="M1", sources=[{"name": "M2"}])
-    second = judge(site, name="M2", sources=[{"name": "M1"}])
+    first = create_command(site, name="M1", sources=[{"name": "M2"}])
+    second = create_command(site, name="M2", sources=[{"name": "M1"}])
     assert isinstance(site.put(first)[0], StreamCreated)
     assert site.put(second) == [StaleCommand("stream M1")]
     with pytest.raises(ApiError, match="detected cycle"):
-        judge(site, name="M2", sources=[{"name": "M1"}])
+        create_command(site, name="M2", sources=[{"name": "M1"}])
 
 
 def test_a_late_overlap_is_refused_by_the_log() -> None:
     site = Site()
-    first, second = judge(site, name="S", subjects=["a.*"]), judge(site, name="T", subjects=["a.b"])
+    first, second = (
+        create_command(site, name="S", subjects=["a.*"]),
+        create_command(site, name="T", subjects=["a.b"]),
+    )
     site.put(first)
     [effect] = site.put(second)
     assert isinstance(effect, CommandRejected) and effect.error.err_code == 10065

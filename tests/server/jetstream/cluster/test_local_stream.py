@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from lib.assets import STREAM, Site, Sites
 from lib.fake_disk import FakeDisk
+from lib.stream_cluster import STREAM, Site, Sites
 from pyjs.protocol.errors import ApiError
 from pyjs.server.clock import SECOND
 from pyjs.server.jetstream.replication import Replica
@@ -26,7 +26,7 @@ def storage(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_three_replicas_take_what_is_published_and_tell_the_meta_group(storage: str) -> None:
+def test_three_replicas_take_what_is_published_and_inform_the_meta_group(storage: str) -> None:
     sites = Sites().start()
     sites.create(storage=storage)
     assert sites.stored(*texts(range(30))) == list(range(1, 31))
@@ -55,14 +55,14 @@ def test_what_comes_one_by_one_in_one_turn_is_one_entry_and_stays_in_order() -> 
     sites.create()
     sites.settle()
     leader = sites.leader()
-    before = leader.asset.membership.group.node.log.last  # type: ignore[union-attr]
+    before = leader.local.membership.group.node.log.last  # type: ignore[union-attr]
     for number in range(9):
         leader.account.publish("s.a", b"%d" % number)
-    leader.asset.stream.order_purge(lambda _: None, up_to=3)  # type: ignore[union-attr]
+    leader.local.stream.order_purge(lambda _: None, up_to=3)  # type: ignore[union-attr]
     leader.account.publish("s.a", b"last")
     sites.run(0.5)
     assert bodies(sites) == ["2", "3", "4", "5", "6", "7", "8", "last"]
-    assert leader.asset.membership.group.node.log.last == before + 3  # type: ignore[union-attr]
+    assert leader.local.membership.group.node.log.last == before + 3  # type: ignore[union-attr]
 
 
 def test_one_copy_is_a_plain_stream_that_settles() -> None:
@@ -77,7 +77,7 @@ def test_one_copy_is_a_plain_stream_that_settles() -> None:
     sites["two"].start()
     assert bodies(sites) == texts(range(5))
     assert sites.fetch("C", 1) == [b"m2"]
-    assert sites["two"].asset is not None and sites["two"].asset.membership is None
+    assert sites["two"].local is not None and sites["two"].local.membership is None
 
 
 def test_a_consumer_that_ends_while_nobody_decides_is_asked_to_be_deleted_again(
@@ -89,16 +89,16 @@ def test_a_consumer_that_ends_while_nobody_decides_is_asked_to_be_deleted_again(
     sites.run(1)
     lost: list[Any] = []
     with monkeypatch.context() as patch:
-        patch.setattr(sites["two"], "tell", lost.append)
+        patch.setattr(sites["two"], "forward_proposal", lost.append)
         sites.until(lambda: lost)
-    asset = sites["two"].asset
-    assert asset is not None and asset.consumer("C") is not None
-    sites.until(lambda: asset.consumer("C") is None)
+    local = sites["two"].local
+    assert local is not None and local.consumer("C") is not None
+    sites.until(lambda: local.consumer("C") is None)
     sites.run(2)
-    assert asset._tick not in asset.domain.surroundings.pacemaker._beats
+    assert local._tick not in local.host.environment.ticker._beats
 
 
-def test_the_only_copy_that_was_lost_is_told_as_such() -> None:
+def test_the_only_copy_that_was_lost_is_logged_as_such() -> None:
     sites = Sites().start()
     sites.create("two")
     sites.stored(*texts(range(5)))
@@ -126,9 +126,9 @@ def test_from_one_copy_to_three_and_back_and_again(storage: str) -> None:
     sites.settle()
     keeps = sites.leader().name
     sites.scale(keeps)
-    sites.until(lambda: sites.settled() and sites[keeps].asset.membership is None)  # type: ignore[union-attr]
+    sites.until(lambda: sites.settled() and sites[keeps].local.membership is None)  # type: ignore[union-attr]
     others = [site for site in sites.all.values() if site.name != keeps]
-    assert all(site.asset is None for site in others)
+    assert all(site.local is None for site in others)
     assert not any("cluster/" in path for site in sites.all.values() for path in site.disk.seen)
     assert sites.fetch("C", 1) == [b"m3"]
     sites.scale("three", "two", "one")
@@ -150,9 +150,9 @@ def test_nobody_votes_on_a_stream_before_it_has_its_messages(monkeypatch: pytest
         sites.scale("one", "two", "three")
         sites.stored("still alone")
         sites.run(30)
-        asset = sites["one"].asset
-        assert asset is not None and asset.membership is not None and asset.membership.group is not None
-        members = asset.membership.group.members
+        local = sites["one"].local
+        assert local is not None and local.membership is not None and local.membership.group is not None
+        members = local.membership.group.members
         assert (len(members.voters), len(members.learners)) == (1, 2)
     assert bodies(sites) == [*texts(range(10)), "still alone"]
     sites["one"].kill()
@@ -180,7 +180,7 @@ def test_a_stream_moves_to_another_server() -> None:
     assert sites.fetch("C", 3) == [b"m0", b"m1", b"m2"]
     sites.scale("three", change="move")
     sites.until(lambda: sites["three"].leads() and sites.settled())
-    assert sites["one"].asset is None
+    assert sites["one"].local is None
     assert bodies(sites) == texts(range(10))
     assert sites.fetch("C", 1) == [b"m3"]
 
@@ -192,7 +192,7 @@ def test_a_replaced_peer_gives_way_to_another_one() -> None:
     sites.settle()
     sites.scale("one", "two", "four", change="heal")
     assert bodies(sites) == texts(range(40))
-    assert sites["three"].asset is None
+    assert sites["three"].local is None
 
 
 def test_configuration_and_consumers_are_in_the_log_whoever_leads() -> None:
@@ -205,8 +205,8 @@ def test_configuration_and_consumers_are_in_the_log_whoever_leads() -> None:
     assert bodies(sites) == texts(range(5, 10))
     sites.leader().kill()
     new = sites.leader()
-    assert sorted(new.asset.stream.consumers) == ["C", "D"]  # type: ignore[union-attr]
-    assert new.asset.stream.config.max_msgs == 5  # type: ignore[union-attr]
+    assert sorted(new.local.stream.consumers) == ["C", "D"]  # type: ignore[union-attr]
+    assert new.local.stream.config.max_msgs == 5  # type: ignore[union-attr]
 
 
 def test_a_deleted_stream_leaves_nothing_behind(storage: str) -> None:
@@ -217,7 +217,7 @@ def test_a_deleted_stream_leaves_nothing_behind(storage: str) -> None:
     sites.delete()
     sites.run(1)
     for site in sites.all.values():
-        assert site.asset is None
+        assert site.local is None
         assert [path for path in site.disk.seen if "streams" in path or "cluster" in path] == []
     sites.create(storage=storage)
     assert sites.stored("new") == [1]
@@ -233,7 +233,7 @@ def test_a_stream_that_was_deleted_meanwhile_does_not_come_back() -> None:
     sites.run(1)
     sites["two"].start()
     sites.run(3)
-    assert sites["two"].asset is None
+    assert sites["two"].local is None
     assert [path for path in sites["two"].disk.seen if "streams" in path] == []
 
 
@@ -248,11 +248,11 @@ def test_a_stream_begins_although_one_of_three_is_away() -> None:
 
 def test_who_cannot_see_each_other_begin_one_group_with_who_sees_both() -> None:
     sites = Sites().start()
-    sites.post.cuts.add(frozenset({"one", "three"}))
+    sites.bus.cuts.add(frozenset({"one", "three"}))
     sites.create()
     sites.stored(*texts(range(5)))
     sites.run(5)
-    sites.post.cuts.clear()
+    sites.bus.cuts.clear()
     assert bodies(sites) == texts(range(5))
 
 
@@ -290,13 +290,13 @@ def test_a_server_that_stops_lets_another_one_lead() -> None:
     assert any(site.leads() for site in sites.all.values())
 
 
-def test_who_wants_it_hears_of_leaders_and_of_lost_quorums() -> None:
+def test_advisories_name_leaders_and_lost_quorums() -> None:
     sites = Sites().start()
     sites.create()
     sites.consumer("C")
     sites.settle()
     leader = sites.leader()
-    subjects = [subject for subject, _ in leader.heard]
+    subjects = [subject for subject, _ in leader.advisories]
     assert "$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED.S" in subjects
     assert "$JS.EVENT.ADVISORY.CONSUMER.LEADER_ELECTED.S.C" in subjects
     sites.run(1)
@@ -304,7 +304,7 @@ def test_who_wants_it_hears_of_leaders_and_of_lost_quorums() -> None:
         if site is not leader:
             site.kill()
     sites.until(lambda: not leader.leads())
-    subjects = [subject for subject, _ in leader.heard]
+    subjects = [subject for subject, _ in leader.advisories]
     assert "$JS.EVENT.ADVISORY.STREAM.QUORUM_LOST.S" in subjects
     assert "$JS.EVENT.ADVISORY.CONSUMER.QUORUM_LOST.S.C" in subjects
 
@@ -329,7 +329,7 @@ def test_what_is_damaged_at_a_start_comes_from_the_others() -> None:
     damage(hurt, b"m12")
     hurt.start()
     assert bodies(sites) == texts(range(50))
-    facts = hurt.asset.facts()  # type: ignore[union-attr]
+    facts = hurt.local.health()  # type: ignore[union-attr]
     assert (facts.store_failure, facts.catching_up, facts.error) == ("", False, "")
 
 
@@ -348,11 +348,11 @@ def test_a_leader_that_reads_something_damaged_serves_no_more_and_is_refilled() 
     sites.run(0.5)
     sites.fetch("C", 30, ack=False)
     sites.until(lambda: not hurt.leads())
-    assert hurt.asset.facts().damage.startswith("a message is damaged: ")  # type: ignore[union-attr]
-    assert not hurt.asset.facts().store_failure  # type: ignore[union-attr]
+    assert hurt.local.health().damage.startswith("a message is damaged: ")  # type: ignore[union-attr]
+    assert not hurt.local.health().store_failure  # type: ignore[union-attr]
     assert sites.leader() is not hurt
     assert bodies(sites) == texts(range(50))
-    assert not hurt.asset.facts().damage  # type: ignore[union-attr]
+    assert not hurt.local.health().damage  # type: ignore[union-attr]
     assert not any("lost.msgs" in path for path in hurt.disk.seen)
 
 
@@ -369,8 +369,8 @@ def test_nobody_leads_while_all_are_damaged() -> None:
     sites.run(20)
     for site in sites.all.values():
         assert not site.leads()
-        facts = site.asset.facts()  # type: ignore[union-attr]
-        assert facts.catching_up and facts.hopeless and not facts.stalemate
+        facts = site.local.health()  # type: ignore[union-attr]
+        assert facts.catching_up and facts.hopeless and not facts.quorum_diagnosis
         assert any("is kept in /store/jetstream/A/streams/S/lost.msgs" in line for line in site.log.lines)
         assert sum("no server has the stream whole" in line for line in site.log.lines) == 1
 
@@ -403,13 +403,13 @@ def test_who_lacks_more_than_the_log_has_is_refilled() -> None:
 
 
 def filled(site: Site, why: str) -> bool:
-    """Whether a server's log says that its replica was filled, and why."""
+    """Whether a server's log records that its replica was filled, and why."""
     lines = site.log.lines
     begun = any(f"'A > S' is filled from the other servers: {why}" in line for line in lines)
     return begun and any("'A > S' is filled, with" in line for line in lines)
 
 
-def test_whose_filling_was_cut_short_says_that_it_goes_on() -> None:
+def test_whose_filling_was_cut_short_logs_that_it_goes_on() -> None:
     sites = Sites().start()
     sites.create()
     sites.stored(*texts(range(50)))
@@ -417,13 +417,13 @@ def test_whose_filling_was_cut_short_says_that_it_goes_on() -> None:
     late = sites[next(name for name in sites.all if not sites[name].leads())]
     late.kill()
     late.disk.remove_tree("/store/jetstream/A/streams/S/msgs")
-    sites.post.cuts = {frozenset({late.name, other}) for other in sites.all if other != late.name}
+    sites.bus.cuts = {frozenset({late.name, other}) for other in sites.all if other != late.name}
     late.start()
-    sites.until(lambda: late.asset is not None and late.asset.membership is not None)
-    sites.until(lambda: late.asset.membership.replica is not None)  # type: ignore[union-attr]
-    late.asset.membership.replica._store.commit_sync()  # type: ignore[union-attr]
+    sites.until(lambda: late.local is not None and late.local.membership is not None)
+    sites.until(lambda: late.local.membership.replica is not None)  # type: ignore[union-attr]
+    late.local.membership.replica._store.commit_sync()  # type: ignore[union-attr]
     late.kill()
-    sites.post.cuts.clear()
+    sites.bus.cuts.clear()
     late.start()
     assert bodies(sites) == texts(range(50))
     assert filled(late, "it has nothing of its own here")
@@ -445,11 +445,11 @@ def test_a_memory_stream_that_nobody_has_any_more_begins_empty() -> None:
     sites.start("three")
     assert sites.stored("new") == [1]
     assert bodies(sites) == ["new"]
-    assert sites.leader().asset.stream.config.max_msgs == 7  # type: ignore[union-attr]
+    assert sites.leader().local.stream.config.max_msgs == 7  # type: ignore[union-attr]
     assert sites.fetch("C", 1) == [b"new"]
 
 
-def test_every_replica_tells_where_a_consumer_stands() -> None:
+def test_every_replica_shows_where_a_consumer_stands() -> None:
     sites = Sites().start()
     sites.create()
     sites.consumer("C", filter_subject="s.a")
@@ -458,7 +458,7 @@ def test_every_replica_tells_where_a_consumer_stands() -> None:
     assert len(sites.fetch("C", 2, ack=False)) == 2
     sites.run(2)
     for site in sites.all.values():
-        info = site.asset.consumer_info("C")  # type: ignore[union-attr]
+        info = site.local.consumer_info("C")  # type: ignore[union-attr]
         delivered, floor = info.delivered, info.ack_floor
         assert (delivered.consumer_seq, delivered.stream_seq) == (5, 5), site.name
         assert (floor.consumer_seq, floor.stream_seq) == (3, 3), site.name
@@ -499,15 +499,15 @@ def test_what_is_decided_while_a_plain_stream_is_being_opened_is_done_after_it()
     sites["two"].kill()
     sites["two"].start()  # a worker reads it
     two = sites["two"]
-    assert two.asset is not None and two.asset.stream is None
+    assert two.local is not None and two.local.stream is None
     with pytest.raises(ApiError, match="temporarily unavailable"):
-        two.held.lookup(STREAM)
+        two.jetstream.lookup(STREAM)
     sites.scale("two", max_msgs=3)
     sites.consumer("C")
-    sites.until(lambda: two.asset is not None and two.asset.stream is not None)
+    sites.until(lambda: two.local is not None and two.local.stream is not None)
     assert bodies(sites) == texts(range(2, 5))
     assert sites.fetch("C", 1) == [b"m2"]
-    assert not two.held.unopened
+    assert not two.jetstream.recovering
 
 
 def test_a_plain_stream_stops_while_it_is_being_opened() -> None:
@@ -517,8 +517,8 @@ def test_a_plain_stream_stops_while_it_is_being_opened() -> None:
     two = sites["two"]
     two.kill()
     two.start()
-    assert two.held.unopened
+    assert two.jetstream.recovering
     two.stop()
-    assert not two.held.unopened and two.held.files.reserved == 0
+    assert not two.jetstream.recovering and two.jetstream.files.reserved == 0
     two.start()
     assert bodies(sites) == ["kept"]

@@ -70,14 +70,14 @@ EVERYWHERE = tuple(sorted(MEMBERS, key=lambda member: (member.port == 4202, memb
 
 
 @dataclass
-class VideoSite:
+class VideoTopology:
     """Where the nine listen (`shift` is added to each port of the video) and whose leafs are connected."""
 
     shift: int = 0
     remotes: list[tuple[str, str]] = field(default_factory=list)  # (account's public key, credentials file)
 
     @classmethod
-    def choose(cls, shifts: Iterable[int] = SHIFTS) -> VideoSite:
+    def choose(cls, shifts: Iterable[int] = SHIFTS) -> VideoTopology:
         """The video's ports, or the first such set that is free. Raises DemoError when there is none."""
         for shift in shifts:
             if all(_free(port + shift) for port in _ports()):
