@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from lib.consumer_fixture import Rig
+from lib.consumer_fixture import ConsumerFixture
 from lib.eventually import until
 from lib.fake_clock import FakeClock
 from pyjs.server import Server
@@ -72,7 +72,7 @@ def walked() -> Iterator[list[int]]:
         gc.callbacks.remove(note)
 
 
-def test_no_pass_walks_over_much_however_much_lives(machine: Machine) -> None:
+def test_no_pass_walks_over_much_however_many_objects_there_are(machine: Machine) -> None:
     with walked() as sizes:
         kept = [[] for _ in range(300_000)]
     assert len(sizes) > 20
@@ -86,7 +86,7 @@ def test_cycles_that_die_young_are_freed_soon(machine: Machine) -> None:
 
 
 def grown(objects: int) -> tuple[list[Any], weakref.ref[Cycle]]:
-    """So much more that lives, and a cycle that was dropped after it was frozen."""
+    """So many more live objects, and a cycle that was dropped after it was frozen."""
     cycle = Cycle()
     kept = [[] for _ in range(objects)]
     return kept, weakref.ref(cycle)
@@ -132,15 +132,15 @@ def little(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_consumers_that_come_and_go_take_bounded_memory(little: None, machine: Machine) -> None:
-    rig = Rig()
+    fixture = ConsumerFixture()
     alive: weakref.WeakSet[Any] = weakref.WeakSet()
     most = 0
     for _ in range(60):
-        consumers = [rig.consumer(name=f"C{number}", ack_policy="explicit") for number in range(50)]
+        consumers = [fixture.consumer(name=f"C{number}", ack_policy="explicit") for number in range(50)]
         alive.update(consumers)
         while consumers:
             consumers.pop().delete()
-        rig.clock.advance(EVERY)
+        fixture.clock.advance(EVERY)
         machine.pass_time()
         most = max(most, len(alive))
     assert 300 < most < 1500, "of 3,000 that were made and deleted"
@@ -165,9 +165,12 @@ def found() -> Iterator[list[Any]]:
 
 async def visit(port: int, hello: bytes, until: bytes) -> None:
     """Fifty connections that come, say something and go."""
-    links = [await asyncio.open_connection("127.0.0.1", port) for _ in range(50)]
-    for reader, writer in links:
-        writer.write(hello)
+    links = []
+    for _ in range(50):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(hello)  # at once: the server waits a second for a login
+        links.append((reader, writer))
+    for reader, _ in links:
         await reader.readuntil(until)
     for _, writer in links:
         writer.close()
