@@ -18,7 +18,10 @@ class Pool:
         self.failed: dict[tuple[str, str], Exception] = {}
 
     def get(self, implementation: str, config: str) -> ServerProcess:
-        """The server, started when there is none; a start that failed once fails again at once."""
+        """The server, started when there is none; a start that failed once fails again at once.
+
+        nats-server may die in a test of odd requests: it is started again on its files.
+        """
         key = (implementation, config)
         if key in self.failed:
             raise self.failed[key]
@@ -28,7 +31,11 @@ class Pool:
             except Exception as error:
                 self.failed[key] = error
                 raise
-        return self.running[key]
+        server = self.running[key]
+        if implementation == "reference" and server.process is not None and server.process.poll() is not None:
+            print(f"nats-server has died, and is started again:\n{server.log()[-3000:]}")
+            server.launch()
+        return server
 
     def close(self) -> None:
         """Stop all."""
