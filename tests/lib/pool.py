@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 from . import pyjs_server, reference
 from .process import ServerProcess
+
+_log = logging.getLogger(__name__)
 
 START: dict[str, Callable[[str], ServerProcess]] = {"reference": reference.start, "pyjs": pyjs_server.start}
 
@@ -33,7 +36,7 @@ class Pool:
                 raise
         server = self.running[key]
         if implementation == "reference" and server.process is not None and server.process.poll() is not None:
-            print(f"nats-server has died, and is started again:\n{server.log()[-3000:]}")
+            _log.warning("nats-server has died, and is started again:\n%s", server.log()[-3000:])
             server.launch()
         return server
 
