@@ -98,7 +98,7 @@ class SubjectIndex:
         """Take over the subjects of a recovered store, with the ids 0, 1 and so on; the caller fills `live`.
 
         seqs: of each subject its sequences, or the only one, or 0. A subject without sequences is none: its
-                id is free.
+        id is free.
         """
         self.ids = ids
         names, left = self.names, iter(ids)
