@@ -235,10 +235,15 @@ class InOrder:
             self._busy = False
 
 
+def _raise(error: Exception) -> None:
+    raise error
+
+
 class Slices:
     """Work under way: the first step is done at once, and one more in each turn of the loop.
 
-    done: gets what it came to; failed: gets its exception. One of them is called once, unless it is stopped.
+    done: gets what it came to; failed: gets its exception, which is raised in the loop without it. One of
+    them is called once, unless it is stopped.
     """
 
     __slots__ = ("_again", "_busy", "_done", "_failed", "_runner", "_steps")
@@ -248,7 +253,7 @@ class Slices:
         runner: LoopTurns,
         steps: Steps[T],
         done: Callable[[T], object],
-        failed: Callable[[Exception], object],
+        failed: Callable[[Exception], object] = _raise,
     ) -> None:
         self._runner = runner
         self._steps: Steps[T] | None = steps

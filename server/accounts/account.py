@@ -326,20 +326,19 @@ class Account:
             return response.asker.has_interest(response.reply.decode("utf-8", "surrogateescape"))
         return self.sublist.has_match(subject)
 
-    def subscriptions(self, watch: InterestWatch | None = None) -> Iterator[Subscription]:
-        """All present interest, imports included; and what leaves, if `watch` will be told of its end."""
+    def subscriptions(self) -> Iterator[Subscription]:
+        """All present interest, imports included."""
         leaving = self.sublist.leaving
         if not leaving:
             return iter(self.sublist)
-        return (
-            each
-            for each in self.sublist
-            if each.sink not in leaving or (watch is not None and self._tells(watch, each))
-        )
+        return (each for each in self.sublist if each.sink not in leaving)
 
-    def _tells(self, watch: InterestWatch, subscription: Subscription) -> bool:
-        """Whether a watcher has known a subscription that may be leaving."""
-        return watch.number <= self.sublist.leaving.get(subscription.sink, watch.number)
+    def tells(self, watch: InterestWatch, subscription: Subscription) -> bool:
+        """Whether a watcher will be told of the end of present interest: not if it leaves, and has left for
+        those who began to watch since.
+        """
+        leaving = self.sublist.leaving
+        return not leaving or watch.number <= leaving.get(subscription.sink, watch.number)
 
     def leave(self, sink: MessageSink | LeafSink) -> None:
         """Find no subscription of `sink` any more, before its subscriptions are removed: see `leaving`."""
@@ -367,7 +366,7 @@ class Account:
         subject, queue = subscription.subject, subscription.queue
         concerned = [watch for watches in self._watches.colliding(subject) for watch in watches]
         if self.sublist.leaving:
-            concerned = [watch for watch in concerned if self._tells(watch, subscription)]
+            concerned = [watch for watch in concerned if self.tells(watch, subscription)]
         if concerned:
             count = self.sublist.weight(subject, queue)
             change = InterestChange(subject, queue, count, subscription.kind, delta, subscription)

@@ -49,7 +49,7 @@ def leave(clock: Clock, leavers: list[Leaver]) -> None:
             sublist.leaving.pop(sink, None)
 
     # Each connection has its own steps, so that those who come and go all the time are kept up with.
-    Slices(EachTurn(clock), paced(_removing(leavers)), done, _raise)
+    Slices(EachTurn(clock), paced(_removing(leavers)), done)
 
 
 def _mark(leaver: Leaver) -> set[Account]:
@@ -70,7 +70,3 @@ def _removing(leavers: list[Leaver]) -> Steps[None]:
             for _ in range(min(len(told), _FREED)):
                 told.popitem()
             yield
-
-
-def _raise(error: Exception) -> None:
-    raise error

@@ -9,7 +9,7 @@ of insertion. Never caches (plans do) and never looks into a subscription beyond
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...protocol.subject import has_wildcard
 from ...protocol.subject_tree import SubjectTree
@@ -68,10 +68,11 @@ class Sublist:
     watch that has known them.
     """
 
-    __slots__ = ("_count", "_literal", "_tree", "leaving")
+    __slots__ = ("_count", "_literal", "_patterns", "_tree", "leaving")
 
     def __init__(self) -> None:
         self._literal: dict[str, _Bucket] = {}
+        self._patterns: dict[str, _Bucket] = {}  # what the tree has, by its subject
         self._tree: SubjectTree[_Bucket] = SubjectTree()
         self._count = 0
         self.leaving: dict[MessageSink | LeafSink, int] = {}
@@ -80,44 +81,54 @@ class Sublist:
         return self._count
 
     def __iter__(self) -> Iterator[Subscription]:
-        for bucket in list(self._literal.values()):
-            yield from list(bucket)
-        for bucket in list(self._tree.values()):
-            yield from list(bucket)
+        for buckets in (self._literal, self._patterns):
+            for bucket in list(buckets.values()):
+                yield from list(bucket)
+
+    def subjects(self) -> dict[str, Any]:
+        """All subjects, of which there may be very many: a dict that is the caller's, made in no time."""
+        return self._literal | self._patterns
+
+    def exactly(self, subject: str) -> dict[Subscription, None]:
+        """The subscriptions of this very subject (or pattern), in a dict that is the caller's."""
+        bucket = self._bucket(subject)
+        return {} if bucket is None else dict.fromkeys(bucket)
 
     def insert(self, subscription: Subscription) -> None:
         """Add one; its subject must be valid."""
         subject = subscription.subject
-        if not _in_tree(subject):
-            bucket = self._literal.get(subject)
-            if bucket is None:
-                bucket = self._literal[subject] = _Bucket()
-        else:
-            bucket = self._tree.setdefault(subject, _Bucket())
+        bucket = self._bucket(subject)
+        if bucket is None:
+            bucket = _Bucket()
+            if _in_tree(subject):
+                self._patterns[subject] = self._tree[subject] = bucket
+            else:
+                self._literal[subject] = bucket
         bucket.add(subscription)
         self._count += 1
 
     def remove(self, subscription: Subscription) -> bool:
         """Take one out; False when it was not there."""
         subject = subscription.subject
-        literal = not _in_tree(subject)
-        bucket = self._literal.get(subject) if literal else self._tree.get(subject)
+        bucket = self._bucket(subject)
         if bucket is None or not bucket.discard(subscription):
             return False
-        if not bucket:
-            if literal:
-                del self._literal[subject]
-            else:
-                self._tree.pop(subject)
+        if not bucket and self._literal.pop(subject, None) is None:
+            del self._patterns[subject]
+            self._tree.pop(subject)
         self._count -= 1
         return True
 
     def weight(self, subject: str, queue: str) -> int:
         """Members with exactly this subject (or pattern) and queue, remote groups by their weights."""
-        bucket = self._tree.get(subject) if _in_tree(subject) else self._literal.get(subject)
+        bucket = self._bucket(subject)
         if bucket is None:
             return 0
         return sum(s.weight for s in bucket.groups.get(queue, ())) if queue else len(bucket.plain)
+
+    def _bucket(self, subject: str) -> _Bucket | None:
+        bucket = self._literal.get(subject)
+        return self._patterns.get(subject) if bucket is None else bucket
 
     def match(self, subject: str) -> tuple[list[Subscription], Groups]:
         """Everyone who receives the literal `subject`: plain ones, and members by queue group.

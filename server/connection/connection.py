@@ -62,7 +62,8 @@ class Connection(Outbound):
         self.secure: TLSState | None = None
         self._buffer = InputBuffer()
         self._pending_operations: list[Op] = []  # parsed, and not served yet
-        self._held = self._stalled = self._paused = self._scheduled = self._over = False
+        self._held = 0  # how many answers are awaited
+        self._stalled = self._paused = self._scheduled = self._over = False
         self._until = 0
         self._waits = 0  # how many wait for memory with this connection: see Buffered
         self._in_part = False
@@ -223,18 +224,17 @@ class Connection(Outbound):
         self._serve(iter(pending))
 
     def hold(self) -> None:
-        """Serve nothing more until `go_on`: an answer is awaited that everything else depends on."""
-        self._held = True
+        """Serve nothing more until `go_on`: an answer is awaited that everything else depends on. Each `hold`
+        has its own `go_on`.
+        """
+        self._held += 1
         self._pause()
 
     def go_on(self) -> None:
         """Serve what came in meanwhile, and read on."""
-        if not self._held:
-            return
-        self._held = False
-        if self.closed_reason:
-            return
-        self._work()
+        self._held -= 1
+        if not (self._held or self.closed_reason):
+            self._work()
 
     def wait(self) -> None:
         """Read nothing until `proceed`: there is no memory for it now."""

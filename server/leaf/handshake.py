@@ -225,7 +225,7 @@ class AcceptedHandshake(Part["LeafConnection"]):
             acc_is_sys=user.account is leafs.registry.system,
             **{"import": hears.to_info(), "export": publishes.to_info()},
         )
-        connection.advertiser.start()
+        connection.advertiser.start(user.account)
         leafs.announce(connection)
 
     def _permit(self, user: User) -> tuple[AllowDeny, AllowDeny]:
@@ -261,7 +261,7 @@ class AcceptedHandshake(Part["LeafConnection"]):
         hears, publishes = self._permit(user)
         connection.leafs.deny_jetstream(connection)
         self.send_info(**{"import": hears.to_info(), "export": publishes.to_info()})
-        connection.advertiser.resync()
+        connection.advertiser.sync()
 
     def _too_late(self) -> None:
         self._timer = None
@@ -326,7 +326,7 @@ class SolicitedHandshake(Part["LeafConnection"]):
         if not connection.joined and (info.connect_info or (first and not info.info_on_connect)):
             self._join()
         elif connection.joined:
-            connection.advertiser.resync()
+            connection.advertiser.sync()
 
     def _greet(self, info: HubInfo) -> bool:
         """Answer the first INFO with CONNECT; False when the connection was closed instead."""
@@ -390,7 +390,7 @@ class SolicitedHandshake(Part["LeafConnection"]):
             return
         connection.join(account)
         connection.leafs.deny_jetstream(connection)
-        connection.advertiser.start()
+        connection.advertiser.start(account)
         connection.leafs.announce(connection)
         self._remote.joined()
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...protocol.identifier import new_id
 from ..accounts.mapping import Mapping
 from ..connection import ConnectionHost, Listener
 from ..connection.addresses import EVERYWHERE, reachable
+from ..slices import Shared
 from .authentication import LeafAuthenticator
 from .domains import Side, default_mappings, denials, local_mappings
 from .info import LeafDocuments
@@ -72,6 +74,7 @@ class Leafs:
         self.log = host.log
         self.random_bytes = host.random_bytes
         self.next_id = host.next_id
+        self.turns = Shared(partial(host.clock.call_later, 0))
         self.events: LeafEvents | None = None
         self.spans = False
         self.connections: dict[int, LeafConnection] = {}
@@ -147,7 +150,7 @@ class Leafs:
                 connection.fail("Authorization Violation", "Authentication Expired")
             else:
                 self._map_local_domain(account)
-                connection.advertiser.resync()
+                connection.advertiser.sync()
         self.flusher.flush()
 
     def hub_domains(self) -> set[str]:

@@ -1,8 +1,6 @@
-"""One account over one route: interest here is announced there, and the other way round.
+"""One account over one route: interest here is advertised there, and the other way round.
 
-Promises that the peer's picture is right after each change: the first plain subscription is announced and the
-last one's end, and every change of a queue group's size. An account that is not here (yet) has its peer's
-interest kept, and takes it when it comes.
+An account that is not here (yet) has its peer's interest kept, and takes it when it comes.
 """
 
 from __future__ import annotations
@@ -10,22 +8,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.subject import is_valid
-from ...protocol.wire import encode
 from ..accounts.leaving import Leaver
 from ..accounts.source import ConnectionKind
 from ..accounts.subscription import Subscription
+from ..slices import Slices, Steps, paced
 from .frames import route_frame
+from .interest_advertiser import RouteAdvertiser
 
 if TYPE_CHECKING:
     from ..accounts import Account
-    from ..accounts.account import InterestWatch
     from ..accounts.message import RoutedMessage
     from ..accounts.plan import OutboundQueue
-    from ..accounts.subscription import InterestChange
     from .connection import RouteConnection
-
-SERVICE_REPLY = "_R_."  # answers to what was asked through an import find their way back by these
-Key = tuple[str, str, str]  # subject, queue, cluster of the leaf it comes from
 
 
 class AccountRoute:
@@ -35,7 +29,7 @@ class AccountRoute:
     is_spoke = False
     fast = True
 
-    __slots__ = ("_counts", "_subscriptions", "_watch", "account", "connection", "name", "remote_cluster")
+    __slots__ = ("_subscriptions", "_taking", "account", "advertiser", "connection", "name", "remote_cluster")
 
     def __init__(self, connection: RouteConnection, name: bytes) -> None:
         self.connection = connection
@@ -43,8 +37,8 @@ class AccountRoute:
         self.account: Account | None = None
         self.remote_cluster = ""
         self._subscriptions: dict[tuple[bytes, bytes, bytes], Subscription] = {}
-        self._counts: dict[Key, int] = {}
-        self._watch: InterestWatch | None = None
+        self._taking: Slices | None = None
+        self.advertiser = RouteAdvertiser(connection, name, connection.routes.turns)
 
     # --- the interest of the peer
 
@@ -90,11 +84,8 @@ class AccountRoute:
             return
         self.unbind()
         self.account = account
-        for subscription in self._subscriptions.values():
-            if self.connection.may_take(subscription.subject):
-                account.add_subscription(subscription)
-        self._watch = account.watch_interest(self._changed)
-        self.resync()
+        self.permit()
+        self.advertiser.start(account)
 
     def unbind(self) -> None:
         """The account is gone; the peer's interest is kept for another account of the name."""
@@ -103,8 +94,8 @@ class AccountRoute:
             return
         for subscription in self._subscriptions.values():
             account.remove_subscription(subscription)
-        for key in self._stop():
-            self._tell(key, 0)
+        self.advertiser.withdraw()
+        self._stop()
 
     def leave(self) -> list[Leaver]:
         """The route is gone: gives its interest, unless the account was not here."""
@@ -114,88 +105,34 @@ class AccountRoute:
         gone, self._subscriptions = self._subscriptions, {}
         return [Leaver(account, self, gone, self._stop())]
 
-    def _stop(self) -> dict[Key, int]:
-        """Neither receive nor announce; gives what was announced."""
+    def _stop(self) -> dict[Any, int]:
+        """Neither receive nor advertise; gives what was advertised."""
         self.account = None
-        if self._watch is not None:
-            self._watch.cancel()
-            self._watch = None
-        told, self._counts = self._counts, {}
-        return told
+        if self._taking is not None:
+            self._taking.stop()
+        return self.advertiser.stop()
 
     def permit(self) -> None:
-        """Permissions have changed: take of the peer's interest what is permitted now."""
-        if self.account is None:
-            return
-        for subscription in self._subscriptions.values():
+        """Take of the peer's interest what is permitted now: permissions changed, or the account has come."""
+        if self._subscriptions:
+            self.connection.routes.turns.now(self._take)
+
+    def _take(self) -> None:
+        if self._taking is not None:
+            self._taking.stop()
+        if self.account is not None:
+            steps = paced(self._takes(self.account))
+            self._taking = Slices(self.connection.routes.turns, steps, lambda _: None)
+
+    def _takes(self, account: Account) -> Steps[None]:
+        for key, subscription in list(self._subscriptions.items()):
             taken = subscription.account is not None and not subscription.closed
             if taken != self.connection.may_take(subscription.subject):
                 if taken:
-                    self.account.remove_subscription(subscription)
-                else:
-                    self.account.add_subscription(subscription)
-
-    # --- what the peer is sent of the interest here
-
-    def repeat(self) -> None:
-        """Announce all again, to a peer that takes other interest than before."""
-        for key, count in self._counts.items():
-            self._tell(key, count)
-
-    def resync(self) -> None:
-        """Announce what differs from what was announced."""
-        if self.account is None:
-            return
-        wanted: dict[Key, int] = {}
-        for subscription in self.account.subscriptions(self._watch):
-            if self._concerns(subscription):
-                key = self._key(subscription)
-                wanted[key] = wanted.get(key, 0) + subscription.weight
-        for key in [key for key in self._counts if key not in wanted]:
-            self._tell(key, 0)
-        for key, count in wanted.items():
-            before = self._counts.get(key, 0)
-            if not before or (key[1] and before != count):
-                self._tell(key, count)
-        self._counts = wanted
-
-    def _changed(self, change: InterestChange) -> None:
-        if not self._concerns(change.subscription):
-            return
-        key = self._key(change.subscription)
-        before = self._counts.get(key, 0)
-        count = before + change.delta
-        if count > 0:
-            self._counts[key] = count
-        else:
-            self._counts.pop(key, None)
-        if key[1] or (before > 0) != (count > 0):
-            self._tell(key, count)
-
-    def _key(self, subscription: Subscription) -> Key:
-        origin = subscription.origin if self.connection.peer_lnoc else ""
-        return subscription.subject, subscription.queue, origin
-
-    def _concerns(self, subscription: Subscription) -> bool:
-        """Whether it is announced: not what peers announced, nor what each server imports or joins itself."""
-        kind = subscription.kind
-        if kind == ConnectionKind.ROUTER:
-            return False
-        if kind == ConnectionKind.IMPORT and not subscription.subject.startswith(SERVICE_REPLY):
-            return False
-        if kind == ConnectionKind.LEAF and getattr(subscription.sink, "is_spoke", False):
-            return False
-        return self.connection.may_ask(subscription.subject)
-
-    def _tell(self, key: Key, count: int) -> None:
-        subject, queue, origin = (part.encode("utf-8", "surrogateescape") for part in key)
-        connection = self.connection
-        if count > 0:
-            connection.send_line(encode.route_sub(self.name, subject, queue, count, origin))
-        else:
-            lead = b"RS-" if not origin else b"LS- " + origin if connection.peer_lnocu else b"LS-"
-            connection.send_line(encode.route_unsub(self.name, subject, queue, lead))
-        connection.routes.flusher.schedule()
+                    account.remove_subscription(subscription)
+                elif self._subscriptions.get(key) is subscription:
+                    account.add_subscription(subscription)
+            yield
 
     # --- messages
 

@@ -61,7 +61,7 @@ class RouteConnection(Connection):
         cluster = routes.cluster
         super().__init__(routes, wire, peer, cluster.write_deadline or routes.options.write_deadline)
         self.max_pending = sys.maxsize  # closed for lateness only: what it misses, a whole server misses
-        self.routes = routes
+        self.routes: Routes = routes
         self.remote = remote
         self.info: RouteInfo | None = None
         self.peer_lnoc = self.peer_lnocu = False

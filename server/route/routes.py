@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...protocol.identifier import new_id
@@ -17,6 +18,7 @@ from ..accounts.permissions import Permissions
 from ..clock import SECOND
 from ..connection import Listener, connect_info
 from ..connection.addresses import EVERYWHERE, bracketed, reachable
+from ..slices import Shared
 from .remote import RouteAddress, RouteRemote
 from .socket_protocol import RouteProtocol
 
@@ -64,6 +66,7 @@ class Routes:
         self.log = clients.log
         self.random_bytes = clients.random_bytes
         self.next_id = clients.next_id
+        self.turns = Shared(partial(clients.clock.call_later, 0))
         self.jetstream = jetstream
         self.peers: dict[str, RouteConnection] = {}
         self.remotes: list[RouteRemote] = []
@@ -157,7 +160,7 @@ class Routes:
                 ):
                     account_route.unbind()
                 else:
-                    account_route.resync()
+                    account_route.advertiser.sync()
                     account_route.permit()
         if self.cluster.permissions != permissions:
             self.tell_peers()
@@ -355,7 +358,7 @@ class Routes:
         assert connection.info is not None
         if connection.info.given.get("export") != before.given.get("export"):
             for account_route in connection.account_routes.values():
-                account_route.repeat()
+                account_route.advertiser.sync(repeats=True)
 
     def closed(self, connection: RouteConnection, reason: str) -> None:
         """A route is closed."""

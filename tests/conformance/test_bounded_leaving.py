@@ -6,14 +6,13 @@ time is counted (lib/callbacks.py).
 
 from __future__ import annotations
 
-import json
-import socket
 from collections.abc import Callable, Iterator
 
 import pytest
 from lib.callbacks import Callbacks
 from lib.eventually import eventually
 from lib.process import ServerProcess
+from lib.raw_peer import LOOP, Peer, leaf, route
 from lib.wire import Msg, Wire
 
 COUNT = 20_000
@@ -28,61 +27,12 @@ accounts {
 }
 no_auth_user: a
 """
-LEAF = {"name": "L", "server_id": "L", "user": "a", "pass": "p", "headers": True, "remote_account": "$G"}
-LOOP = b"$LDS.0123456789012345678901"
 
 
 @pytest.fixture
 def server(callbacks: Callbacks, launch: Callable[[str], ServerProcess]) -> ServerProcess:
     """A measured server of the test's own."""
     return launch(CONFIG)
-
-
-class Peer:
-    """A raw socket of a leaf or a route."""
-
-    def __init__(self, server: ServerProcess, port: str, hello: bytes) -> None:
-        self.sock = socket.create_connection(("127.0.0.1", server.ports[port]), timeout=20)
-        self.sock.sendall(hello)
-        self.told = b""
-
-    def hears(self, data: bytes) -> None:
-        """Send interest; returns when it was read."""
-        self.sock.sendall(data + b"PING\r\n")
-        self.read(b"PONG\r\n")
-
-    def read(self, until: bytes) -> bytes:
-        """All that came, up to these bytes."""
-        while until not in self.told:
-            more = self.sock.recv(1 << 16)
-            assert more, self.told
-            self.told += more
-        told, found, self.told = self.told.partition(until)
-        return told + found
-
-    def close(self) -> None:
-        self.sock.close()
-
-
-def leaf(server: ServerProcess) -> Peer:
-    return Peer(server, "leaf", b"CONNECT " + json.dumps(LEAF).encode() + b"\r\n")
-
-
-def route(server: ServerProcess) -> Peer:
-    name = "N" + "A" * 55
-    connect = {"name": name, "cluster": "C", "headers": True, "verbose": False, "pedantic": False}
-    info = {
-        "server_id": name,
-        "server_name": "R",
-        "version": "2.15.1",
-        "cluster": "C",
-        "headers": True,
-        "host": "127.0.0.1",
-        "port": 1,
-        "max_payload": 1 << 20,
-    }
-    hello = b"CONNECT %b\r\nINFO %b\r\n" % (json.dumps(connect).encode(), json.dumps(info).encode())
-    return Peer(server, "route", hello)
 
 
 def again(server: ServerProcess, kind: str) -> Peer:

@@ -21,8 +21,9 @@ class Picture:
     def __init__(self, account: Account) -> None:
         self.counts: Counter[str] = Counter()
         self.watch = account.watch_interest(self.changed)
-        for subscription in account.subscriptions(self.watch):
-            self.counts[subscription.subject] += 1
+        for subscription in account.sublist:
+            if account.tells(self.watch, subscription):
+                self.counts[subscription.subject] += 1
 
     def changed(self, change: InterestChange) -> None:
         self.counts[change.subject] += change.delta

@@ -1,0 +1,56 @@
+"""RouteAdvertiser: advertises the interest of one account here to the peer of a route."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...protocol.wire import encode
+from ..accounts.advertiser import SERVICE_REPLY, Advertiser
+from ..accounts.source import ConnectionKind
+
+if TYPE_CHECKING:
+    from ..accounts.subscription import Subscription
+    from ..slices import Shared
+    from .connection import RouteConnection
+
+Key = tuple[str, str, str]  # subject, queue, cluster of the leaf it comes from
+
+
+class RouteAdvertiser(Advertiser[Key]):
+    """What was advertised to the peer of one route. name: of the account."""
+
+    def __init__(self, connection: RouteConnection, name: bytes, turns: Shared) -> None:
+        super().__init__(turns)
+        self._connection = connection
+        self._name = name
+
+    def _hold(self) -> None:
+        self._connection.hold()
+
+    def _go_on(self) -> None:
+        self._connection.go_on()
+
+    def _key(self, subscription: Subscription) -> Key:
+        origin = subscription.origin if self._connection.peer_lnoc else ""
+        return subscription.subject, subscription.queue, origin
+
+    def _concerns(self, subscription: Subscription) -> bool:
+        """Not what peers advertised, nor what each server imports or joins itself."""
+        kind = subscription.kind
+        if kind == ConnectionKind.ROUTER:
+            return False
+        if kind == ConnectionKind.IMPORT and not subscription.subject.startswith(SERVICE_REPLY):
+            return False
+        if kind == ConnectionKind.LEAF and getattr(subscription.sink, "is_spoke", False):
+            return False
+        return self._connection.may_ask(subscription.subject)
+
+    def _tell(self, key: Key, count: int) -> None:
+        subject, queue, origin = (part.encode("utf-8", "surrogateescape") for part in key)
+        connection = self._connection
+        if count > 0:
+            connection.send_line(encode.route_sub(self._name, subject, queue, count, origin))
+        else:
+            lead = b"RS-" if not origin else b"LS- " + origin if connection.peer_lnocu else b"LS-"
+            connection.send_line(encode.route_unsub(self._name, subject, queue, lead))
+        connection.routes.flusher.schedule()
