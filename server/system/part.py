@@ -66,7 +66,7 @@ class System:
         self._turns = Shared(partial(server.clock.call_later, 0))
         self._statsz_interval = FIRST_STATSZ
         self._neighbours = Neighbours(server, self._envelope, self._tell_counts, self._hurry)
-        self._subscribers = Subscribers(server, random_bytes)
+        self._subscribers = Subscribers(server, random_bytes, self._turns)
         self.reloader: Reloader | None = None
 
     async def start(self) -> None:

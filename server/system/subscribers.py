@@ -1,6 +1,7 @@
 """How many listen to a subject, here and on the other servers: `$SYS.DEBUG.SUBSCRIBERS`.
 
 Answers once: when every server with connections of the account has told its number, or after half a second.
+Counting keeps nobody waiting: it is done in slices, and of very many requests at once some have no answer.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ...protocol.identifier import new_id
 from ...protocol.subject import has_wildcard, is_subset, matches
 from ..accounts.source import ConnectionKind
 from ..clock import SECOND
+from ..slices import Slices, Steps, paced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,17 +23,20 @@ if TYPE_CHECKING:
     from ..accounts import Account, Subscription
     from ..accounts.message import Message
     from ..monitor import Monitored
+    from ..slices import Shared
 
 REQUEST = "$SYS.REQ.ACCOUNT.NSUBS"
 _PATIENCE = SECOND // 2
+_MOST_WAITING = 1000
 
 
 class Subscribers:
     """The service of one server."""
 
-    def __init__(self, server: Monitored, random_bytes: Callable[[int], bytes]) -> None:
+    def __init__(self, server: Monitored, random_bytes: Callable[[int], bytes], turns: Shared) -> None:
         self._server = server
         self._random = random_bytes
+        self._turns = turns
 
     def start(self, system: Account) -> None:
         """Serve users of the system account, and other servers."""
@@ -53,11 +58,18 @@ class Subscribers:
         if account is None:
             return
         subject, queue = words[0], words[1] if len(words) > 1 else ""
-        found = count(account, subject, queue)
+        self._count(account, subject, queue, lambda found: self._counted(message, account, words, found))
+
+    def _counted(self, message: Message, account: Account, words: list[str], found: int) -> None:
+        """So many are here; ask the others."""
+        system = self._server.registry.system
+        if system is None:
+            return
         missing = sum(1 for numbers in account.elsewhere.values() if any(numbers))
         if not missing:
-            system.publish(message.reply, str(found).encode())
+            _answer(system, message, found)
             return
+        subject, queue = words[0], words[1] if len(words) > 1 else ""
         inbox = f"$SYS._INBOX.{new_id(self._random)}"
 
         def handle(answer: Message) -> None:
@@ -71,7 +83,7 @@ class Subscribers:
 
         def tell() -> None:
             system.unsubscribe(subscription)
-            system.publish(message.reply, str(found).encode())
+            _answer(system, message, found)
 
         subscription = system.subscribe(inbox, handle)
         timer = self._server.clock.call_later(_PATIENCE, tell)
@@ -102,20 +114,27 @@ class Subscribers:
         account = self._server.registry.get(str(request.get("acc"))) if isinstance(request, dict) else None
         if account is None or not (account.connections or account.leafs):
             return
-        found = count(account, str(request.get("subject")), _from_go_bytes(request.get("queue")))
-        system.publish(message.reply, str(found).encode())
+        subject, queue = str(request.get("subject")), _from_go_bytes(request.get("queue"))
+        self._count(account, subject, queue, lambda found: _answer(system, message, found))
+
+    def _count(self, account: Account, subject: str, queue: str, then: Callable[[int], None]) -> None:
+        if len(self._turns) < _MOST_WAITING:
+            self._turns.now(lambda: Slices(self._turns, paced(_counting(account, subject, queue)), then))
 
 
-def count(account: Account, subject: str, queue: str = "") -> int:
+def _counting(account: Account, subject: str, queue: str) -> Steps[int]:
     """Subscriptions of clients and of leafs that join this server, that match `subject` or are part of it."""
     wild = has_wildcard(subject)
-    return sum(
-        1
-        for each in account.subscriptions()
-        if _counts(each)
-        and (not queue or each.queue == queue)
-        and (is_subset(each.subject, subject) if wild else matches(each.subject, subject))
-    )
+    found = 0
+    for each in account.subscriptions():
+        if _counts(each) and (not queue or each.queue == queue):
+            found += is_subset(each.subject, subject) if wild else matches(each.subject, subject)
+        yield
+    return found
+
+
+def _answer(system: Account, message: Message, found: int) -> None:
+    system.publish(message.reply, str(found).encode())
 
 
 def _counts(subscription: Subscription) -> bool:
