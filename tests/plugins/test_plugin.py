@@ -11,7 +11,7 @@ import pytest
 from lib.cli import Cli
 from lib.process import ServerProcess
 
-HERE = Path(__file__).parent
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "plugin"
 CONFIG = 'listen: "127.0.0.1:<client>"\njetstream { store_dir: "<store>" }\n'
 
 
@@ -28,9 +28,9 @@ def installed(folder: Path, name: str, points: dict[str, str]) -> None:
 def site(tmp_path: Path) -> Path:
     """A folder of packages with the example in it."""
     folder = tmp_path / "site"
-    project = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
     installed(folder, project["name"], project["entry-points"]["pyjs.plugins"])
-    shutil.copy(HERE / "hello_pyjs.py", folder)
+    shutil.copy(EXAMPLE / "hello_pyjs.py", folder)
     return folder
 
 
