@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 
-.PHONY: demo video pipeline test check bench soak trust clean
+.PHONY: demo video pipeline test check bench soak trust docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "make bench     compare with the reference server, a table of fairness included, and write benchmarks/results.md"
 	@echo "make soak      simulate many more replicated groups under faults"
 	@echo "make trust     play faults on whole clusters, and write docs/trust.md (25 minutes; ROUNDS=n for more)"
+	@echo "make docs      write the pages of the API, from the docstrings, into build/docs"
 	@echo "make clean     remove the environment and what was built"
 
 demo: $(VENV)/.user
@@ -44,6 +45,9 @@ soak: $(VENV)/.dev
 
 trust: $(VENV)/.dev
 	@PYTHONPATH=tests $(BIN)/python -m lib.trust --write docs/trust.md $(if $(ROUNDS),--rounds $(ROUNDS))
+
+docs: $(VENV)/.dev
+	@$(BIN)/python docs/api.py build/docs
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
