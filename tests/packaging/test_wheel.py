@@ -1,4 +1,4 @@
-"""A built wheel holds the whole package, and works without the checkout."""
+"""What is shipped: sources with everything, and a wheel that works without the checkout."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-OUTSIDE = ("tests/", "benchmarks/", "docs/", ".ci/", "setup.py")
+OUTSIDE = ("tests/", "benchmarks/", "docs/", "examples/", ".ci/", "setup.py")
+NOT_SHIPPED = {".gitignore"}
 
 
 def tracked() -> list[str]:
@@ -31,13 +33,25 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def wheel(source: Path) -> Path:
-    """The wheel, built from that copy."""
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--skip-dependency-check"]
+def dist(source: Path) -> Path:
+    """The folder of the source distribution, built from that copy, and of the wheel, built from it."""
+    command = [sys.executable, "-m", "build", "--no-isolation", "--skip-dependency-check"]
     done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    (built,) = (source / "dist").glob("*.whl")
+    return source / "dist"
+
+
+@pytest.fixture(scope="module")
+def wheel(dist: Path) -> Path:
+    (built,) = dist.glob("*.whl")
     return built
+
+
+def test_the_source_distribution_holds_everything(dist: Path) -> None:
+    (built,) = dist.glob("*.tar.gz")
+    with tarfile.open(built) as archive:
+        held = {name.partition("/")[2] for name in archive.getnames()}
+    assert set(tracked()) - held == NOT_SHIPPED
 
 
 def test_it_holds_every_module_and_no_test(wheel: Path) -> None:
