@@ -13,6 +13,7 @@ from lib.nsc_folders import NscFolders
 from pyjs.keys import KeyPair, KeyRole, encode
 
 GOLDEN = Path(__file__).parent / "golden"
+RECORDED = 1_795_323_600_000_000_000  # ns: 2026-11-22 05:00 UTC, when the user `full` had a day left
 SEED = re.compile(r"\bS[OAUNCX][A-Z2-7]{56}\b")
 
 
@@ -47,7 +48,9 @@ class Store:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """The store on the day when its pages were recorded."""
+    monkeypatch.setattr("time.time_ns", lambda: RECORDED)
     return Store(tmp_path)
 
 
