@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...clock import DeadlineTimer
 from .advisories import LIMITS_REASON
-from .deadline_timer import DeadlineTimer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,8 +1,9 @@
-"""What a consumer may be: the rules for a configuration by itself, within its stream, and beside its
-siblings.
+"""What a consumer may be: the defaults of a configuration, and the rules for it by itself, within its stream,
+beside its siblings, and as an update of another one.
 
-Promises the reference's order of checks, codes and texts. Validates only: nothing is created or changed
-here, save for the defaults that `check` fills into the copy it gives back.
+Promises the reference's defaults, and its order of checks, codes and texts. A pedantic request gets error
+10157 wherever a value it gave would change. Validates only: nothing is created or changed here, save for the
+defaults that `check` fills into the copy it gives back.
 """
 
 import re
@@ -15,9 +16,16 @@ from ....protocol.api.stream import StreamConfig
 from ....protocol.errors import ApiError, api_error
 from ....protocol.subject import is_literal, is_subset, is_valid
 from ....protocol.subject_tree import TooEntangled, nesting, places
+from ...clock import SECOND
 from ...slices import Steps, at_once
-from .defaults import SOURCING_HEARTBEAT, ConsumerBounds, fill_in
 
+ACK_WAIT = 30 * SECOND
+INACTIVE = 5 * SECOND
+PINNED = 120 * SECOND
+MAX_ACK_PENDING = 1000
+MAX_WAITING = 512
+# Sourcing consumers, and with them all with the flow control ack policy, beat once a second.
+SOURCING_HEARTBEAT = SECOND
 MAX_NAME = 255
 STEP = 1024  # filters looked at in one step
 MAX_DESCRIPTION = 4 * 1024
@@ -25,6 +33,33 @@ MAX_METADATA = 128 * 1024
 _BAD_NAME = re.compile(r"[\s.*>/\\\x00]")
 _GROUP = re.compile(r"[A-Za-z0-9/_=-]{1,16}\Z")
 _START = {"all": "all", "last": "last", "last_per_subject": "last per subject", "new": "new"}
+# What no update may change: field -> how the reference calls it; in its order
+_FIXED = (
+    ("deliver_policy", "deliver policy"),
+    ("mem_storage", "storage type"),
+    ("direct", "direct"),
+    ("sourcing", "sourcing"),
+    ("opt_start_seq", "start sequence"),
+    ("opt_start_time", "start time"),
+    ("ack_policy", "ack policy"),
+    ("replay_policy", "replay policy"),
+    ("idle_heartbeat", "heart beats"),
+    ("flow_control", "flow control"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerBounds:
+    """Limits from outside the stream; 0 or less is none.
+
+    max_ack_pending: of the server.
+    account_max_ack_pending: of the account.
+    max_request_batch: of the server.
+    """
+
+    max_ack_pending: int = 0
+    account_max_ack_pending: int = 0
+    max_request_batch: int = 0
 
 
 def check(
@@ -284,3 +319,112 @@ def check_work_queue(config: ConsumerConfig, siblings: Iterable[ConsumerConfig],
         theirs = other.filters
         if not theirs or any(tree.covering(one) or any(tree.within(one)) for one in theirs):
             raise api_error("JSConsumerWQConsumerNotUniqueErr")
+
+
+# -- defaults
+
+_NEGATIVE_TO_ZERO = (
+    "max_waiting",
+    "max_batch",
+    "max_expires",
+    "max_bytes",
+    "idle_heartbeat",
+    "inactive_threshold",
+    "priority_timeout",
+)
+
+
+def fill_in(config: ConsumerConfig, stream: StreamConfig, bounds: ConsumerBounds, *, pedantic: bool) -> None:
+    """Fill `config` in place. Raises ApiError 10157 if `pedantic` and a given value would change."""
+    _tame(config, pedantic=pedantic)
+    pull = not config.deliver_subject
+    if pull and config.max_waiting == 0:
+        config.max_waiting = MAX_WAITING
+    if config.ack_wait == 0 and config.ack_policy in ("explicit", "all"):
+        config.ack_wait = ACK_WAIT
+    if config.backoff:
+        if pedantic and config.ack_wait != config.backoff[0]:
+            raise _pedantic("first backoff value has to equal batch AckWait")
+        config.ack_wait = config.backoff[0]
+    _from_stream(config, stream, pedantic=pedantic)
+    if config.max_ack_pending == 0 and config.ack_policy != "none":
+        limits = [n for n in (bounds.max_ack_pending, bounds.account_max_ack_pending) if n > 0]
+        config.max_ack_pending = min([MAX_ACK_PENDING, *limits])
+    if pull and config.max_batch == 0 and bounds.max_request_batch > 0:
+        if pedantic:
+            raise _pedantic("max_request_batch must be set if it's JetStream limits are set")
+        config.max_batch = bounds.max_request_batch
+    if config.priority_policy == "pinned_client" and config.priority_timeout == 0:
+        config.priority_timeout = PINNED
+    if config.ack_policy == "flow_control" and not pedantic:
+        config.flow_control = True
+        config.idle_heartbeat = SOURCING_HEARTBEAT
+
+
+def _tame(config: ConsumerConfig, *, pedantic: bool) -> None:
+    if config.max_deliver < -1 and pedantic:
+        raise _pedantic("max_deliver must be set to -1")
+    if config.max_deliver <= 0:
+        config.max_deliver = -1
+    if config.max_waiting < 0 and pedantic:
+        raise _pedantic("max_waiting must not be negative")
+    if config.max_ack_pending < -1:
+        if pedantic:
+            raise _pedantic("max_ack_pending must be set to -1")
+        config.max_ack_pending = -1
+    for name in _NEGATIVE_TO_ZERO:
+        if getattr(config, name) < 0:
+            if pedantic:
+                raise _pedantic(f"{name} must not be negative")
+            setattr(config, name, 0)
+
+
+def _from_stream(config: ConsumerConfig, stream: StreamConfig, *, pedantic: bool) -> None:
+    limits = stream.consumer_limits
+    for name in ("max_ack_pending", "inactive_threshold"):
+        if getattr(config, name) == 0:
+            if pedantic and getattr(limits, name) > 0:
+                raise _pedantic(f"{name} must be set if it's configured in stream limits")
+            setattr(config, name, getattr(limits, name))
+
+
+def _pedantic(text: str) -> Exception:
+    return api_error("JSPedanticErrF", err=text)
+
+
+# -- updates
+
+
+def check_update(old: ConsumerConfig, new: ConsumerConfig, *, bound: bool) -> None:
+    """Check the change of a consumer. `bound`: somebody listens on the old deliver subject.
+
+    Raises ApiError: 10012 with the reason, 10013 for a bound deliver subject.
+    """
+    for field, words in _FIXED:
+        if getattr(old, field) != getattr(new, field):
+            raise _refuse(f"{words} can not be updated")
+    if old.deliver_subject != new.deliver_subject:
+        if not old.deliver_subject:
+            raise _refuse("can not update pull consumer to push based")
+        if not new.deliver_subject:
+            raise _refuse("can not update push consumer to pull based")
+        if bound:
+            raise api_error("JSConsumerNameExistErr")
+    if old.max_waiting != new.max_waiting:
+        raise _refuse("max waiting can not be updated")
+
+
+def _refuse(text: str) -> ApiError:
+    return api_error("JSConsumerCreateErrF", err=text)
+
+
+def same(old: ConsumerConfig, new: ConsumerConfig) -> bool:
+    """Whether two configurations are equal, apart from what the server notes in the metadata."""
+    return _plain(old) == _plain(new)
+
+
+def _plain(config: ConsumerConfig) -> dict[str, object]:
+    value = config.to_json()
+    metadata = {k: v for k, v in config.metadata.items() if not k.startswith("_nats.")}
+    value["metadata"] = metadata
+    return value

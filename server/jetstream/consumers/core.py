@@ -18,19 +18,18 @@ from ....protocol.errors import api_error
 from ....protocol.identifier import name_hash
 from ....store.consumer import ConsumerStore
 from ....store.consumer_state import ConsumerState
+from ...clock import DeadlineTimer
 from ...slices import Slices
 from . import acks, statuses
 from .ack_handler import AckHandler
 from .ackwaits import AckWaits
 from .advisories import ConsumerAdvisories
 from .config import sample_percentage
-from .deadline_timer import DeadlineTimer
 from .delivery_rate import DeliveryRate, RateLimit
 from .delivery_state import DeliveryState
 from .inactivity import Inactivity
 from .info import describe
-from .message_selector import MessageSelector
-from .num_pending import NumPending
+from .message_selector import MessageSelector, NumPending
 from .pull_delivery import PullDelivery
 from .push_delivery import PushDelivery
 from .repair import repair

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from .deadline_timer import DeadlineTimer
+from ...clock import DeadlineTimer
 from .pull_delivery import PullDelivery
 
 if TYPE_CHECKING:

@@ -14,11 +14,19 @@ from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.errors import ApiError, api_error
 from ....protocol.timestamp import format_rfc3339, parse_rfc3339
 from ....store.errors import StoreError
-from .config import MAX_NAME, FilterCheck, check, check_work_queue, is_asset_name
+from .config import (
+    INACTIVE,
+    MAX_NAME,
+    ConsumerBounds,
+    FilterCheck,
+    check,
+    check_update,
+    check_work_queue,
+    is_asset_name,
+    same,
+)
 from .core import Consumer
-from .defaults import INACTIVE, ConsumerBounds
 from .info import stamped
-from .update import check_update, same
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,21 +1,38 @@
-"""MessageSelector: which message comes next: those due again, then those picked, then the stream in order.
+"""Which message a consumer gets next, and how many it has yet to get.
 
-Promises: a message that is not committed, or fails its checksum, is never given out; what cannot be sent
-can be given back and comes again first. Reads the stream; sends nothing.
+`MessageSelector` gives those due again, then those picked, then the stream in order. Promises: a message that
+is not committed, or fails its checksum, is never given out; what cannot be sent can be given back and comes
+again first.
+
+`NumPending` counts once, and is then kept up to date. Promises never to walk the stream: additions are asked
+of the store's index for the new sequences only, deliveries and removals are counted as they happen.
+
+Both read the stream, and send nothing.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
+from ....protocol.subject import matches
 from ....store.errors import Damaged, NotFound
 from ....store.message import StoredMessage
 from ....store.sequences import Sequences
+from ....store.stream import StreamStore
 from .delivery_state import DeliveryState
-from .start import StartPosition
 from .stream_view import StreamView
 
 AHEAD_SIZE = 1 << 18  # bytes that are read ahead, at most, but for one message
+
+
+@dataclass(slots=True)
+class StartPosition:
+    """`next_seq`: the first sequence to look at. `picked`: the only ones to deliver below `resume`."""
+
+    next_seq: int
+    picked: list[int] | Sequences
+    resume: int = 0
 
 
 class MessageSelector:
@@ -234,3 +251,39 @@ class MessageSelector:
         self.filters = tuple(filters)
         self.rest()
         self._returned = None
+
+
+class NumPending:
+    """The number of matching messages at or after the consumer's position."""
+
+    __slots__ = ("_filters", "_store", "_through", "count")
+
+    def __init__(self, store: StreamStore, filters: Sequence[str]) -> None:
+        self._store = store
+        self._filters = tuple(filters)
+        self.count = 0
+        self._through = 0  # the last sequence that was counted
+
+    def recount(self, next_seq: int, picked: int = 0, filters: Sequence[str] | None = None) -> None:
+        """Count anew from `next_seq`, plus `picked` messages before it that are still to come."""
+        if filters is not None:
+            self._filters = tuple(filters)
+        self.count = picked + self._store.count(self._filters, next_seq)
+        self._through = max(self._store.last_seq, next_seq - 1)
+
+    def grow(self) -> None:
+        """Count what was stored since."""
+        last = self._store.last_seq
+        if last > self._through:
+            self.count += self._store.count(self._filters, self._through + 1)
+            self._through = last
+
+    def removed(self, seq: int, subject: str, next_seq: int) -> None:
+        """Take note that the message `seq` left the stream before it was delivered."""
+        if next_seq <= seq <= self._through and self.selects(subject):
+            self.count -= 1
+
+    def selects(self, subject: str) -> bool:
+        """Whether the consumer's filters match `subject`."""
+        filters = self._filters
+        return not filters or subject in filters or any(matches(one, subject) for one in filters)

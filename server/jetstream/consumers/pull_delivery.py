@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 
 from ....protocol import headers
 from ....protocol.limits import KNOWN_API_LEVEL
+from ...clock import DeadlineTimer
+from ...slices import ReentrantRunner
 from ..host import serves_level
 from . import statuses
 from .batch_delivery import BatchDelivery
-from .deadline_timer import DeadlineTimer
 from .delivery_rate import DeliveryRate
-from .priority import PinnedClient, PriorityDecision, overflow_turn
-from .pull import Pull, PullError, WaitQueue, parse, refuse
-from .reentrant import ReentrantRunner
+from .pull import PinnedClient, PriorityDecision, Pull, PullError, WaitQueue, overflow_turn, parse, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Delivery to a push consumer's deliver subject.
+"""Delivery to a push consumer's deliver subject, and the flow control of it.
 
 Promises: nothing is sent while nobody listens, while paused, or while the flow control window is full; a
 heartbeat goes out after each idle interval while somebody listens; the loop is given back after
@@ -11,12 +11,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ....protocol import headers
+from ...clock import DeadlineTimer
+from ...slices import ReentrantRunner
 from . import statuses
 from .acks import FLOW_PREFIX
-from .deadline_timer import DeadlineTimer
 from .delivery_rate import DeliveryRate
-from .flow import FlowWindow
-from .reentrant import ReentrantRunner
 
 if TYPE_CHECKING:
     from ...accounts.account import InterestWatch
@@ -25,6 +24,50 @@ if TYPE_CHECKING:
     from .core import Consumer
 
 BYTES_BUDGET = 4 << 20
+FLOW_LIMIT = 32 * 1024 * 1024
+
+
+class FlowWindow:
+    """Bytes sent and not yet known to be received: how much may be under way.
+
+    The window grows from a sixteenth of its limit, doubling with each answered request. The consumer asks
+    when more than half of it is outstanding, and stops when all of it is. Arithmetic: no clock, no sending.
+    """
+
+    __slots__ = ("asked", "covered", "limit", "outstanding", "size")
+
+    def __init__(self, limit: int = FLOW_LIMIT) -> None:
+        self.limit = limit
+        self.size = max(limit // 16, 1)
+        self.outstanding = 0
+        self.covered = 0  # how much of it the open request covers
+        self.asked = ""  # the reply subject of the open request
+
+    def full(self) -> bool:
+        """Whether nothing more may be sent."""
+        return self.outstanding > self.size
+
+    def sent(self, size: int) -> bool:
+        """Count a message of `size` bytes; True if a request is due."""
+        self.outstanding += size
+        if not self.asked:
+            return self.outstanding > self.size // 2
+        if self.outstanding - self.covered >= self.size:
+            self.covered += size
+        return False
+
+    def ask(self, reply: str) -> None:
+        """Remember the request just sent."""
+        self.asked, self.covered = reply, self.outstanding
+
+    def answered(self, reply: str) -> bool:
+        """Take the answer to a request; False if it is not the open one."""
+        if reply != self.asked:
+            return False
+        self.size = min(self.size * 2, self.limit)
+        self.outstanding = max(self.outstanding - self.covered, 0)
+        self.asked, self.covered = "", 0
+        return True
 
 
 class PushDelivery:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from ....store.consumer_state import ConsumerState
     from .delivery_state import DeliveryState
-    from .start import StartPosition
+    from .message_selector import StartPosition
     from .state_writer import ConsumerPersistence
 
 

@@ -13,7 +13,7 @@ from ....store.message import StoredMessage
 from .acks import ack_prefix
 from .delivery_state import DeliveryState
 from .fast_sender import FastSender
-from .num_pending import NumPending
+from .message_selector import NumPending
 
 if TYPE_CHECKING:
     from ...accounts.account import Account

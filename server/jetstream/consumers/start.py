@@ -1,21 +1,11 @@
 """Where a new consumer begins to read: its deliver policy, worked out against what the stream holds now."""
 
-from dataclasses import dataclass
-
 from ....protocol.api.consumer import ConsumerConfig
 from ....store.sequences import Sequences
 from ....store.stream import StreamStore
+from .message_selector import StartPosition
 
 Picks = tuple[int, Sequences]  # the last sequence looked at, the last ones of each subject
-
-
-@dataclass(slots=True)
-class StartPosition:
-    """`next_seq`: the first sequence to look at. `picked`: the only ones to deliver below `resume`."""
-
-    next_seq: int
-    picked: list[int] | Sequences
-    resume: int = 0
 
 
 def picks_last(config: ConsumerConfig, max_msgs_per_subject: int) -> bool:

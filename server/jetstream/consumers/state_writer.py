@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from ....store.consumer import ConsumerStore
 from ....store.errors import StoreError
 from ....store.stream import Commit
-from .deadline_timer import DeadlineTimer
+from ...clock import DeadlineTimer
 from .delivery_state import DeliveryState
 
 if TYPE_CHECKING:

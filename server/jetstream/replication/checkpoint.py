@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ....store.errors import StoreError
+from ...clock import DeadlineTimer
 from ...slices import Slices, at_once
-from ..consumers.deadline_timer import DeadlineTimer
 from . import state as states
 
 if TYPE_CHECKING:

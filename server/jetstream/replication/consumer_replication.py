@@ -12,15 +12,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ....store.consumer_state import ConsumerChange, ConsumerState, encoding
+from ...clock import DeadlineTimer
 from ...slices import Slices
-from ..consumers.deadline_timer import DeadlineTimer
 from ..consumers.delivery_state import MANY
 
 if TYPE_CHECKING:
     from ...clock import Clock
     from ...slices import LoopTurns
     from ..consumers.delivery_state import DeliveryState
-    from ..consumers.start import StartPosition
+    from ..consumers.message_selector import StartPosition
     from ..consumers.state_writer import ConsumerPersistence
     from .consumer_state import ReplicatedConsumerState
 

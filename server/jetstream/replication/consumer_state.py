@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.subject import matches
 from ....store.consumer_state import ConsumerState, changing
-from ..consumers.start import StartPosition
+from ..consumers.message_selector import StartPosition
 
 if TYPE_CHECKING:
     from ....store.stream import StreamStore
@@ -25,7 +25,7 @@ STEP = 512  # messages looked at in one step
 
 class ReplicatedConsumerState:
     """One consumer's. version: how many changes were applied; picked, resume: see
-    `consumers.start.StartPosition`.
+    `consumers.message_selector.StartPosition`.
 
     delivered_at, acked_at: when the last message was delivered and acknowledged, ns; 0 for never.
     """

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import perf_counter
 
-from pyjs.server.jetstream.consumers.reentrant import ReentrantRunner
-from pyjs.server.slices import SECONDS, Shared
+from pyjs.server.slices import SECONDS, ReentrantRunner, Shared
 
 
 class Loop:
