@@ -30,12 +30,11 @@ from .delivery_state import DeliveryState
 from .inactivity import Inactivity
 from .info import describe
 from .message_selector import MessageSelector, NumPending
+from .persistence import ConsumerPersistence, ConsumerReplication, ConsumerStateWriter, repair
 from .pull_delivery import PullDelivery
 from .push_delivery import PushDelivery
-from .repair import repair
 from .sender import MessageSender
 from .start import Picks, choose
-from .state_writer import ConsumerPersistence, ConsumerStateWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
     from ...slices import Steps
     from ..host import JetStreamHost
     from ..streams.core import Stream
-    from .replication import ConsumerReplication
 
 DEFAULT_BURST = 1 << 20
 NEXT = "$JS.API.CONSUMER.MSG.NEXT"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...slices import LoopTurns
     from ..consumers.delivery_state import DeliveryState
     from ..consumers.message_selector import StartPosition
-    from ..consumers.state_writer import ConsumerPersistence
+    from ..consumers.persistence import ConsumerPersistence
     from .consumer_state import ReplicatedConsumerState
 
 REST = 10_000_000  # ns between two changes of one consumer

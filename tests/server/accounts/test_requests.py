@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from lib.fake_wire import House
 from pyjs.server.accounts.plan import is_request
-from pyjs.server.jetstream.consumers.fast_sender import FastSender
+from pyjs.server.jetstream.consumers.sender import FastSender
 
 API = "$JS.API.STREAM.DELETE.V"
 

@@ -13,7 +13,7 @@ from lib.fake_disk import FakeDisk
 from pyjs.server.accounts.message import Message
 from pyjs.server.jetstream.api.table import AccountApi
 from pyjs.server.jetstream.consumers.delivery_state import DeliveryState
-from pyjs.server.jetstream.consumers.repair import repair
+from pyjs.server.jetstream.consumers.persistence import repair
 from pyjs.store.configs import Storage
 from pyjs.store.consumer_state import ConsumerState
 

@@ -1,9 +1,12 @@
-"""ConsumerStateWriter: writes a consumer's delivery state to the disk.
+"""What keeps a consumer's delivery state, and brings it back in line with the stream.
 
-Promises: at most one commit runs at a time; a change is on its way to the disk within `INTERVAL`; those
-who must know (`after`) are called when all that had happened before is durable. When a write fails, that
-is logged and nothing more is written or confirmed: the state on the disk is then older, so that messages
-come again rather than get lost.
+`ConsumerPersistence` is the port: `ConsumerStateWriter` keeps the state on this disk, and a replicated
+consumer gets another one from its `ConsumerReplication`.
+
+Promises of `ConsumerStateWriter`: at most one commit runs at a time; a change is on its way to the disk
+within `INTERVAL`; those who must know (`after`) are called when all that had happened before is durable. When
+a write fails, that is logged and nothing more is written or confirmed: the state on the disk is then older,
+so that messages come again rather than get lost.
 """
 
 from __future__ import annotations
@@ -18,8 +21,10 @@ from ...clock import DeadlineTimer
 from .delivery_state import DeliveryState
 
 if TYPE_CHECKING:
+    from ....store.consumer_state import ConsumerState
     from ..host import JetStreamHost
     from ..streams.commit import Job
+    from .message_selector import StartPosition
 
 INTERVAL = 100_000_000
 
@@ -46,6 +51,22 @@ class ConsumerPersistence(Protocol):
 
     def abandon(self) -> None:
         """End and keep nothing: the consumer is deleted."""
+
+
+class ConsumerReplication(Protocol):
+    """One consumer's."""
+
+    def state(self) -> ConsumerState:
+        """What is agreed on."""
+
+    def start(self) -> StartPosition:
+        """Where to read on."""
+
+    def last_active(self) -> tuple[int, int]:
+        """When the last message was delivered and acknowledged, ns; 0 for never."""
+
+    def persistence(self, delivery_state: DeliveryState) -> ConsumerPersistence:
+        """The persistence that replicates the changes of `delivery_state`."""
 
 
 class ConsumerStateWriter:
@@ -194,3 +215,40 @@ class ConsumerStateWriter:
             self._store.delete()
         except (OSError, StoreError) as error:
             self._failed(error)
+
+
+def repair(state: DeliveryState, first_seq: int, last_seq: int) -> list[str]:
+    """Let nothing be delivered or pending that is not in the stream, `first_seq` to `last_seq`.
+
+    Gives a line for each thing that had to be changed, for the log.
+    """
+    lines: list[str] = []
+    pending = {**state.pending, **state.aside}
+    if state.stream_seq > last_seq:
+        lines.append(f"delivered sequence {state.stream_seq} is past the stream's last {last_seq}")
+        for seq in [seq for seq in pending if seq > last_seq]:
+            state.forget(seq)
+            del pending[seq]
+        for seq in [seq for seq in state.redelivered if seq > last_seq]:
+            state.recount(seq, 0)
+        state.stream_seq = last_seq
+        state.consumer_seq = max((entry[0] for entry in pending.values()), default=state.consumer_seq)
+    if state.floor_stream > state.stream_seq:
+        lines.append(f"ack floor {state.floor_stream} is past the delivered sequence {state.stream_seq}")
+        state.floor_stream = state.stream_seq
+        state.floor_consumer = min(state.floor_consumer, state.consumer_seq)
+    below = [seq for seq in pending if seq < first_seq or seq <= state.floor_stream]
+    if below:
+        lines.append(f"{len(below)} pending messages are below the ack floor or gone from the stream")
+        for seq in below:
+            state.forget(seq)
+            state.recount(seq, 0)
+    above = [seq for seq in pending if seq > state.stream_seq]
+    if above:
+        lines.append(f"{len(above)} pending messages are past the delivered sequence {state.stream_seq}")
+        for seq in above:
+            state.forget(seq)
+    for seq in [seq for seq in state.redelivered if seq < first_seq]:
+        state.recount(seq, 0)
+    state.advance_floor()
+    return lines

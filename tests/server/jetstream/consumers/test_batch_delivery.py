@@ -7,7 +7,7 @@ from itertools import accumulate
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyjs.server.jetstream.consumers.delivery_run import DeliveryRun, fitting
+from pyjs.server.jetstream.consumers.batch_delivery import DeliveryRun, fitting
 from pyjs.store.message import StoredMessage
 
 PREFIX = "$JS.ACK.S%d.consumer.1."
