@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...protocol.errors import ApiError
 from ...protocol.identifier import name_hash
 from ...protocol.limits import API_LEVEL
+from ..jetstream.consumers.info import describe
 from ..jetstream.streams import stream_info
 from ..slices import Steps, each, matching
 from .request import OthersAskedError, RequestError, asked, page
@@ -202,7 +203,7 @@ def _stream(stream: Stream, request: JszRequest, local: LocalStream | None) -> S
         detail["consumer_detail"] = yield from _consumers(stream, request, local)
     if request.direct_consumers:
         direct = [c for c in stream.consumers.values() if c.config.direct]
-        detail["direct_consumer_detail"] = yield from each(direct, lambda one: one.info().to_json())
+        detail["direct_consumer_detail"] = yield from each(direct, lambda one: describe(one).to_json())
     return detail
 
 
@@ -212,7 +213,7 @@ def _consumers(stream: Stream, request: JszRequest, local: LocalStream | None) -
     for name in [consumer.name for consumer in names]:
         yield
         with suppress(ApiError):  # it has gone meanwhile
-            info = stream.lookup_consumer(name).info() if local is None else local.consumer_info(name)
+            info = describe(stream.lookup_consumer(name)) if local is None else local.consumer_info(name)
             document = info.to_json()
             found.append(document if request.config else _without(document, "config"))
     return found

@@ -6,7 +6,6 @@ here and shown nowhere. Pull requests are not here: consumers subscribe to them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ....protocol import headers
@@ -26,14 +25,12 @@ from ...slices import Steps, each, paced
 from ..consumers import lifecycle
 from ..consumers.config import check_group, checking_filters
 from ..consumers.core import Consumer
-from ..consumers.info import shown
+from ..consumers.info import describe, shown
 from ..consumers.start import picks_last
 from .request import LATER, Request, Response
 
 if TYPE_CHECKING:
     from ..streams.core import Stream
-
-Handler = Callable[[Request], Response]
 
 NAMES_LIMIT = 1024
 LIST_LIMIT = 256
@@ -139,9 +136,9 @@ def keep_from(old: ConsumerConfig, config: ConsumerConfig) -> None:
 
 def _shown(consumer: Consumer) -> ConsumerInfo:
     """Describe a consumer, with this server's version and level in the metadata."""
-    described = consumer.info()
-    described.config = shown(consumer.config)
-    return described
+    info = describe(consumer)
+    info.config = shown(consumer.config)
+    return info
 
 
 def _as_source(config: ConsumerConfig, stream: Stream) -> None:
@@ -206,7 +203,7 @@ def list_consumers(request: Request) -> Response:
 
 def _listing(request: Request) -> Steps[Response]:
     found, page = _page(request, LIST_LIMIT)
-    shown = yield from each(found, lambda consumer: consumer.info().to_json())
+    shown = yield from each(found, lambda consumer: describe(consumer).to_json())
     answer = response(request.kind, **page, consumers=shown)
     offline = request.account.lookup(request.tokens[2]).offline_consumers
     if offline:
@@ -230,7 +227,7 @@ def read_pause(request: Request) -> int:
 
 def paused_response(request: Request, until: int) -> Response:
     """The answer to a pause that is made."""
-    now = request.account.host.clock.now()
+    now = request.context.clock.now()
     paused = until > now
     more = {"pause_remaining": until - now} if paused else {}
     return response(request.kind, paused=paused, pause_until=format_rfc3339(until), **more)
@@ -258,23 +255,3 @@ def unpin(request: Request) -> Response:
     check_group(asked.group)
     _consumer(request).unpin(asked.group)
     return response(request.kind)
-
-
-def needs_cluster(_request: Request) -> Response:
-    """Refuse what only a cluster can do."""
-    raise api_error("JSClusterRequiredErr")
-
-
-TABLE: dict[str, tuple[str, Handler, bool]] = {
-    "CONSUMER.CREATE.*": ("consumer_create", create, True),
-    "CONSUMER.CREATE.*.>": ("consumer_create", create, True),
-    "CONSUMER.DURABLE.CREATE.*.*": ("consumer_create", create_durable, True),
-    "CONSUMER.NAMES.*": ("consumer_names", names, True),
-    "CONSUMER.LIST.*": ("consumer_list", list_consumers, True),
-    "CONSUMER.INFO.*.*": ("consumer_info", info, True),
-    "CONSUMER.DELETE.*.*": ("consumer_delete", delete, True),
-    "CONSUMER.PAUSE.*.*": ("consumer_pause", pause, True),
-    "CONSUMER.RESET.*.*": ("consumer_reset", reset, False),
-    "CONSUMER.UNPIN.*.*": ("consumer_unpin", unpin, True),
-    "CONSUMER.LEADER.STEPDOWN.*.*": ("consumer_leader_stepdown", needs_cluster, True),
-}

@@ -15,8 +15,8 @@ from ....protocol.api.messages import error_response
 from ....protocol.errors import api_error
 from ....protocol.subject import is_subset
 from ...accounts.source import ConnectionKind
-from .request import REFUSED
-from .table import PREFIX, all_handlers
+from .request import Endpoint
+from .table import PREFIX, TABLE
 
 if TYPE_CHECKING:
     from ...accounts.account import Account, InterestWatch
@@ -53,8 +53,8 @@ class DisabledApi:
             self._subscribe()
 
     def _subscribe(self) -> None:
-        for pattern, (kind, _, _) in all_handlers().items():
-            self._subscriptions.append(self._account.subscribe(PREFIX + pattern, self._refuse(kind)))
+        for pattern, endpoint in TABLE.items():
+            self._subscriptions.append(self._account.subscribe(PREFIX + pattern, self._refuse(endpoint)))
 
     def stop(self) -> None:
         """Unsubscribe."""
@@ -67,8 +67,8 @@ class DisabledApi:
             self._account.unsubscribe(subscription)
         self._subscriptions.clear()
 
-    def _refuse(self, kind: str) -> Callable[[Message], None]:
-        answer = error_response(kind, api_error("JSNotEnabledForAccountErr"), **REFUSED.get(kind, {}))
+    def _refuse(self, endpoint: Endpoint) -> Callable[[Message], None]:
+        answer = error_response(endpoint.kind, api_error("JSNotEnabledForAccountErr"), **endpoint.refused)
         body = json.dumps(answer, separators=(",", ":")).encode()
 
         def refuse(message: Message) -> None:

@@ -7,64 +7,109 @@ are decoded strictly when the server is configured so. Handlers that answer late
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from ....protocol import gojson, headers
 from ....protocol.api.messages import error_response
 from ....protocol.api.record import Record, invalid_json
 from ....protocol.errors import ApiError, api_error
-from ....protocol.timestamp import format_rfc3339
-from ...slices import Slices, Steps, at_once, paced
+from ...slices import Shared, Slices, Steps, at_once, paced
 from ..host import MOST_WAITING
 
 if TYPE_CHECKING:
     from ...accounts.message import Message
+    from ...clock import Clock
+    from ...logging import Logger
     from ..account.account import JetStreamAccount
+    from ..meta.responder import ResponderRule
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 Response = dict[str, Any]
 SendReply = Callable[[str, bytes, bytes], None]  # takes an answer's subject, header block and body
+Handler = Callable[["Request"], Response]
 LATER: Final[Response] = {}
-_PAGE: dict[str, Any] = {"total": 0, "offset": 0, "limit": 0}
-# What refusals have besides the error, by the type of the response.
-REFUSED: dict[str, dict[str, Any]] = {
-    "stream_info": _PAGE,
-    "stream_names": {**_PAGE, "streams": None},
-    "stream_list": {**_PAGE, "streams": []},
-    "stream_purge": {"purged": 0},
-    "consumer_names": {**_PAGE, "consumers": []},
-    "consumer_list": {**_PAGE, "consumers": []},
-    "consumer_pause": {"paused": False, "pause_until": format_rfc3339(0)},
-    "consumer_reset": {"reset_seq": 0},
-}
+
+
+class Endpoint(NamedTuple):
+    """How the requests of one subject are served.
+
+    kind: the name of the response's type.
+    handler: makes the response, on a server that serves the request alone.
+    rule: whose request it is, of several servers.
+    audited: each request is published to the audit, with its response.
+    repeatable: a stream's next leader may serve it once more after the former one. It does no harm. To purge
+        again would remove what was published since; to step down again would take the lead from a new leader.
+    refused: the fields that a refusal has besides the error.
+    """
+
+    kind: str
+    handler: Handler
+    rule: ResponderRule
+    audited: bool = True
+    repeatable: bool = False
+    refused: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    """What the requests of an account need of the server.
+
+    clock: the server's.
+    strict: whether a body with an unknown field is refused.
+    turns: where responses that take long are made, in slices.
+    log: internal errors go there.
+    """
+
+    clock: Clock
+    strict: bool
+    turns: Shared
+    log: Logger
 
 
 class Request:
     """One API request.
 
-    tokens: those of the subject after `$JS.API`. kind: the response type, which a handler may change.
-    header_block: sent with the response. send_reply: what sends it, None: published from here.
+    account: the account it came in, with its streams.
+    tokens: those of the subject after `$JS.API`.
+    header_block: sent with the response.
+    send_reply: sends the response; None: it is published from here.
     """
 
-    __slots__ = ("_finish", "account", "header_block", "kind", "message", "send_reply", "tokens")
+    __slots__ = (
+        "_endpoint",
+        "_finish",
+        "account",
+        "context",
+        "header_block",
+        "message",
+        "send_reply",
+        "tokens",
+    )
 
     def __init__(
         self,
         account: JetStreamAccount,
+        context: RequestContext,
+        endpoint: Endpoint,
         message: Message,
-        tokens: list[str],
-        kind: str,
         finish: Callable[[Request, Response], None],
     ) -> None:
         self.account = account
+        self.context = context
         self.message = message
-        self.tokens = tokens
-        self.kind = kind
+        self.tokens = message.subject.split(".")[2:]
         self.header_block = b""
         self.send_reply: SendReply | None = None
+        self._endpoint = endpoint
         self._finish = finish
+
+    @property
+    def kind(self) -> str:
+        """The name of the response's type."""
+        return self._endpoint.kind
 
     @property
     def body(self) -> bytes:
@@ -105,7 +150,7 @@ class Request:
             raise invalid_json(str(error)) from None
         if value is None:  # for Go, null leaves everything as it is
             return record()
-        return (yield from record.reading(value, strict=self.account.host.strict))
+        return (yield from record.reading(value, strict=self.context.strict))
 
     def must_be_empty(self) -> None:
         """Raise ApiError 10038 when there is a body."""
@@ -117,7 +162,7 @@ class Request:
 
         Raises ApiError 10023 when too many requests wait for their turn.
         """
-        turns = self.account.host.turns
+        turns = self.context.turns
         if len(turns) >= MOST_WAITING:
             raise api_error("JSInsufficientResourcesErr")
         outcome: list[Response | Exception] = []
@@ -159,7 +204,7 @@ class Request:
                 self.respond(result)
 
         def respond(result: T) -> None:
-            Slices(self.account.host.turns, paced(then(result)), ended, ended)
+            Slices(self.context.turns, paced(then(result)), ended, ended)
 
         queue.add(paced(steps), respond, ended)
         return LATER
@@ -170,10 +215,10 @@ class Request:
 
     def fail(self, error: ApiError) -> None:
         """Refuse a request."""
-        self._finish(self, error_response(self.kind, error, **REFUSED.get(self.kind, {})))
+        self._finish(self, error_response(self.kind, error, **self._endpoint.refused))
 
     def fail_internally(self, error: Exception) -> None:
         """Refuse a request that met an internal error, and log it."""
         text = f"JetStream API {self.message.subject}: {type(error).__name__}: {error}"
-        self.account.host.log.error(text)
+        self.context.log.error(text)
         self.fail(api_error("JSStreamGeneralErrorF", err=str(error)))

@@ -234,8 +234,3 @@ def failed(request: Request, outcome: Ordered) -> bool:
     elif isinstance(outcome, BaseException):
         request.fail(api_error("JSStreamGeneralErrorF", err=str(outcome)))
     return isinstance(outcome, BaseException)
-
-
-def needs_cluster(_request: Request) -> Response:
-    """Refuse what only a cluster can do."""
-    raise api_error("JSClusterRequiredErr")

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ....protocol.api.messages import error_response, response
 from ....protocol.api.record import Record
 from ....protocol.errors import ApiError, api_error
 from .. import advisories
+from ..meta.responder import ResponderRule
 from .table import PREFIX, check_level
 
 if TYPE_CHECKING:
@@ -49,19 +50,31 @@ class SystemRequest:
         self._finish(self, error_response(self.kind, error))
 
 
-Handler = Callable[[SystemRequest], None]
-Table = Mapping[str, tuple[str, Handler]]  # subject after `$JS.API.` -> type of the response, handler
+class SystemEndpoint(NamedTuple):
+    """How the requests of one subject are served.
+
+    kind: the name of the response's type.
+    rule: whose request it is, of several servers.
+    """
+
+    kind: str
+    handler: Callable[[SystemRequest], None]
+    rule: ResponderRule = ResponderRule.SYSTEM
 
 
 class SystemApi:
-    """Serves `table` in the system account. admits: whether this server serves requests of a pattern now."""
+    """Serves the system account's requests.
+
+    table: how, by the subject after `$JS.API.`.
+    admits: whether this server serves the requests of a rule now.
+    """
 
     def __init__(
         self,
         account: Account,
         host: JetStreamHost,
-        table: Table,
-        admits: Callable[[str], bool] = lambda _: True,
+        table: Mapping[str, SystemEndpoint],
+        admits: Callable[[ResponderRule], bool] = lambda _: True,
     ) -> None:
         self._account = account
         self._host = host
@@ -71,10 +84,8 @@ class SystemApi:
 
     def start(self) -> None:
         """Subscribe."""
-        for pattern, (kind, handler) in self._table.items():
-            self._subscriptions.append(
-                self._account.subscribe(PREFIX + pattern, self._serve(pattern, kind, handler))
-            )
+        for pattern, endpoint in self._table.items():
+            self._subscriptions.append(self._account.subscribe(PREFIX + pattern, self._serve(endpoint)))
 
     def stop(self) -> None:
         """Unsubscribe."""
@@ -82,14 +93,14 @@ class SystemApi:
             self._account.unsubscribe(subscription)
         self._subscriptions.clear()
 
-    def _serve(self, pattern: str, kind: str, handler: Handler) -> Callable[[Message], None]:
+    def _serve(self, endpoint: SystemEndpoint) -> Callable[[Message], None]:
         def serve(message: Message) -> None:
-            if not self._admits(pattern):
+            if not self._admits(endpoint.rule):
                 return
-            asked = SystemRequest(message, kind, self._answer)
+            asked = SystemRequest(message, endpoint.kind, self._answer)
             try:
                 check_level(message)
-                handler(asked)
+                endpoint.handler(asked)
             except ApiError as error:
                 asked.fail(error)
 
@@ -117,4 +128,4 @@ def alone(account: Account, host: JetStreamHost, purge: Callable[[str], None]) -
         purge(purged_account(asked))
         asked.respond(initiated=True)
 
-    return SystemApi(account, host, {PURGE: ("account_purge", serve)})
+    return SystemApi(account, host, {PURGE: SystemEndpoint("account_purge", serve)})

@@ -1,4 +1,7 @@
-"""The table of the API: which handler serves which subject, and the way of every request through it.
+"""The table of the API: how each request is served, and the way of every request through it.
+
+To add a request, add a row to `TABLE`. Its handler makes the response from what this server has. A request
+that several servers answer together has a second handler, in `cluster/table.py`.
 
 Promises: each request with a handler is answered once, counted, and published to the audit (when someone
 subscribes); an internal error becomes an error response and a log line, never silence. What the reference
@@ -8,50 +11,75 @@ themselves, so that a request to one that is not there fails at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ....protocol import gojson
 from ....protocol.errors import ApiError, api_error
 from ....protocol.limits import API_LEVEL, KNOWN_API_LEVEL
+from ....protocol.timestamp import format_rfc3339
 from ...slices import Slices
 from .. import advisories
 from ..host import serves_level
+from ..meta.responder import ResponderRule
 from . import account as account_api
-from . import message as message_api
-from . import snapshot as snapshot_api
-from . import stream as stream_api
-from .consumer import TABLE as CONSUMER_TABLE
+from . import consumer, snapshot, stream
+from . import message as msg
 from .raw_json import is_long, to_text, writing
-from .request import LATER, Request, Response
+from .request import LATER, Endpoint, Handler, Request, RequestContext, Response
 
 if TYPE_CHECKING:
     from ...accounts.message import Message
     from ...accounts.subscription import Subscription
     from ..account.account import JetStreamAccount
 
-Handler = Callable[[Request], Response]
-Row = tuple[str, Handler, bool]  # name of the response type, handler, published to the audit
 PREFIX = "$JS.API."
+META, STREAM, CONSUMER = ResponderRule.META, ResponderRule.STREAM, ResponderRule.CONSUMER
+STREAM_INFO, CONSUMER_INFO = ResponderRule.STREAM_INFO, ResponderRule.CONSUMER_INFO
+# Fields that refusals have besides the error.
+_PAGE: Final[dict[str, Any]] = {"total": 0, "offset": 0, "limit": 0}
+_CONSUMERS: Final[dict[str, Any]] = {**_PAGE, "consumers": []}
+_PAUSE: Final[dict[str, Any]] = {"paused": False, "pause_until": format_rfc3339(0)}
 
-# subject after `$JS.API.` -> row
-TABLE: dict[str, Row] = {
-    "INFO": ("account_info", account_api.info, True),
-    "STREAM.CREATE.*": ("stream_create", stream_api.create, True),
-    "STREAM.UPDATE.*": ("stream_update", stream_api.update, True),
-    "STREAM.NAMES": ("stream_names", stream_api.names, True),
-    "STREAM.LIST": ("stream_list", stream_api.list_streams, True),
-    "STREAM.INFO.*": ("stream_info", stream_api.info, True),
-    "STREAM.DELETE.*": ("stream_delete", stream_api.delete, True),
-    "STREAM.PURGE.*": ("stream_purge", stream_api.purge, True),
-    "STREAM.MSG.GET.*": ("stream_msg_get", message_api.get, False),
-    "STREAM.MSG.DELETE.*": ("stream_msg_delete", message_api.delete, True),
-    "STREAM.SNAPSHOT.*": ("stream_snapshot", snapshot_api.snapshot, True),
-    "STREAM.RESTORE.*": ("stream_restore", snapshot_api.restore, True),
-    "STREAM.PEER.REMOVE.*": ("stream_remove_peer", stream_api.needs_cluster, True),
-    "STREAM.PEER.EVACUATE.*": ("stream_evacuate_peer", stream_api.needs_cluster, True),
-    "STREAM.CANCEL_MOVE.*": ("stream_cancel_move", stream_api.needs_cluster, True),
-    "STREAM.LEADER.STEPDOWN.*": ("stream_leader_stepdown", stream_api.needs_cluster, True),
+
+def needs_cluster(_request: Request) -> Response:
+    """Refuse what only a cluster can do."""
+    raise api_error("JSClusterRequiredErr")
+
+
+# Subject after `$JS.API.` -> how it is served.
+TABLE: dict[str, Endpoint] = {
+    "INFO": Endpoint("account_info", account_api.info, META),
+    "STREAM.CREATE.*": Endpoint("stream_create", stream.create, META),
+    "STREAM.UPDATE.*": Endpoint("stream_update", stream.update, META),
+    "STREAM.NAMES": Endpoint("stream_names", stream.names, META, refused={**_PAGE, "streams": None}),
+    "STREAM.LIST": Endpoint("stream_list", stream.list_streams, META, refused={**_PAGE, "streams": []}),
+    "STREAM.INFO.*": Endpoint("stream_info", stream.info, STREAM_INFO, repeatable=True, refused=_PAGE),
+    "STREAM.DELETE.*": Endpoint("stream_delete", stream.delete, META),
+    "STREAM.PURGE.*": Endpoint("stream_purge", stream.purge, STREAM, refused={"purged": 0}),
+    "STREAM.MSG.GET.*": Endpoint("stream_msg_get", msg.get, STREAM, audited=False, repeatable=True),
+    "STREAM.MSG.DELETE.*": Endpoint("stream_msg_delete", msg.delete, STREAM),
+    "STREAM.SNAPSHOT.*": Endpoint("stream_snapshot", snapshot.snapshot, STREAM),
+    "STREAM.RESTORE.*": Endpoint("stream_restore", snapshot.restore, META),
+    "STREAM.PEER.REMOVE.*": Endpoint("stream_remove_peer", needs_cluster, META),
+    "STREAM.PEER.EVACUATE.*": Endpoint("stream_evacuate_peer", needs_cluster, META),
+    "STREAM.CANCEL_MOVE.*": Endpoint("stream_cancel_move", needs_cluster, META),
+    "STREAM.LEADER.STEPDOWN.*": Endpoint("stream_leader_stepdown", needs_cluster, STREAM),
+    "CONSUMER.CREATE.*": Endpoint("consumer_create", consumer.create, META, repeatable=True),
+    "CONSUMER.CREATE.*.>": Endpoint("consumer_create", consumer.create, META, repeatable=True),
+    "CONSUMER.DURABLE.CREATE.*.*": Endpoint(
+        "consumer_create", consumer.create_durable, META, repeatable=True
+    ),
+    "CONSUMER.NAMES.*": Endpoint("consumer_names", consumer.names, META, refused=_CONSUMERS),
+    "CONSUMER.LIST.*": Endpoint("consumer_list", consumer.list_consumers, META, refused=_CONSUMERS),
+    "CONSUMER.INFO.*.*": Endpoint("consumer_info", consumer.info, CONSUMER_INFO, repeatable=True),
+    "CONSUMER.DELETE.*.*": Endpoint("consumer_delete", consumer.delete, META),
+    "CONSUMER.PAUSE.*.*": Endpoint("consumer_pause", consumer.pause, META, refused=_PAUSE),
+    "CONSUMER.RESET.*.*": Endpoint(
+        "consumer_reset", consumer.reset, CONSUMER, audited=False, refused={"reset_seq": 0}
+    ),
+    "CONSUMER.UNPIN.*.*": Endpoint("consumer_unpin", consumer.unpin, CONSUMER),
+    "CONSUMER.LEADER.STEPDOWN.*.*": Endpoint("consumer_leader_stepdown", needs_cluster, CONSUMER),
 }
 
 # Received and not answered, as on the reference: what is unknown, and what is the system account's alone.
@@ -61,8 +89,7 @@ UNANSWERED = ("*", "STREAM.>", "META.>", "SERVER.>", "ACCOUNT.>")
 class ApiRouter(Protocol):
     """Decides which of several servers serves a request; all of them receive it."""
 
-    def table(self) -> dict[str, Row]:
-        """The handlers that are others in a cluster."""
+    handlers: Mapping[str, Handler]  # by pattern, of what several servers answer together
 
     def admit(self, pattern: str, request: Request, serve: Callable[[], None]) -> None:
         """Have the request served, or refuse it, or leave it to another server; now or in a while."""
@@ -72,22 +99,18 @@ class AccountApi:
     """The API of one account. router: None on a single server, which serves everything."""
 
     def __init__(self, account: JetStreamAccount, router: ApiRouter | None = None) -> None:
+        host = account.host
         self._account = account
+        self._context = RequestContext(host.clock, host.strict, host.turns, host.log)
         self._router = router
         self._subscriptions: list[Subscription] = []
-        self.table = all_handlers() | (router.table() if router is not None else {})
 
     def start(self) -> None:
         """Subscribe."""
-        for pattern, (kind, handler, audited) in self.table.items():
-            self._subscriptions.append(
-                self._account.account.subscribe(
-                    PREFIX + pattern, self._serve(pattern, kind, handler, audited)
-                )
-            )
-        self._subscriptions += [
-            self._account.account.subscribe(PREFIX + pattern, _ignore) for pattern in UNANSWERED
-        ]
+        account = self._account.account
+        for pattern, endpoint in TABLE.items():
+            self._subscriptions.append(account.subscribe(PREFIX + pattern, self._serve(pattern, endpoint)))
+        self._subscriptions += [account.subscribe(PREFIX + pattern, _ignore) for pattern in UNANSWERED]
 
     def stop(self) -> None:
         """Unsubscribe."""
@@ -95,32 +118,22 @@ class AccountApi:
             self._account.account.unsubscribe(subscription)
         self._subscriptions.clear()
 
-    def _serve(self, pattern: str, kind: str, handler: Handler, audited: bool) -> Callable[[Message], None]:
-        router = self._router
+    def _serve(self, pattern: str, endpoint: Endpoint) -> Callable[[Message], None]:
+        router, handler = self._router, endpoint.handler
+        if router is not None:
+            handler = router.handlers.get(pattern, handler)
 
         def finish(request: Request, response: Response) -> None:
-            self._answer(request, response, audited)
+            self._answer(request, response, endpoint.audited)
 
         def serve(message: Message) -> None:
-            request = Request(self._account, message, message.subject.split(".")[2:], kind, finish)
+            request = Request(self._account, self._context, endpoint, message, finish)
             if router is None:
-                self._handle(request, handler)
+                _handle(request, handler)
             else:
-                router.admit(pattern, request, lambda: self._handle(request, handler))
+                router.admit(pattern, request, lambda: _handle(request, handler))
 
         return serve
-
-    def _handle(self, request: Request, handler: Handler) -> None:
-        try:
-            check_level(request.message, KNOWN_API_LEVEL if request.tokens[0] == "CONSUMER" else API_LEVEL)
-            response = handler(request)
-        except ApiError as error:
-            request.fail(error)
-        except Exception as error:
-            request.fail_internally(error)
-        else:
-            if response is not LATER:
-                request.respond(response)
 
     def _answer(self, request: Request, response: Response, audited: bool) -> None:
         account = self._account
@@ -128,9 +141,8 @@ class AccountApi:
         if "error" in response:
             account.api_errors += 1
         if is_long(response):
-            turns = account.host.turns
             Slices(
-                turns,
+                self._context.turns,
                 writing(response),
                 lambda text: self._send(request, text, audited),
                 request.fail_internally,
@@ -150,6 +162,19 @@ class AccountApi:
             advisories.audit(account.account, account.host, message, text)
 
 
+def _handle(request: Request, handler: Handler) -> None:
+    try:
+        check_level(request.message, KNOWN_API_LEVEL if request.tokens[0] == "CONSUMER" else API_LEVEL)
+        response = handler(request)
+    except ApiError as error:
+        request.fail(error)
+    except Exception as error:
+        request.fail_internally(error)
+    else:
+        if response is not LATER:
+            request.respond(response)
+
+
 def check_level(message: Message, most: int = API_LEVEL) -> None:
     """Raise ApiError 10185 when the request needs a newer API.
 
@@ -161,8 +186,3 @@ def check_level(message: Message, most: int = API_LEVEL) -> None:
 
 def _ignore(_message: Message) -> None:
     """Receive and do nothing."""
-
-
-def all_handlers() -> dict[str, Row]:
-    """Give the whole table, the consumers' part included."""
-    return {**TABLE, **CONSUMER_TABLE}

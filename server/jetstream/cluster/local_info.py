@@ -8,6 +8,7 @@ from ....protocol.api.consumer import ConsumerConfig, ConsumerInfo, SequenceInfo
 from ....protocol.api.stream import StreamConfig, StreamInfo, StreamState
 from ....protocol.errors import api_error
 from ...cluster.announce import node_of
+from ..consumers.info import describe
 from ..meta.health import StreamHealth
 from ..meta.report import GroupView, PeerView, cluster_info
 from ..meta.responder import LeaderStatus
@@ -92,7 +93,7 @@ def consumer_info(local: LocalStream, name: str) -> ConsumerInfo:
     """A consumer's info. Raises ApiError 10014."""
     there = None if local.stream is None else local.stream.consumers.get(name)
     if there is not None:
-        found = there.info()
+        found = describe(there)
     else:
         if local.stream is not None:
             local.stream.must_be_readable(name)

@@ -1,12 +1,9 @@
-"""Who responds: for each subject of the API, what one server does with a request that it received.
+"""Who responds: what one server does with a request of the API that it received, by the request's rule.
 
 Every server receives every request, because all of them subscribe; so nothing is forwarded, and each decides
 alone. Promises: while there are leaders exactly one server answers. Without a leader members answer with an
 error; who merely suspects it (`LATER`) waits DELAY first, and its answer is of no use when another came
-before.
-
-Two subjects are not here: only who answers them subscribes (`LISTENERS`): a request finds nobody, and
-fails at once, while there is none. Source: JetStream API, who answers in a cluster.
+before. Source: JetStream API, who answers in a cluster.
 """
 
 from __future__ import annotations
@@ -48,7 +45,7 @@ class StreamRole(enum.Enum):
 
 
 class ResponderRule(enum.Enum):
-    """Whose request it is."""
+    """Whose request it is. Each request's rule is in the tables of the API, see `api.table`."""
 
     META = enum.auto()  # the meta leader's
     STREAM = enum.auto()  # the stream leader's
@@ -84,51 +81,6 @@ _ERRORS = {
     ResponderAction.NO_CONSUMER: "JSConsumerNotFoundErr",
     ResponderAction.STREAM_OFFLINE_LATER: "JSStreamOfflineErr",
     ResponderAction.CONSUMER_OFFLINE_LATER: "JSConsumerOfflineErr",
-}
-
-# subject after `$JS.API.` -> whose it is
-RULES: dict[str, ResponderRule] = {
-    "INFO": ResponderRule.META,
-    "STREAM.CREATE.*": ResponderRule.META,
-    "STREAM.UPDATE.*": ResponderRule.META,
-    "STREAM.NAMES": ResponderRule.META,
-    "STREAM.LIST": ResponderRule.META,
-    "STREAM.DELETE.*": ResponderRule.META,
-    "STREAM.RESTORE.*": ResponderRule.META,
-    "STREAM.PEER.REMOVE.*": ResponderRule.META,
-    "STREAM.PEER.EVACUATE.*": ResponderRule.META,
-    "STREAM.CANCEL_MOVE.*": ResponderRule.META,
-    "STREAM.INFO.*": ResponderRule.STREAM_INFO,
-    "STREAM.PURGE.*": ResponderRule.STREAM,
-    "STREAM.MSG.GET.*": ResponderRule.STREAM,
-    "STREAM.MSG.DELETE.*": ResponderRule.STREAM,
-    "STREAM.SNAPSHOT.*": ResponderRule.STREAM,
-    "STREAM.LEADER.STEPDOWN.*": ResponderRule.STREAM,
-    "CONSUMER.CREATE.*": ResponderRule.META,
-    "CONSUMER.CREATE.*.>": ResponderRule.META,
-    "CONSUMER.DURABLE.CREATE.*.*": ResponderRule.META,
-    "CONSUMER.NAMES.*": ResponderRule.META,
-    "CONSUMER.LIST.*": ResponderRule.META,
-    "CONSUMER.DELETE.*.*": ResponderRule.META,
-    "CONSUMER.PAUSE.*.*": ResponderRule.META,
-    "CONSUMER.INFO.*.*": ResponderRule.CONSUMER_INFO,
-    "CONSUMER.RESET.*.*": ResponderRule.CONSUMER,
-    "CONSUMER.UNPIN.*.*": ResponderRule.CONSUMER,
-    "CONSUMER.LEADER.STEPDOWN.*.*": ResponderRule.CONSUMER,
-    "META.LEADER.STEPDOWN": ResponderRule.SYSTEM,
-    "META.RESCUE": ResponderRule.EVERYBODY,
-    "SERVER.REMOVE": ResponderRule.SYSTEM,
-    "SERVER.EVACUATE": ResponderRule.SYSTEM,
-    "ACCOUNT.PURGE.*": ResponderRule.SYSTEM,
-    "ACCOUNT.STREAM.MOVE.*.*": ResponderRule.SYSTEM,
-    "ACCOUNT.STREAM.CANCEL_MOVE.*.*": ResponderRule.SYSTEM,
-}
-
-# subject after `$JS.API.` -> who subscribes: the stream's leader, or all current members, as one queue.
-LISTENERS: dict[str, str] = {
-    "CONSUMER.MSG.NEXT.*.*": "leader",
-    "DIRECT.GET.*": "current members",
-    "DIRECT.GET.*.>": "current members",
 }
 
 
@@ -182,17 +134,6 @@ def stream_role(
     if leader_status.since > PATIENCE:
         return StreamRole.LEADERLESS
     return StreamRole.NEW if stream.preferred == me and not leader_status.ever else StreamRole.MEMBER
-
-
-def rule_for(pattern: str, *, internal: bool = False, retention: str = "limits") -> ResponderRule:
-    """The rule of a subject's pattern.
-
-    A consumer that another stream's mirror or source asks for (`internal`) is its stream's own matter, unless
-    the stream needs acknowledgements, and with them a consumer that lasts. Raises KeyError.
-    """
-    rule = RULES[pattern]
-    creates = pattern.startswith(("CONSUMER.CREATE.", "CONSUMER.DURABLE."))
-    return ResponderRule.STREAM if internal and creates and retention == "limits" else rule
 
 
 def action_for(rule: ResponderRule, state: ResponderState) -> ResponderAction:

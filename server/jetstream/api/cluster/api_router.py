@@ -5,13 +5,13 @@ decides; what waits first is decided again before it is refused. Members hold wh
 until they have had contact with it since: one that is gone already is known to be so only a while later. So
 the next leader serves what came between the two, as soon as there is one, and without one it is refused; what
 the leader could not receive is forwarded to it later. A request that the former leader may have served is not
-served twice, unless that does no harm (`HARMLESS`), but refused where the meta group has decided something
-about the same since.
+served twice, unless that does no harm (`Endpoint.repeatable`), but refused where the meta group has decided
+something about the same since.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,17 +34,11 @@ from ...meta.responder import (
     ResponderRule,
     action_for,
     error_of,
-    rule_for,
 )
-from ..request import Request
-from ..table import Row
-from .consumer_api import ConsumerApi
+from ..request import Handler, Request
+from ..table import TABLE
 from .forwarded_request import ForwardedRequest, is_unheard
-from .info_api import InfoApi
-from .restore_api import RestoreApi
-from .step_down_api import StepDownApi
-from .stream_api import StreamApi
-from .unsupported_api import UnsupportedApi
+from .table import handlers
 
 if TYPE_CHECKING:
     from ....cluster.raft_node import RaftNode
@@ -53,18 +47,6 @@ if TYPE_CHECKING:
 OPENING, PAUSE = 3 * SECOND, SECOND // 20  # ns that a stream has to be opened, and between two looks
 HOLD = PATIENCE + SECOND  # ns that a request is held at most: then there is a leader, or it is refused
 MOST_HELD = 1000  # requests; more are left to the leader that is believed in
-# What a stream's next leader may do once more after the former one. Not so: to purge again would remove what
-# was published since, to step down again would take the lead from who was just given it.
-HARMLESS = frozenset(
-    {
-        "STREAM.INFO.*",
-        "STREAM.MSG.GET.*",
-        "CONSUMER.INFO.*.*",
-        "CONSUMER.CREATE.*",
-        "CONSUMER.CREATE.*.>",
-        "CONSUMER.DURABLE.CREATE.*.*",
-    }
-)
 Matter = tuple[str, str, str]  # account, stream, consumer ("" for what is not named)
 
 
@@ -85,28 +67,17 @@ class ClusterApiRouter:
     """Routes the API requests of all accounts."""
 
     def __init__(self, cluster: JetStreamCluster) -> None:
+        self.handlers: Mapping[str, Handler] = handlers(cluster)
         self._cluster = cluster
         self._held: dict[Matter, list[_Waiting]] = {}
         self._count = 0
-
-    def table(self) -> dict[str, Row]:
-        """See api.table.ApiRouter."""
-        cluster = self._cluster
-        return {
-            **StreamApi(cluster).table(),
-            **ConsumerApi(cluster).table(),
-            **InfoApi(cluster).table(),
-            **StepDownApi(cluster).table(),
-            **RestoreApi(cluster).table(),
-            **UnsupportedApi(cluster).table(),
-        }
 
     def admit(self, pattern: str, request: Request, serve: Callable[[], None]) -> None:
         """See api.table.ApiRouter."""
         cluster, account = self._cluster, request.account
         matter = (account.name, *_names(pattern, request.tokens))
         tick = cluster.environment.ticker.count
-        waiting = _Waiting(pattern, request, serve, matter, account.host.clock.now(), tick)
+        waiting = _Waiting(pattern, request, serve, matter, request.context.clock.now(), tick)
         if is_unheard(cluster, request.message) and self._rule(pattern, request)[0] is ResponderRule.META:
             ForwardedRequest(cluster, request.message, lambda: self._look(waiting)).start()
         else:
@@ -129,7 +100,7 @@ class ClusterApiRouter:
         """See whose the request is now."""
         pattern, request = waiting.pattern, waiting.request
         rule, stream, consumer = self._rule(pattern, request)
-        account, clock = request.account.name, request.account.host.clock
+        account, clock = request.account.name, request.context.clock
         act = action_for(rule, self._cluster.responder_state(account, stream, consumer))
         pause = self._pause(waiting, rule, act, stream)
         if pause and self._hold(waiting):
@@ -176,9 +147,9 @@ class ClusterApiRouter:
     def _rule(self, pattern: str, request: Request) -> tuple[ResponderRule, str, str]:
         """Whose a request is, and what it is about: (rule, stream, consumer)."""
         stream, consumer = _names(pattern, request.tokens)
-        retention = self._asks_inside(pattern, request, stream)
-        rule = rule_for(pattern, internal=bool(retention), retention=retention)
-        return rule, stream, "" if rule_for(pattern) is not rule else consumer
+        if self._is_streams_own(pattern, request, stream):
+            return ResponderRule.STREAM, stream, ""
+        return TABLE[pattern].rule, stream, consumer
 
     def _pause(self, waiting: _Waiting, rule: ResponderRule, act: ResponderAction, stream: str) -> int:
         """How long to wait for the next look, in ns; 0 where it is known whose the request is.
@@ -186,8 +157,8 @@ class ClusterApiRouter:
         It may be this server's matter in a moment: nobody leads, or who leads may be gone, or what it leads
         is not open yet. All who hold a request look again; who leads by then serves it.
         """
-        cluster, account = self._cluster, waiting.request.account
-        age = account.host.clock.now() - waiting.since
+        cluster, request = self._cluster, waiting.request
+        account, age = request.account, request.context.clock.now() - waiting.since
         if age >= HOLD:
             return 0
         if rule is ResponderRule.META:
@@ -201,7 +172,11 @@ class ClusterApiRouter:
         local = cluster.local_streams.get((account.name, stream))
         if act is ResponderAction.ANSWER:
             return PAUSE if (local is None or local.stream is None) and age < OPENING else 0
-        if waiting.pattern not in HARMLESS or act is not ResponderAction.SILENT or not assigned.replicated:
+        if (
+            not TABLE[waiting.pattern].repeatable
+            or act is not ResponderAction.SILENT
+            or not assigned.replicated
+        ):
             return 0
         leader_status = None if local is None else local.leader_status()
         if local is None or leader_status is None or not leader_status.leader:
@@ -213,24 +188,27 @@ class ClusterApiRouter:
         ticks = self._cluster.environment.ticker.count - waiting.tick
         return 0 if group is None or group.silence().get(group.leader, ticks) + 2 <= ticks else TICK
 
-    def _asks_inside(self, pattern: str, request: Request, stream: str) -> str:
-        """The retention by which it counts who serves a mirror's or source's consumer; "" for any other."""
+    def _is_streams_own(self, pattern: str, request: Request, stream: str) -> bool:
+        """Whether another stream's mirror or source asks for a consumer that is its stream's own matter.
+
+        A stream that needs acknowledgements needs a consumer that lasts: that is decided like any other.
+        """
         if (
             not pattern.startswith(("CONSUMER.CREATE.", "CONSUMER.DURABLE."))
             or b'"direct"' not in request.body
         ):
-            return ""
+            return False
         try:
             config = gojson.decode(request.body)["config"]
             direct, sourcing = config.get("direct"), config.get("sourcing")
         except (ValueError, TypeError, KeyError, AttributeError):
-            return ""  # who validates the request answers what is wrong with it
+            return False  # who validates the request answers what is wrong with it
         if direct is not True:
-            return ""
+            return False
         found = self._cluster.state.stream(request.account.name, stream)
         if found is None or sourcing is not True:
-            return "limits"
-        return found.config.get("retention") or "limits"
+            return True
+        return (found.config.get("retention") or "limits") == "limits"
 
 
 def _refuse(request: Request, act: ResponderAction) -> None:

@@ -27,7 +27,7 @@ from ...meta.report import cluster_info
 from ...meta.state import AccountView
 from .. import consumer as consumer_api
 from ..request import Request, Response
-from ..table import PREFIX, Row
+from ..table import PREFIX
 from .propose import (
     ASK_AGAIN,
     ServedWait,
@@ -55,16 +55,6 @@ class ConsumerApi:
 
     def __init__(self, cluster: JetStreamCluster) -> None:
         self._cluster = cluster
-
-    def table(self) -> dict[str, Row]:
-        """By pattern, see api.table."""
-        return {
-            "CONSUMER.CREATE.*": ("consumer_create", self.create, True),
-            "CONSUMER.CREATE.*.>": ("consumer_create", self.create, True),
-            "CONSUMER.DURABLE.CREATE.*.*": ("consumer_create", self.create_durable, True),
-            "CONSUMER.DELETE.*.*": ("consumer_delete", self.delete, True),
-            "CONSUMER.PAUSE.*.*": ("consumer_pause", self.pause, True),
-        }
 
     # --- create
 

@@ -30,7 +30,6 @@ from ...meta.info_gather import (
 from ...meta.usage import account_info
 from .. import stream as stream_api
 from ..request import LATER, Request, Response
-from ..table import Row
 from .consumer_api import ConsumerApi
 from .propose import ASK_AGAIN, guarded
 from .stream_api import StreamApi
@@ -48,18 +47,6 @@ class InfoApi:
 
     def __init__(self, cluster: JetStreamCluster) -> None:
         self._cluster = cluster
-
-    def table(self) -> dict[str, Row]:
-        """By pattern, see api.table."""
-        return {
-            "INFO": ("account_info", self.account, True),
-            "STREAM.NAMES": ("stream_names", self.stream_names, True),
-            "STREAM.LIST": ("stream_list", self.streams, True),
-            "STREAM.INFO.*": ("stream_info", self.stream, True),
-            "CONSUMER.NAMES.*": ("consumer_names", self.consumer_names, True),
-            "CONSUMER.LIST.*": ("consumer_list", self.consumers, True),
-            "CONSUMER.INFO.*.*": ("consumer_info", self.consumer, True),
-        }
 
     # --- the account
 

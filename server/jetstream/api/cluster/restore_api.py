@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from ...cluster.cluster import JetStreamCluster
     from ...meta.planner import Requester
     from ..request import Request, Response
-    from ..table import Row
 
 _GROUP = 8  # characters of a group's name, after what it is
 
@@ -40,10 +39,6 @@ class RestoreApi:
 
     def __init__(self, cluster: JetStreamCluster) -> None:
         self._cluster = cluster
-
-    def table(self) -> dict[str, Row]:
-        """By pattern, see api.table."""
-        return {"STREAM.RESTORE.*": ("stream_restore", self.restore, True)}
 
     def restore(self, request: Request) -> Response:
         """Answer STREAM.RESTORE.<stream>."""

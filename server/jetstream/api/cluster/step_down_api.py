@@ -14,7 +14,6 @@ from .....protocol.errors import ApiError, api_error
 from ...meta.node_info import UNSEEN
 from ...meta.placement import successor
 from ..request import LATER, Request, Response
-from ..table import Row
 from .propose import Json, ServedWait, answer_through_leader, guarded
 
 if TYPE_CHECKING:
@@ -27,13 +26,6 @@ class StepDownApi:
 
     def __init__(self, cluster: JetStreamCluster) -> None:
         self._cluster = cluster
-
-    def table(self) -> dict[str, Row]:
-        """By pattern, see api.table."""
-        return {
-            "STREAM.LEADER.STEPDOWN.*": ("stream_leader_stepdown", self.step_down, True),
-            "CONSUMER.LEADER.STEPDOWN.*.*": ("consumer_leader_stepdown", self.step_down, True),
-        }
 
     def step_down(self, request: Request) -> Response:
         """Answer STREAM.LEADER.STEPDOWN.<stream>, and CONSUMER.LEADER.STEPDOWN.<stream>.<consumer>."""

@@ -1,4 +1,7 @@
-"""Requests about streams that the meta leader decides: create, update, delete, remove a peer."""
+"""Requests about streams that the meta leader decides: create, update, delete, remove a peer.
+
+What nats-server's clusters do and this one does not is refused: the error names what to do instead.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,7 @@ from ...streams.stream_info import shown, stamped
 from ...streams.validation.create import check
 from ...streams.validation.update import check_update
 from .. import stream as stream_api
-from ..request import Request, Response
-from ..table import Row
+from ..request import Handler, Request, Response
 from .propose import (
     ServedWait,
     answer_through_leader,
@@ -41,6 +43,9 @@ if TYPE_CHECKING:
     from ...streams.validation.context import ValidationContext
 
 Json = dict[str, Any]
+# Why not, and what to do instead.
+EVACUATE = "peers are not evacuated: take them away one by one by STREAM.PEER.REMOVE"
+MOVE_BACK = "a move cannot be cancelled: give the stream its former placement by STREAM.UPDATE"
 
 
 class StreamApi:
@@ -48,15 +53,6 @@ class StreamApi:
 
     def __init__(self, cluster: JetStreamCluster) -> None:
         self._cluster = cluster
-
-    def table(self) -> dict[str, Row]:
-        """By pattern, see api.table."""
-        return {
-            "STREAM.CREATE.*": ("stream_create", self.create, True),
-            "STREAM.UPDATE.*": ("stream_update", self.update, True),
-            "STREAM.DELETE.*": ("stream_delete", self.delete, True),
-            "STREAM.PEER.REMOVE.*": ("stream_remove_peer", self.remove_peer, True),
-        }
 
     # --- create
 
@@ -206,6 +202,16 @@ class StreamApi:
             make_command,
             lambda _: request.respond(response(request.kind, success=True)),
         )
+
+    def unsupported(self, why: str) -> Handler:
+        """Make the handler of a request about a stream that is refused."""
+
+        def refuse(request: Request) -> Response:
+            if self._cluster.state.stream(request.account.name, request.tokens[-1]) is None:
+                raise api_error("JSStreamNotFoundErr")
+            raise api_error("JSStreamGeneralErrorF", err=why)
+
+        return refuse
 
 
 def validation_context(

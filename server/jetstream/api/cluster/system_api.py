@@ -1,5 +1,7 @@
 """The JetStream API of the system account: the meta leader's steps, servers and accounts removed for good.
 
+What nats-server's clusters do and this one does not is refused: the error names what to do instead.
+
 Promises: only the meta leader answers, and only requests of the system account reach it.
 """
 
@@ -12,14 +14,19 @@ from .....protocol.api.messages import LeaderStepDownRequest, MetaRemoveRequest
 from .....protocol.errors import ApiError, api_error
 from ...meta.command import PurgeAccount
 from ...meta.effect import CommandRejected, Effect
-from ...meta.responder import ResponderAction, action_for, rule_for
-from ..system import PURGE, SystemApi, SystemRequest, purged_account
-from .unsupported_api import OF_THE_SYSTEM, refusal
+from ...meta.responder import ResponderAction, ResponderRule, action_for
+from ..system import PURGE, SystemApi, SystemEndpoint, SystemRequest, purged_account
+from .stream_api import MOVE_BACK
 
 if TYPE_CHECKING:
     from ....accounts.account import Account
     from ...cluster.cluster import JetStreamCluster
     from ...host import JetStreamHost
+
+# Why not, and what to do instead.
+_RESCUE = "a majority is not lowered: put back the directory of a server that is missing, from a copy"
+_EVACUATE = "servers are not evacuated: move streams by STREAM.PEER.REMOVE, or remove it by SERVER.REMOVE"
+_MOVE = "streams are moved by their own account: STREAM.UPDATE with a placement, or STREAM.PEER.REMOVE"
 
 
 class ClusterApi:
@@ -30,19 +37,20 @@ class ClusterApi:
         self._account = account
         self._host = host
         table = {
-            "META.LEADER.STEPDOWN": ("meta_leader_stepdown", self._step_down),
-            "SERVER.REMOVE": ("meta_server_remove", self._remove_server),
-            PURGE: ("account_purge", self._purge_account),
-            **{pattern: (kind, _refused(text)) for pattern, (kind, text) in OF_THE_SYSTEM.items()},
+            "META.LEADER.STEPDOWN": SystemEndpoint("meta_leader_stepdown", self._step_down),
+            "SERVER.REMOVE": SystemEndpoint("meta_server_remove", self._remove_server),
+            PURGE: SystemEndpoint("account_purge", self._purge_account),
+            "META.RESCUE": SystemEndpoint("meta_rescue", _refused(_RESCUE), ResponderRule.EVERYBODY),
+            "SERVER.EVACUATE": SystemEndpoint("meta_server_remove", _refused(_EVACUATE)),
+            "ACCOUNT.STREAM.MOVE.*.*": SystemEndpoint("stream_update", _refused(_MOVE)),
+            "ACCOUNT.STREAM.CANCEL_MOVE.*.*": SystemEndpoint("stream_update", _refused(MOVE_BACK)),
         }
         api = SystemApi(account, host, table, self._admits)
         self.start, self.stop = api.start, api.stop
 
-    def _admits(self, pattern: str) -> bool:
-        return (
-            action_for(rule_for(pattern), self._cluster.responder_state(self._account.name))
-            is ResponderAction.ANSWER
-        )
+    def _admits(self, rule: ResponderRule) -> bool:
+        state = self._cluster.responder_state(self._account.name)
+        return action_for(rule, state) is ResponderAction.ANSWER
 
     # --- handlers
 
@@ -79,7 +87,7 @@ class ClusterApi:
 
 def _refused(text: str) -> Callable[[SystemRequest], None]:
     def refuse(_: SystemRequest) -> None:
-        raise refusal(text)
+        raise api_error("JSStreamGeneralErrorF", err=text)
 
     return refuse
 

@@ -18,7 +18,7 @@ from pyjs.server.clock import SECOND
 from pyjs.server.jetstream.api.cluster.api_router import HOLD, MOST_HELD, PAUSE
 from pyjs.server.jetstream.api.cluster.propose import GATHERING
 from pyjs.server.jetstream.api.cluster.system_api import ClusterApi
-from pyjs.server.jetstream.api.cluster.unsupported_api import OF_ACCOUNTS, OF_THE_SYSTEM
+from pyjs.server.jetstream.api.table import TABLE, needs_cluster
 from pyjs.server.jetstream.meta.command import UpdateStream
 from pyjs.server.jetstream.meta.effect import StreamCreated, StreamDeleted
 from pyjs.server.jetstream.meta.responder import (
@@ -26,6 +26,7 @@ from pyjs.server.jetstream.meta.responder import (
     PATIENCE,
     LeaderStatus,
     MetaRole,
+    ResponderRule,
     ResponderState,
     StreamRole,
 )
@@ -39,6 +40,14 @@ def site(tmp_path: Path) -> Iterator[ApiSite]:
 
 
 # --- who answers
+
+
+def test_what_the_meta_leader_answers_is_made_from_what_all_servers_have(site: ApiSite) -> None:
+    together = site.api_router.handlers.keys()
+    assert together <= TABLE.keys()
+    for pattern, endpoint in TABLE.items():
+        if endpoint.rule is ResponderRule.META or endpoint.handler is needs_cluster:
+            assert pattern in together
 
 
 def test_who_does_not_lead_answers_and_counts_nothing(site: ApiSite) -> None:
@@ -374,11 +383,14 @@ def test_a_list_names_what_did_not_come(site: ApiSite) -> None:
 
 def test_what_is_not_done_is_refused_with_what_to_do_instead(site: ApiSite) -> None:
     site.make()
-    for subject in OF_ACCOUNTS:
-        assert codes(site.ask(subject.replace("*", "NONE"))) == [10059]
-        answer = site.answer(subject.replace("*", "S"))
-        assert answer["error"]["description"] == OF_ACCOUNTS[subject][1]
-        assert answer["type"].endswith(f"{OF_ACCOUNTS[subject][0]}_response")
+    for subject, kind, instead in (
+        ("STREAM.PEER.EVACUATE", "stream_evacuate_peer", "by STREAM.PEER.REMOVE"),
+        ("STREAM.CANCEL_MOVE", "stream_cancel_move", "by STREAM.UPDATE"),
+    ):
+        assert codes(site.ask(f"{subject}.NONE")) == [10059]
+        answer = site.answer(f"{subject}.S")
+        assert answer["error"]["description"].endswith(instead)
+        assert answer["type"].endswith(f".{kind}_response")
 
 
 def test_the_system_account_is_refused_too(site: ApiSite) -> None:
@@ -387,6 +399,11 @@ def test_the_system_account_is_refused_too(site: ApiSite) -> None:
     cluster.responder_state = lambda *_: ResponderState(MetaRole.LEADER, system=True)
     system = ClusterApi(cluster, site.account, site.host)
     system.start()
-    for subject, (_, text) in OF_THE_SYSTEM.items():
-        assert site.answer(subject.replace("*", "x"))["error"]["description"] == text
+    for subject, instead in (
+        ("META.RESCUE", "put back the directory of a server that is missing"),
+        ("SERVER.EVACUATE", "move streams by STREAM.PEER.REMOVE"),
+        ("ACCOUNT.STREAM.MOVE.A.S", "STREAM.UPDATE with a placement"),
+        ("ACCOUNT.STREAM.CANCEL_MOVE.A.S", "by STREAM.UPDATE"),
+    ):
+        assert instead in site.answer(subject)["error"]["description"]
     system.stop()

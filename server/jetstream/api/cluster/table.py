@@ -1,0 +1,47 @@
+"""The handlers of the requests that several servers answer together, in place of those of `api.table`.
+
+The server that a request is routed to runs its handler: see `router`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .consumer_api import ConsumerApi
+from .info_api import InfoApi
+from .restore_api import RestoreApi
+from .step_down_api import StepDownApi
+from .stream_api import EVACUATE, MOVE_BACK, StreamApi
+
+if TYPE_CHECKING:
+    from ...cluster.cluster import JetStreamCluster
+    from ..request import Handler
+
+
+def handlers(cluster: JetStreamCluster) -> dict[str, Handler]:
+    """Give them by the subject after `$JS.API.`."""
+    streams, consumers, infos = StreamApi(cluster), ConsumerApi(cluster), InfoApi(cluster)
+    leaders, backups = StepDownApi(cluster), RestoreApi(cluster)
+    return {
+        "INFO": infos.account,
+        "STREAM.CREATE.*": streams.create,
+        "STREAM.UPDATE.*": streams.update,
+        "STREAM.NAMES": infos.stream_names,
+        "STREAM.LIST": infos.streams,
+        "STREAM.INFO.*": infos.stream,
+        "STREAM.DELETE.*": streams.delete,
+        "STREAM.RESTORE.*": backups.restore,
+        "STREAM.PEER.REMOVE.*": streams.remove_peer,
+        "STREAM.PEER.EVACUATE.*": streams.unsupported(EVACUATE),
+        "STREAM.CANCEL_MOVE.*": streams.unsupported(MOVE_BACK),
+        "STREAM.LEADER.STEPDOWN.*": leaders.step_down,
+        "CONSUMER.CREATE.*": consumers.create,
+        "CONSUMER.CREATE.*.>": consumers.create,
+        "CONSUMER.DURABLE.CREATE.*.*": consumers.create_durable,
+        "CONSUMER.NAMES.*": infos.consumer_names,
+        "CONSUMER.LIST.*": infos.consumers,
+        "CONSUMER.INFO.*.*": infos.consumer,
+        "CONSUMER.DELETE.*.*": consumers.delete,
+        "CONSUMER.PAUSE.*.*": consumers.pause,
+        "CONSUMER.LEADER.STEPDOWN.*.*": leaders.step_down,
+    }
