@@ -15,7 +15,7 @@ from pyjs.protocol.api.stream import StreamConfig, StreamInfo
 from pyjs.protocol.errors import ApiError, api_error
 from pyjs.server.clock import SECOND
 from pyjs.server.cluster.ticker import Ticker
-from pyjs.server.jetstream.api.cluster.api_router import ClusterApiRouter
+from pyjs.server.jetstream.api.cluster.router import ClusterApiRouter
 from pyjs.server.jetstream.api.table import AccountApi
 from pyjs.server.jetstream.meta.command import Command, PutConsumer
 from pyjs.server.jetstream.meta.effect import Effect

@@ -21,7 +21,7 @@ from ...cluster.member import GroupEnvironment, RaftMember
 from ...cluster.proposals import Outcome, ProposalError
 from ...cluster.ticker import Ticker
 from ...cluster.transport import RaftTransport
-from ..api.cluster.api_router import ClusterApiRouter
+from ..api.cluster.router import ClusterApiRouter
 from ..api.cluster.system_api import ClusterApi
 from ..meta import placement
 from ..meta.command import (

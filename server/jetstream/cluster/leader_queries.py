@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ....protocol.errors import ApiError
 from ...slices import Shared, Slices, Steps, paced
-from ..meta.info_gather import TIMEOUT
 from ..meta.responder import DELAY, PATIENCE
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ Kind = Literal["SI", "CI"]
 Key = tuple[str, str, str]  # account, stream, consumer ("" for the stream itself)
 Take = Callable[[str, Json], None]
 UP, ASK, TELL = "$JSC.UP", "$JSC.ASK", "$JSC.TELL."
+TIMEOUT = 4_000_000_000  # ns that it is waited for an answer or an announcement
 
 
 class LeaderQueries:

@@ -1,38 +1,20 @@
-"""What is known of all servers together: names, lists, infos with their cluster, an account's numbers.
-
-Promises: one answer, from what was decided and from the leaders that answered in time; what did not come is
-named.
-"""
+"""INFO of an account, a stream, a consumer, with what all servers know of it together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from .....protocol.api.account import AccountLimits, ApiStats
 from .....protocol.api.consumer import ConsumerConfig
-from .....protocol.api.messages import PageRequest, response
+from .....protocol.api.messages import response
 from .....protocol.errors import api_error
 from .....protocol.limits import API_LEVEL
 from ....slices import Steps
 from ...account.account import shown_limits
 from ...consumers.info import shown
-from ...meta.assignment import ConsumerAssignment, StreamAssignment
-from ...meta.info_gather import (
-    LIST_LIMIT,
-    NAMES_LIMIT,
-    TIMEOUT,
-    InfoGather,
-    Page,
-    consumers_page,
-    streams_page,
-)
 from ...meta.usage import account_info
 from .. import stream as stream_api
-from ..request import LATER, Request, Response
-from .consumer_api import ConsumerApi
-from .propose import ASK_AGAIN, guarded
-from .stream_api import StreamApi
+from ..request import Request, Response
 
 if TYPE_CHECKING:
     from ...cluster.cluster import JetStreamCluster
@@ -67,23 +49,6 @@ class InfoApi:
 
     # --- streams
 
-    def stream_names(self, request: Request) -> Response:
-        """Answer STREAM.NAMES."""
-        asked = request.read_optional(PageRequest)
-        page = streams_page(
-            self._cluster.state, request.account.name, asked.offset, NAMES_LIMIT, asked.subject
-        )
-        return response(request.kind, **page.numbers(), streams=page.names or None)
-
-    def streams(self, request: Request) -> Response:
-        """Answer STREAM.LIST."""
-        asked = request.read_optional(PageRequest)
-        account, cluster = request.account, self._cluster
-        page = streams_page(cluster.state, account.name, asked.offset, LIST_LIMIT, asked.subject)
-        planner, known = cluster.planner(), StreamApi(cluster).known
-        away = {one.name: known(account, one).to_json() for one in page.items if planner.offline(one)}
-        return self._gather(request, "SI", "", page, away)
-
     def stream(self, request: Request) -> Response:
         """Answer STREAM.INFO.<stream>: as its leader, or as a member while nobody leads."""
         account, name, cluster = request.account, request.tokens[2], self._cluster
@@ -112,29 +77,6 @@ class InfoApi:
 
     # --- consumers
 
-    def _consumers_page(self, request: Request, limit: int) -> Page[ConsumerAssignment]:
-        asked = request.read_optional(PageRequest)
-        return consumers_page(
-            self._cluster.state, request.account.name, request.tokens[2], asked.offset, limit
-        )
-
-    def consumer_names(self, request: Request) -> Response:
-        """Answer CONSUMER.NAMES.<stream>."""
-        if self._cluster.state.stream(request.account.name, request.tokens[2]) is None:
-            raise api_error("JSStreamNotFoundErr")
-        page = self._consumers_page(request, NAMES_LIMIT)
-        return response(request.kind, **page.numbers(), consumers=page.names)
-
-    def consumers(self, request: Request) -> Response:
-        """Answer CONSUMER.LIST.<stream>; a stream that is not there has none, as the reference has it."""
-        page = self._consumers_page(request, LIST_LIMIT)
-        account, cluster, name = request.account, self._cluster, request.tokens[2]
-        stream, known = cluster.state.stream(account.name, name), ConsumerApi(cluster).known
-        away: dict[str, Json] = {}
-        if stream is not None and cluster.planner().offline(stream):
-            away = {one.name: known(account, one).to_json() for one in page.items}
-        return self._gather(request, "CI", name, page, away)
-
     def consumer(self, request: Request) -> Response:
         """Answer CONSUMER.INFO.<stream>.<consumer>: as the leader, or who is to lead."""
         request.must_be_empty()
@@ -145,48 +87,3 @@ class InfoApi:
         info = local.consumer_info(name)
         info.config = shown(info.config or ConsumerConfig())
         return response(request.kind, info)
-
-    # --- many
-
-    def _gather(
-        self,
-        request: Request,
-        kind: Literal["SI", "CI"],
-        stream: str,
-        page: Page[StreamAssignment] | Page[ConsumerAssignment],
-        away: dict[str, Json],
-    ) -> Response:
-        """Answer with the infos of a page when all are there, or when patience is at its end."""
-        field = "streams" if kind == "SI" else "consumers"
-        gather: InfoGather[Any] = InfoGather(page, away)
-
-        over: list[Callable[[], None]] = []
-        ended = False
-
-        def answer() -> None:
-            nonlocal ended
-            ended = True
-            for end in over:
-                end()
-            request.respond(response(request.kind, **gather.answer(field)))
-
-        def take(name: str, info: Json) -> None:
-            if gather.take(name, info) and not gather.waiting:
-                answer()
-
-        if not gather.waiting:
-            return response(request.kind, **gather.answer(field))
-        clock, guarded_take = request.account.host.clock, guarded(request, take)
-
-        def ask() -> None:
-            """Ask those who have not answered; a stream may be between two leaders."""
-            if not ended:
-                over.append(clock.call_later(ASK_AGAIN, ask).cancel)
-                names = gather.waiting
-                over.append(
-                    self._cluster.ask_all(kind, request.account.name, stream, "", guarded_take, names)
-                )
-
-        over.append(clock.call_later(TIMEOUT, guarded(request, answer)).cancel)
-        ask()
-        return LATER

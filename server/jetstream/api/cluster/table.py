@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from .consumer_api import ConsumerApi
 from .info_api import InfoApi
+from .list_api import ListApi
 from .restore_api import RestoreApi
 from .step_down_api import StepDownApi
 from .stream_api import EVACUATE, MOVE_BACK, StreamApi
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
 
 def handlers(cluster: JetStreamCluster) -> dict[str, Handler]:
     """Give them by the subject after `$JS.API.`."""
-    streams, consumers, infos = StreamApi(cluster), ConsumerApi(cluster), InfoApi(cluster)
-    leaders, backups = StepDownApi(cluster), RestoreApi(cluster)
+    streams, consumers, leaders = StreamApi(cluster), ConsumerApi(cluster), StepDownApi(cluster)
+    infos, lists, backups = InfoApi(cluster), ListApi(cluster), RestoreApi(cluster)
     return {
         "INFO": infos.account,
         "STREAM.CREATE.*": streams.create,
         "STREAM.UPDATE.*": streams.update,
-        "STREAM.NAMES": infos.stream_names,
-        "STREAM.LIST": infos.streams,
+        "STREAM.NAMES": lists.stream_names,
+        "STREAM.LIST": lists.streams,
         "STREAM.INFO.*": infos.stream,
         "STREAM.DELETE.*": streams.delete,
         "STREAM.RESTORE.*": backups.restore,
@@ -38,8 +39,8 @@ def handlers(cluster: JetStreamCluster) -> dict[str, Handler]:
         "CONSUMER.CREATE.*": consumers.create,
         "CONSUMER.CREATE.*.>": consumers.create,
         "CONSUMER.DURABLE.CREATE.*.*": consumers.create_durable,
-        "CONSUMER.NAMES.*": infos.consumer_names,
-        "CONSUMER.LIST.*": infos.consumers,
+        "CONSUMER.NAMES.*": lists.consumer_names,
+        "CONSUMER.LIST.*": lists.consumers,
         "CONSUMER.INFO.*.*": infos.consumer,
         "CONSUMER.DELETE.*.*": consumers.delete,
         "CONSUMER.PAUSE.*.*": consumers.pause,

@@ -15,8 +15,8 @@ from lib.streams import Spy
 from pyjs.protocol.api.cluster import ClusterInfo
 from pyjs.protocol.api.stream import StreamInfo
 from pyjs.server.clock import SECOND
-from pyjs.server.jetstream.api.cluster.api_router import HOLD, MOST_HELD, PAUSE
 from pyjs.server.jetstream.api.cluster.propose import GATHERING
+from pyjs.server.jetstream.api.cluster.router import HOLD, MOST_HELD, PAUSE
 from pyjs.server.jetstream.api.cluster.system_api import ClusterApi
 from pyjs.server.jetstream.api.table import TABLE, needs_cluster
 from pyjs.server.jetstream.meta.command import UpdateStream

@@ -1,4 +1,4 @@
-"""What is shown of a cluster: where streams live, how healthy it is, what accounts use, pages and lists."""
+"""What is shown of a cluster: where streams live, how healthy it is, what accounts use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from pyjs.server.jetstream.meta.health import (
     meta_problem,
     stream_problem,
 )
-from pyjs.server.jetstream.meta.info_gather import InfoGather, consumers_page, streams_page
 from pyjs.server.jetstream.meta.node_info import NodeStatus
 from pyjs.server.jetstream.meta.report import (
     SILENCE,
@@ -127,6 +126,10 @@ def test_who_leaves_is_shown_and_where_it_goes() -> None:
     after = site.state.stream("A", "S")
     assert after and len(found["replicas"]) == 3
     assert {one["peer"] for one in found["desired"]["replicas"]} == {peer[:8] for peer in after.peers}
+
+
+def test_a_members_id_begins_with_its_node() -> None:
+    assert server(1).node == "NODE0001"
 
 
 def test_unknown_servers_have_a_name_to_that_effect() -> None:
@@ -244,47 +247,3 @@ def test_an_account_uses_what_all_servers_report_together() -> None:
     assert (three.storage, three.reserved_storage, three.streams, three.consumers) == (70, 100, 1, 1)
     assert three.limits.max_storage == 9
     assert total(reports.values()) == TierUsage(7, 70)
-
-
-# --- pages
-
-
-def test_names_come_in_pages() -> None:
-    site = Site()
-    for number in range(5):
-        site.create(name=f"S{number}", subjects=[f"s.{number}"])
-    page = streams_page(site.state, "A", 3, 1)
-    assert (page.names, page.numbers()) == (["S3"], {"total": 5, "offset": 3, "limit": 1})
-    assert streams_page(site.state, "A", 9).numbers() == {"total": 5, "offset": 5, "limit": 1024}
-    assert streams_page(site.state, "A", -1, subject="*.2").names == ["S2"]
-    assert streams_page(site.state, "B").names == []
-    site.consume("S1", "b")
-    site.consume("S1", "a")
-    assert consumers_page(site.state, "A", "S1").names == ["a", "b"]
-
-
-def test_a_list_is_answered_once_with_what_came() -> None:
-    site = Site()
-    for name in "abcd":
-        site.create(name=name)
-    gather = InfoGather(streams_page(site.state, "A", limit=256), {"d": {"name": "d"}})
-    assert gather.waiting == {"a", "b", "c"}
-    assert gather.take("b", {"name": "b"}) and not gather.take("b", {"name": "other"})
-    assert not gather.take("x", {})
-    assert gather.take_offline("c", "damaged")
-    answer = gather.answer("streams")
-    assert answer == {
-        "total": 4,
-        "offset": 0,
-        "limit": 256,
-        "streams": [{"name": "b"}, {"name": "d"}],
-        "missing": ["a", "c", "d"],
-        "offline": {"c": "damaged"},
-    }
-    assert gather.take("a", {"name": "a"}) and not gather.waiting
-
-
-def test_an_empty_list() -> None:
-    gather = InfoGather(consumers_page(Site().state, "A", "S", limit=256))
-    assert gather.answer("consumers") == {"total": 0, "offset": 0, "limit": 256, "consumers": []}
-    assert server(1).node == "NODE0001"

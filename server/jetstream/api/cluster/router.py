@@ -3,19 +3,27 @@
 Promises: a request is served here, refused here, or left to another server, as `responder.action_for`
 decides; what waits first is decided again before it is refused. Members hold what they leave to a leader
 until they have had contact with it since: one that is gone already is known to be so only a while later. So
-the next leader serves what came between the two, as soon as there is one, and without one it is refused; what
-the leader could not receive is forwarded to it later. A request that the former leader may have served is not
-served twice, unless that does no harm (`Endpoint.repeatable`), but refused where the meta group has decided
-something about the same since.
+the next leader serves what came between the two, as soon as there is one, and without one it is refused. A
+request that the former leader may have served is not served twice, unless that does no harm
+(`Endpoint.repeatable`), but refused where the meta group has decided something about the same since.
+
+The meta leader may not receive the first requests of an account: servers look an account up when they learn
+that another one has it, which takes as long as their resolver does. Such a request is held by the server
+whose client asked. It sends the request to the meta leader, and to nobody else, once the leader receives
+requests of that account; after FORWARD_PATIENCE nothing is done. That is so between servers that are joined
+by routes only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .....protocol import gojson
+from .....protocol.wire.encode import tail
+from ....accounts.message import RoutedMessage
+from ....accounts.source import ConnectionKind
 from ....clock import SECOND
 from ....cluster.ticker import TICK
 from ...meta.effect import (
@@ -37,16 +45,19 @@ from ...meta.responder import (
 )
 from ..request import Handler, Request
 from ..table import TABLE
-from .forwarded_request import ForwardedRequest, is_unheard
 from .table import handlers
 
 if TYPE_CHECKING:
+    from ....accounts.account import Account
+    from ....accounts.message import Message
     from ....cluster.raft_node import RaftNode
     from ...cluster.cluster import JetStreamCluster
 
 OPENING, PAUSE = 3 * SECOND, SECOND // 20  # ns that a stream has to be opened, and between two looks
 HOLD = PATIENCE + SECOND  # ns that a request is held at most: then there is a leader, or it is refused
 MOST_HELD = 1000  # requests; more are left to the leader that is believed in
+FORWARD_PATIENCE = 5 * SECOND  # ns that a request waits until the leader can receive it
+_TELL = "$JSC.META"  # what every server of the domain subscribes to in the system account
 Matter = tuple[str, str, str]  # account, stream, consumer ("" for what is not named)
 
 
@@ -78,8 +89,8 @@ class ClusterApiRouter:
         matter = (account.name, *_names(pattern, request.tokens))
         tick = cluster.environment.ticker.count
         waiting = _Waiting(pattern, request, serve, matter, request.context.clock.now(), tick)
-        if is_unheard(cluster, request.message) and self._rule(pattern, request)[0] is ResponderRule.META:
-            ForwardedRequest(cluster, request.message, lambda: self._look(waiting)).start()
+        if _is_unheard(cluster, request.message) and self._rule(pattern, request)[0] is ResponderRule.META:
+            _ForwardedRequest(cluster, request.message, lambda: self._look(waiting)).start()
         else:
             self._look(waiting)
 
@@ -225,3 +236,68 @@ def _names(pattern: str, tokens: list[str]) -> tuple[str, str]:
     at = parts.index("*")
     named = len(parts) > at + 1 and len(tokens) > at + 1
     return tokens[at], tokens[at + 1] if named else ""
+
+
+# --- what the leader did not receive
+
+
+def _is_unheard(cluster: JetStreamCluster, message: Message) -> bool:
+    """Whether a client here asks what the leader, on another server, cannot have received."""
+    source, leader = message.source, cluster.leader_status.leader
+    if source is None or source.kind != ConnectionKind.CLIENT or leader in ("", cluster.me):
+        return False
+    return _route(cluster, message) is None and _route_to_leader(cluster, cluster.system, _TELL) is not None
+
+
+class _ForwardedRequest:
+    """A request that the meta leader did not receive. serve: serves it here, if this server leads by then."""
+
+    def __init__(self, cluster: JetStreamCluster, message: Message, serve: Callable[[], None]) -> None:
+        self._cluster = cluster
+        self._message = message
+        self._serve = serve
+        self._patience = FORWARD_PATIENCE
+
+    def start(self) -> None:
+        """Wait for the leader."""
+        self._patience -= PAUSE
+        if self._patience > 0:
+            self._cluster.environment.clock.call_later(PAUSE, self._look)
+
+    def _look(self) -> None:
+        if self._cluster.leader_status.leader == self._cluster.me:
+            self._serve()
+            return
+        route = _route(self._cluster, self._message)
+        if route is None:
+            self.start()
+            return
+        message = self._message
+        raw, reply = (text.encode("utf-8", "surrogateescape") for text in (message.subject, message.reply))
+        size = len(message.header) + len(message.body)
+        assert message.source is not None
+        msg = RoutedMessage(
+            message.account,
+            message.source,
+            raw,
+            reply,
+            len(message.header),
+            size,
+            tail(reply, message.header, message.body),
+        )
+        route.deliver_leaf(msg, ())
+        message.account.flusher.schedule()
+
+
+def _route(cluster: JetStreamCluster, message: Message) -> Any:
+    """The route by which the leader receives such a request; None: it does not."""
+    return _route_to_leader(cluster, message.account, message.subject)
+
+
+def _route_to_leader(cluster: JetStreamCluster, account: Account, subject: str) -> Any:
+    """An account's part of the route to the leader, if there is interest in a subject there."""
+    raw = subject.encode("utf-8", "surrogateescape")
+    process = cluster.node_tracker.node_statuses.process(cluster.leader_status.leader)
+    plan = account.plans.get(raw) or account.plan(raw)
+    routes = (each.sink for each in plan.remotes if each.kind == ConnectionKind.ROUTER)
+    return next((route for route in routes if getattr(route, "peer", "") == process), None)

@@ -1,0 +1,185 @@
+"""NAMES and LIST: pages of the streams of an account, and of the consumers of a stream.
+
+The meta leader answers NAMES from what was decided. For LIST it asks each stream's leader for its infos, and
+answers when all are there, or when TIMEOUT is over, with those that are. Promises: a request is answered
+once, for all servers. Source: JetStream API, LIST: `missing` names what did not come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from .....protocol.api.messages import PageRequest, response
+from .....protocol.errors import api_error
+from ...cluster.leader_queries import TIMEOUT
+from ...meta.assignment import ConsumerAssignment, StreamAssignment
+from ..request import LATER, Request, Response
+from .consumer_api import ConsumerApi
+from .propose import ASK_AGAIN, guarded
+from .stream_api import StreamApi
+
+if TYPE_CHECKING:
+    from ...cluster.cluster import JetStreamCluster
+    from ...meta.state import MetaState
+
+NAMES_LIMIT = 1024
+LIST_LIMIT = 256
+Json = dict[str, Any]
+A = TypeVar("A", StreamAssignment, ConsumerAssignment)
+
+
+class Page(Generic[A]):
+    """One page of streams or consumers, sorted by name."""
+
+    def __init__(self, found: Sequence[A], offset: int, limit: int) -> None:
+        self.total = len(found)
+        self.offset = min(max(offset, 0), self.total)
+        self.limit = limit
+        self.items: list[A] = list(found[self.offset : self.offset + limit])
+
+    @property
+    def names(self) -> list[str]:
+        """The names on this page."""
+        return [item.name for item in self.items]
+
+    def numbers(self) -> Json:
+        """Total, offset and limit, as answers have them."""
+        return {"total": self.total, "offset": self.offset, "limit": self.limit}
+
+
+def streams_page(
+    state: MetaState, account: str, offset: int = 0, limit: int = NAMES_LIMIT, subject: str = ""
+) -> Page[StreamAssignment]:
+    """The account's streams, with a `subject` those whose subjects collide with it."""
+    found = state.capturing(account, subject) if subject else state.of_account(account)
+    return Page(found, offset, limit)
+
+
+def consumers_page(
+    state: MetaState, account: str, stream: str, offset: int = 0, limit: int = NAMES_LIMIT
+) -> Page[ConsumerAssignment]:
+    """A stream's consumers."""
+    return Page(state.consumers_of(account, stream), offset, limit)
+
+
+class InfoGather(Generic[A]):
+    """The infos of one page. Asks nobody itself: `waiting` names whose info is still to come."""
+
+    def __init__(self, page: Page[A], unreachable: Mapping[str, Json] | None = None) -> None:
+        """unreachable: what is known of those all of whose servers are away, by name."""
+        self.page: Page[A] = page
+        self._names = set(page.names)
+        self._found: dict[str, Json] = dict(unreachable or {})
+        self._missing = set(self._found)
+
+    @property
+    def waiting(self) -> set[str]:
+        """The names whose leaders have not answered."""
+        return self._names - self._found.keys()
+
+    def take(self, name: str, info: Json) -> bool:
+        """An info came; whether it was waited for. The first of two counts."""
+        if name not in self.waiting:
+            return False
+        self._found[name] = info
+        return True
+
+    def answer(self, field: str) -> Json:
+        """The answer's fields with what is there now; `field` is "streams" or "consumers"."""
+        missing = sorted(self.waiting | self._missing)
+        answer: Json = self.page.numbers()
+        answer[field] = [self._found[name] for name in sorted(self._found)]
+        if missing:
+            answer["missing"] = missing
+        return answer
+
+
+class ListApi:
+    """The handlers."""
+
+    def __init__(self, cluster: JetStreamCluster) -> None:
+        self._cluster = cluster
+
+    def stream_names(self, request: Request) -> Response:
+        """Answer STREAM.NAMES."""
+        asked = request.read_optional(PageRequest)
+        page = streams_page(
+            self._cluster.state, request.account.name, asked.offset, NAMES_LIMIT, asked.subject
+        )
+        return response(request.kind, **page.numbers(), streams=page.names or None)
+
+    def streams(self, request: Request) -> Response:
+        """Answer STREAM.LIST."""
+        asked = request.read_optional(PageRequest)
+        account, cluster = request.account, self._cluster
+        page = streams_page(cluster.state, account.name, asked.offset, LIST_LIMIT, asked.subject)
+        planner, known = cluster.planner(), StreamApi(cluster).known
+        away = {one.name: known(account, one).to_json() for one in page.items if planner.offline(one)}
+        return self._gather(request, "SI", "", page, away)
+
+    def _consumers_page(self, request: Request, limit: int) -> Page[ConsumerAssignment]:
+        asked = request.read_optional(PageRequest)
+        return consumers_page(
+            self._cluster.state, request.account.name, request.tokens[2], asked.offset, limit
+        )
+
+    def consumer_names(self, request: Request) -> Response:
+        """Answer CONSUMER.NAMES.<stream>."""
+        if self._cluster.state.stream(request.account.name, request.tokens[2]) is None:
+            raise api_error("JSStreamNotFoundErr")
+        page = self._consumers_page(request, NAMES_LIMIT)
+        return response(request.kind, **page.numbers(), consumers=page.names)
+
+    def consumers(self, request: Request) -> Response:
+        """Answer CONSUMER.LIST.<stream>; a stream that is not there has none, as the reference has it."""
+        page = self._consumers_page(request, LIST_LIMIT)
+        account, cluster, name = request.account, self._cluster, request.tokens[2]
+        stream, known = cluster.state.stream(account.name, name), ConsumerApi(cluster).known
+        away: dict[str, Json] = {}
+        if stream is not None and cluster.planner().offline(stream):
+            away = {one.name: known(account, one).to_json() for one in page.items}
+        return self._gather(request, "CI", name, page, away)
+
+    def _gather(
+        self,
+        request: Request,
+        kind: Literal["SI", "CI"],
+        stream: str,
+        page: Page[StreamAssignment] | Page[ConsumerAssignment],
+        away: dict[str, Json],
+    ) -> Response:
+        """Answer with the infos of a page when all are there, or when patience is at its end."""
+        field = "streams" if kind == "SI" else "consumers"
+        gather: InfoGather[Any] = InfoGather(page, away)
+
+        over: list[Callable[[], None]] = []
+        ended = False
+
+        def answer() -> None:
+            nonlocal ended
+            ended = True
+            for end in over:
+                end()
+            request.respond(response(request.kind, **gather.answer(field)))
+
+        def take(name: str, info: Json) -> None:
+            if gather.take(name, info) and not gather.waiting:
+                answer()
+
+        if not gather.waiting:
+            return response(request.kind, **gather.answer(field))
+        clock, guarded_take = request.account.host.clock, guarded(request, take)
+
+        def ask() -> None:
+            """Ask those who have not answered; a stream may be between two leaders."""
+            if not ended:
+                over.append(clock.call_later(ASK_AGAIN, ask).cancel)
+                names = gather.waiting
+                over.append(
+                    self._cluster.ask_all(kind, request.account.name, stream, "", guarded_take, names)
+                )
+
+        over.append(clock.call_later(TIMEOUT, guarded(request, answer)).cancel)
+        ask()
+        return LATER

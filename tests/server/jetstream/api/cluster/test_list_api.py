@@ -1,0 +1,44 @@
+"""Pages of names, and lists for which many leaders are asked."""
+
+from __future__ import annotations
+
+from lib.meta_fixture import Site
+from pyjs.server.jetstream.api.cluster.list_api import InfoGather, consumers_page, streams_page
+
+
+def test_names_come_in_pages() -> None:
+    site = Site()
+    for number in range(5):
+        site.create(name=f"S{number}", subjects=[f"s.{number}"])
+    page = streams_page(site.state, "A", 3, 1)
+    assert (page.names, page.numbers()) == (["S3"], {"total": 5, "offset": 3, "limit": 1})
+    assert streams_page(site.state, "A", 9).numbers() == {"total": 5, "offset": 5, "limit": 1024}
+    assert streams_page(site.state, "A", -1, subject="*.2").names == ["S2"]
+    assert streams_page(site.state, "B").names == []
+    site.consume("S1", "b")
+    site.consume("S1", "a")
+    assert consumers_page(site.state, "A", "S1").names == ["a", "b"]
+
+
+def test_a_list_is_answered_once_with_what_came() -> None:
+    site = Site()
+    for name in "abcd":
+        site.create(name=name)
+    gather = InfoGather(streams_page(site.state, "A", limit=256), {"d": {"name": "d"}})
+    assert gather.waiting == {"a", "b", "c"}
+    assert gather.take("b", {"name": "b"}) and not gather.take("b", {"name": "other"})
+    assert not gather.take("x", {})
+    answer = gather.answer("streams")
+    assert answer == {
+        "total": 4,
+        "offset": 0,
+        "limit": 256,
+        "streams": [{"name": "b"}, {"name": "d"}],
+        "missing": ["a", "c", "d"],
+    }
+    assert gather.take("a", {"name": "a"}) and gather.take("c", {"name": "c"}) and not gather.waiting
+
+
+def test_an_empty_list() -> None:
+    gather = InfoGather(consumers_page(Site().state, "A", "S", limit=256))
+    assert gather.answer("consumers") == {"total": 0, "offset": 0, "limit": 256, "consumers": []}
