@@ -7,10 +7,16 @@ apart.
 from .account import Account, InterestWatch
 from .account_spec import AccountsError
 from .account_token import AccountToken
-from .message import Message, RoutedMessage
 from .registry import AccountRegistry
-from .source import INTERNAL, ConnectionKind, LeafSink, MessageSink, MessageSource
-from .subscription import InterestChange, Subscription
+from .subscription import (
+    INTERNAL,
+    ConnectionKind,
+    InterestChange,
+    Message,
+    MessageEndpoint,
+    RoutedMessage,
+    Subscription,
+)
 
 __all__ = [
     "INTERNAL",
@@ -21,10 +27,8 @@ __all__ = [
     "ConnectionKind",
     "InterestChange",
     "InterestWatch",
-    "LeafSink",
     "Message",
-    "MessageSink",
-    "MessageSource",
+    "MessageEndpoint",
     "RoutedMessage",
     "Subscription",
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Protocol
 
 from ...protocol.subject import ANY_REST, has_wildcard, is_valid, matches
 from ...protocol.subject_tree import SubjectTree
@@ -17,22 +17,29 @@ from ..slices import at_once
 from .ack_routes import ACKS, AckRouteCache
 from .exports import ServiceExport, StreamExport
 from .imports import ServiceImport, StreamImport
-from .internal import InternalSink
 from .mapping import Mappings
-from .message import Message, RoutedMessage
-from .plan import Plan, is_fast, is_request
+from .plan import Draw, Plan, is_request
 from .reload_imports import replace_imports
 from .responses import ServiceResponses
 from .routing import route
-from .source import INTERNAL, ConnectionKind, LeafSink, MessageSink, MessageSource
 from .sublist import Sublist
-from .subscription import InterestChange, ReadCallback, Subscription
+from .subscription import (
+    INTERNAL,
+    ConnectionKind,
+    InterestChange,
+    InternalEndpoint,
+    Message,
+    MessageEndpoint,
+    ReadCallback,
+    RoutedMessage,
+    Subscription,
+    SubscriptionOwner,
+)
 
 if TYPE_CHECKING:
     from ..config.options import AccountJetStream, AccountOptions
     from .account_token import AccountToken
     from .flusher import Flusher
-    from .plan import OutboundQueue
     from .users import User
 
 UNLIMITED = -1
@@ -64,11 +71,26 @@ class ConnectionLimits:
 
     __slots__ = ("connections", "leafs", "payload", "subscriptions")
 
-    def __init__(self, options: Any = None) -> None:
-        self.connections: int = getattr(options, "max_connections", UNLIMITED)
-        self.subscriptions: int = getattr(options, "max_subscriptions", UNLIMITED)
-        self.payload: int = getattr(options, "max_payload", UNLIMITED)
-        self.leafs: int = getattr(options, "max_leafnodes", UNLIMITED)
+    def __init__(
+        self,
+        connections: int = UNLIMITED,
+        subscriptions: int = UNLIMITED,
+        payload: int = UNLIMITED,
+        leafs: int = UNLIMITED,
+    ) -> None:
+        self.connections = connections
+        self.subscriptions = subscriptions
+        self.payload = payload
+        self.leafs = leafs
+
+
+class AccountConnection(Protocol):
+    """A client or a leaf that is connected to an account. id: the later, the higher."""
+
+    id: int
+
+    def fail(self, text: str, reason: str) -> None:
+        """Tell it why, then close it."""
 
 
 def _hand_out(plan: Plan, header: bytes, size: int, tail: bytes, shown: bytes) -> int:
@@ -95,18 +117,25 @@ def _imports_streams(subscription: Subscription) -> bool:
     )
 
 
-class Account:
+class Account(SubscriptionOwner):
     """One account: interest, plans, exports, imports, mappings, limits, and who is connected.
 
-    plans is the hot path's cache, subject bytes -> Plan; `plan()` fills it. connections and leafs are
-    counted by the listeners; elsewhere: (clients, leafs) connected to other servers, by server id. jetstream
-    is set by JetStream when it serves the account; grants are its limits there by tier ("" is the account as
-    a whole), None: it has no JetStream. account_token: of an account made from a token, whose public key is
-    then the name; display is what people call it.
+    plans: the hot path's cache, subject bytes -> Plan; `plan()` fills it.
+    connections, leafs: counted by the listeners.
+    elsewhere: (clients, leafs) connected to other servers, by server id.
+    serves_jetstream: set by JetStream as long as it serves the account.
+    grants: the account's limits there by tier ("" is the account as a whole); None: it has no JetStream.
+    account_token: of an account made from a token, whose public key is then the name.
+    display: what people call it.
     """
 
     def __init__(
-        self, name: str, flusher: Flusher, *, random_bytes: Callable[[int], bytes] = random.randbytes
+        self,
+        name: str,
+        flusher: Flusher,
+        *,
+        random_bytes: Callable[[int], bytes] = random.randbytes,
+        draw: Draw = random.random,
     ) -> None:
         self.name = name
         self.options: AccountOptions | None = None
@@ -118,7 +147,7 @@ class Account:
         self._hearers = 0  # in plans
         self.generation = 0
         self.sublist = Sublist()
-        self.ack_routes = AckRouteCache(self.sublist)
+        self.ack_routes = AckRouteCache(self.sublist, draw)
         self.exports_streams: list[StreamExport] = []
         self.exports_services: list[ServiceExport] = []
         self.imports_streams: list[StreamImport] = []
@@ -129,18 +158,18 @@ class Account:
         self.mappings = Mappings()
         self.limits = ConnectionLimits()
         self.users: dict[str, User] = {}
-        self.connections: set[MessageSource] = set()
-        self.leafs: set[MessageSource] = set()
+        self.connections: set[AccountConnection] = set()
+        self.leafs: set[AccountConnection] = set()
         self.elsewhere: dict[str, tuple[int, int]] = {}
-        self.jetstream: Any = None
+        self.serves_jetstream = False
         self.flusher = flusher
         self.responses = ServiceResponses(self, flusher.clock, random_bytes)
         self._watches: SubjectTree[dict[InterestWatch, None]] = (
             SubjectTree()
         )  # by watched subject, `>` for all
         self._last_watch = 0
-        self._draw = random.random
-        self._sink = InternalSink()
+        self._draw = draw
+        self._sink = InternalEndpoint()
         self.in_msgs = self.in_bytes = self.out_msgs = self.out_bytes = 0
 
     def __repr__(self) -> str:
@@ -200,7 +229,7 @@ class Account:
         *,
         reply: str = "",
         header: bytes = b"",
-        source: MessageSource | None = None,
+        source: MessageEndpoint | None = None,
         show_as: str = "",
         own: bool = False,
     ) -> int:
@@ -227,7 +256,7 @@ class Account:
             return delivered
         sender = INTERNAL if source is None else source
         answer = source is None and not own
-        msg = RoutedMessage(self, sender, raw, raw_reply, len(header), size, tail, shown, answer=answer)
+        msg = RoutedMessage(sender, raw, raw_reply, len(header), size, tail, shown, answer=answer)
         delivered = route(plan, msg)
         self.flusher.schedule()
         return delivered
@@ -266,11 +295,14 @@ class Account:
         if groups or len(plain) != 1 or is_request(subject):
             return False
         subscription = plain[0]
-        if subscription.subject == text or subscription.transform is not None or not is_fast(subscription):
+        sink = subscription.sink
+        queue = sink.outbound
+        if subscription.kind != ConnectionKind.CLIENT or not sink.fast or queue is None:
+            return False
+        if subscription.subject == text or subscription.transform is not None or subscription.max:
             return False
         subscription.delivered += 1
         size = len(body)
-        queue = cast("OutboundQueue", subscription.sink)
         prefix = b"MSG %b %b " % (subject, subscription.sid)
         queue.send_message(prefix, b"%d\r\n%b\r\n" % (size, body), size)
         return True
@@ -340,7 +372,7 @@ class Account:
         leaving = self.sublist.leaving
         return not leaving or watch.number <= leaving.get(subscription.sink, watch.number)
 
-    def leave(self, sink: MessageSink | LeafSink) -> None:
+    def leave(self, sink: MessageEndpoint) -> None:
         """Find no subscription of `sink` any more, before its subscriptions are removed: see `leaving`."""
         self.sublist.leaving[sink] = self._last_watch
         self.forget_plans()
@@ -387,7 +419,7 @@ class Account:
                     return plan.under(subject, text)
             if len(self.plans) >= _MOST_PLANS or self._hearers >= _MOST_HEARERS:
                 self._clear_plans()
-            plan = self.plans[subject] = Plan(subject, text, self.sublist, mapping)
+            plan = self.plans[subject] = Plan(subject, text, self.sublist, mapping, self._draw)
             self._hearers += plan.hearers
         return plan
 

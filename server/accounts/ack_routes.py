@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...protocol.subject import is_subset
-from .plan import Plan
+from .plan import Draw, Plan
 
 if TYPE_CHECKING:
     from .sublist import Sublist
@@ -23,10 +23,11 @@ _MOST = 4096
 class AckRouteCache:
     """The plans of one account's ack subjects, by what their patterns can tell apart."""
 
-    __slots__ = ("_plans", "_sublist")
+    __slots__ = ("_draw", "_plans", "_sublist")
 
-    def __init__(self, sublist: Sublist) -> None:
+    def __init__(self, sublist: Sublist, draw: Draw) -> None:
         self._sublist = sublist
+        self._draw = draw
         self._plans: dict[tuple[bytes, int], Plan | None] = {}
 
     def plan(self, subject: bytes) -> Plan | None:
@@ -54,7 +55,7 @@ class AckRouteCache:
         pattern = head.decode("utf-8", "surrogateescape") + ".*" * (dots - head.count(b"."))
         alike = all(is_subset(pattern, s.subject) for s in self._sublist.on_acks(pattern))
         text = subject.decode("utf-8", "surrogateescape")
-        plan: Plan | None = Plan(subject, text, self._sublist, None) if alike else None
+        plan: Plan | None = Plan(subject, text, self._sublist, None, self._draw) if alike else None
         if plan is not None and (not plan.simple or plan.targets or plan.choices):
             plan = None
         if len(self._plans) >= _MOST:

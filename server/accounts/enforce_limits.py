@@ -6,7 +6,7 @@ The latest ones go, here as on every other server that counts the same.
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .account import Account
@@ -26,5 +26,5 @@ def close_excess(account: Account, clients: int = 0, leafs: int = 0) -> None:
     ):
         over = len(held) + others - limit
         if limit >= 0 and over > 0:
-            for connection in sorted(cast("set[Any]", held), key=attrgetter("id"))[-over:]:
+            for connection in sorted(held, key=attrgetter("id"))[-over:]:
                 connection.fail(FULL_ERROR, FULL_REASON)

@@ -16,12 +16,11 @@ from ...protocol.subject import collide, is_subset
 from ...protocol.transform import SubjectTransform, with_placeholders, without_placeholders
 from .exports import ResponseType, ServiceExport, StreamExport
 from .routing import route
-from .source import ConnectionKind
+from .subscription import ConnectionKind, ImportStep, MessageEndpoint
 
 if TYPE_CHECKING:
     from .account import Account
-    from .message import RoutedMessage
-    from .subscription import Subscription
+    from .subscription import RoutedMessage, Subscription
 
 REQUEST_INFO = b"Nats-Request-Info"
 JS_ACK = b"$JS.ACK."
@@ -57,7 +56,7 @@ class StreamImport:
         return overlap if self._reverse is None else self._reverse.apply(overlap)
 
 
-class ServiceImport:
+class ServiceImport(MessageEndpoint):
     """Requests made here on `local`, answered by `exporter` on `subject`. A sink."""
 
     __slots__ = (
@@ -65,13 +64,15 @@ class ServiceImport:
         "export",
         "exporter",
         "importer",
-        "kind",
         "local",
         "share",
+        "step",
         "subject",
         "subscription",
         "transform",
     )
+
+    kind = ConnectionKind.IMPORT
 
     def __init__(
         self,
@@ -82,7 +83,6 @@ class ServiceImport:
         local: str,
         share: bool,
     ) -> None:
-        self.kind = ConnectionKind.IMPORT
         self.importer = importer
         self.exporter = exporter
         self.export = export
@@ -90,6 +90,7 @@ class ServiceImport:
         self.local = without_placeholders(local)
         self._given = local
         self.share = share
+        self.step = ImportStep(export, share)
         _, self.transform = _transforms(self.subject, local)
         self.subscription: Subscription | None = None
 
@@ -120,7 +121,7 @@ class ServiceImport:
         delivered = 0
         if mapped is not None:
             subject = mapped.encode("utf-8", "surrogateescape")
-            request = msg.rewritten(exporter, subject, reply, header, (*chain, self))
+            request = msg.rewritten(subject, reply, header, (*chain, self.step))
             delivered = route(exporter.plan(subject), request)
         if response is not None and not delivered:
             exporter.responses.forget(response)
@@ -156,7 +157,7 @@ def respond(response: Response, responder: Account, msg: RoutedMessage) -> bool:
     if reply and not reply.startswith(JS_ACK):
         further = asker.responses.expect(service, responder, msg)
         reply = further.subject
-    answer = msg.rewritten(asker, response.reply, reply, msg.header, (*msg.chain, service), answer=True)
+    answer = msg.rewritten(response.reply, reply, msg.header, (*msg.chain, service.step), answer=True)
     delivered = route(asker.plan(response.reply), answer) > 0
     if further is not None and not delivered:
         asker.responses.forget(further)

@@ -14,8 +14,7 @@ from ..slices import EachTurn, Slices, Steps, at_once, paced
 if TYPE_CHECKING:
     from ..clock import Clock
     from .account import Account
-    from .source import LeafSink, MessageSink
-    from .subscription import Subscription
+    from .subscription import MessageEndpoint, Subscription
 
 _AT_ONCE = 250  # subscriptions
 _FREED = 64  # between two looks at the clock
@@ -27,7 +26,7 @@ class Leaver(NamedTuple):
     """
 
     account: Account
-    sink: MessageSink | LeafSink
+    sink: MessageEndpoint
     subscriptions: dict[Any, Subscription]
     told: dict[Any, int]
 

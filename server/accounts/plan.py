@@ -7,51 +7,22 @@ see `Target`.
 
 from __future__ import annotations
 
-import random
 from bisect import bisect_right
 from collections.abc import Callable
 from itertools import accumulate
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING
 
-from .source import ConnectionKind
+from .subscription import ConnectionKind, Subscription
 
 if TYPE_CHECKING:
+    from .flusher import OutboundQueue
     from .mapping import Mapping
-    from .source import LeafSink
     from .sublist import Sublist
-    from .subscription import Subscription
 
 
-class OutboundQueue(Protocol):
-    """A client connection as the hot path sees it.
-
-    fast: it takes every message as it is (echo, no delivery filter, no reply tracking); headers: those with
-    headers too. out: slices
-    to write, two per message, until the next flush. flush_pending: already waiting for a flush. out_bytes:
-    payload sent, ever.
-    """
-
-    fast: bool
-    headers: bool
-    out: list[bytes]
-    flush_pending: bool
-    out_bytes: int
-
-    def flush(self) -> None:
-        """Write what is in `out`."""
-
-    def send_message(self, prefix: bytes, tail: bytes, size: int) -> None:
-        """Queue one message; `size` is what counts as its bytes."""
-
-    def send_run(self, data: bytes, count: int, size: int) -> None:
-        """Queue `count` whole messages in one slice; `size` is what counts as their bytes."""
-
-    def when_writable(self, resume: Callable[[], None]) -> None:
-        """Call `resume` once when the peer has caught up, or is gone."""
-
-
+Draw = Callable[[], float]  # a random number in [0, 1)
 # subscription, connection, connection.out.append, prefix without headers, prefix with headers
-Target = tuple["Subscription", OutboundQueue, Callable[[bytes], None], bytes, bytes]
+Target = tuple[Subscription, "OutboundQueue", Callable[[bytes], None], bytes, bytes]
 
 
 _CLIENT, _LEAF, _ROUTER, _INTERNAL = (
@@ -69,10 +40,11 @@ class QueueGroup:
     What a route announces on behalf of a leaf (`origin`) is distant too.
     """
 
-    __slots__ = ("_ends", "_remote_ends", "members", "queue", "remotes")
+    __slots__ = ("_draw", "_ends", "_remote_ends", "members", "queue", "remotes")
 
-    def __init__(self, queue: str, members: list[Subscription]) -> None:
+    def __init__(self, queue: str, members: list[Subscription], draw: Draw) -> None:
         self.queue = queue.encode("utf-8", "surrogateescape")
+        self._draw = draw
         near: list[Subscription] = []
         distant: list[Subscription] = []
         routed = False
@@ -91,11 +63,15 @@ class QueueGroup:
 
     def first(self) -> int:
         """The place among `members` of the one to serve, which must not be empty."""
-        return _drawn(len(self.members), self._ends)
+        return self._drawn(len(self.members), self._ends)
 
     def first_remote(self) -> int:
         """The place among `remotes` of the one to serve, which must not be empty."""
-        return _drawn(len(self.remotes), self._remote_ends)
+        return self._drawn(len(self.remotes), self._remote_ends)
+
+    def _drawn(self, count: int, ends: tuple[int, ...] | None) -> int:
+        draw = self._draw()
+        return int(draw * count) if ends is None else bisect_right(ends, int(draw * ends[-1]))
 
 
 def _ends(weights: list[int]) -> tuple[int, ...] | None:
@@ -103,10 +79,6 @@ def _ends(weights: list[int]) -> tuple[int, ...] | None:
     costs nothing here, however large.
     """
     return tuple(accumulate(weights)) if any(weight != 1 for weight in weights) else None
-
-
-def _drawn(count: int, ends: tuple[int, ...] | None) -> int:
-    return int(random.random() * count) if ends is None else bisect_right(ends, random.randrange(ends[-1]))
 
 
 _NARROW = 16
@@ -131,6 +103,7 @@ class Plan:
     """
 
     __slots__ = (
+        "_draw",
         "callbacks",
         "choices",
         "direct",
@@ -152,10 +125,13 @@ class Plan:
         "wide",
     )
 
-    def __init__(self, subject: bytes, text: str, sublist: Sublist, mapping: Mapping | None) -> None:
+    def __init__(
+        self, subject: bytes, text: str, sublist: Sublist, mapping: Mapping | None, draw: Draw
+    ) -> None:
         self.subject = subject
         self.text = text
         self.mapping = mapping
+        self._draw = draw
         self.request = is_request(subject)
         plain, groups = sublist.match(text)
         self.plain: tuple[Subscription, ...] = ()
@@ -179,7 +155,7 @@ class Plan:
             if len(self.plain) < len(plain):
                 self.remotes = tuple([s for s in plain if s.kind is _LEAF or s.kind is _ROUTER])
         if groups:
-            self.groups = tuple([QueueGroup(queue, members) for queue, members in groups.items()])
+            self.groups = tuple([QueueGroup(queue, members, draw) for queue, members in groups.items()])
         self.simple = self.simple and self._simplify()
 
     @property
@@ -189,7 +165,10 @@ class Plan:
 
     def pick(self) -> list[Target]:
         """The targets of one message: all plain ones, and one of each group."""
-        picked = [choice[0] if len(choice) == 1 else random.choice(choice) for choice in self.choices]
+        draw = self._draw
+        picked = [
+            choice[0] if len(choice) == 1 else choice[int(draw() * len(choice))] for choice in self.choices
+        ]
         picked.extend(self.targets)
         return picked
 
@@ -200,7 +179,7 @@ class Plan:
         plan.plain, plan.groups, plan.remotes = self.plain, self.groups, self.remotes
         plan.targets, plan.choices, plan.callbacks = self.targets, self.choices, self.callbacks
         plan.headers, plan.silent, plan.simple, plan.wide = self.headers, self.silent, self.simple, self.wide
-        plan.near, plan.request = self.near, self.request
+        plan.near, plan.request, plan._draw = self.near, self.request, self._draw
         plan.leafs, plan.direct, plan.reader = self.leafs, self.direct, self.reader
         plan.special = self.special
         return plan
@@ -236,18 +215,19 @@ class Plan:
         """Leafs and routes that take frames as they are, each once however many of its interests match."""
         seen = set()
         for subscription in self.remotes:
-            server = cast("LeafSink", subscription.sink)
+            server = subscription.sink
             if server in seen:
                 continue
             seen.add(server)
-            if not cast("OutboundQueue", server).fast:
+            queue = server.outbound
+            if queue is None or not server.fast:
                 return False
             shown = self.subject
             if subscription.transform is not None:
-                shown = shown_to(subscription, self.text)
+                shown = subscription.shown(self.text)
             if not server.may_send(shown.decode("utf-8", "surrogateescape")):
                 return False
-            queue, prefix, header_prefix = server.quick(shown)
+            prefix, header_prefix = server.prefixes(shown)
             self.headers = self.headers and queue.headers
             targets.append((subscription, queue, queue.out.append, prefix, header_prefix))
         self.leafs = True
@@ -259,18 +239,19 @@ class Plan:
         lead = b"MSG %b " % self.subject
         header_lead = b"H" + lead
         for subscription in subscriptions:
-            out_queue = cast("OutboundQueue", subscription.sink)
-            if subscription.kind is not _CLIENT or subscription.max or not out_queue.fast:
+            sink = subscription.sink
+            queue = sink.outbound
+            if subscription.kind is not _CLIENT or subscription.max or not sink.fast or queue is None:
                 return None
-            if not out_queue.headers:
+            if not queue.headers:
                 self.headers = False
             end = subscription.sid + b" "
             if subscription.transform is None:
                 prefix, header_prefix = lead + end, header_lead + end
             else:
-                prefix = b"MSG %b %b" % (shown_to(subscription, self.text), end)
+                prefix = b"MSG %b %b" % (subscription.shown(self.text), end)
                 header_prefix = b"H" + prefix
-            targets.append((subscription, out_queue, out_queue.out.append, prefix, header_prefix))
+            targets.append((subscription, queue, queue.out.append, prefix, header_prefix))
         return targets
 
 
@@ -284,19 +265,3 @@ def is_request(subject: bytes) -> bool:
     if tokens[0] == b"$JS":
         return tokens[2:3] == [b"API"]
     return tokens[:2] == [b"$SYS", b"ACCOUNT"] and tokens[3:5] == [b"CLAIMS", b"UPDATE"]
-
-
-def shown_to(subscription: Subscription, text: str) -> bytes:
-    """The subject that the holder of a stream import's shadow sees for the exported subject `text`."""
-    transform = subscription.transform
-    shown = transform.apply(text) if transform is not None else None
-    return (text if shown is None else shown).encode("utf-8", "surrogateescape")
-
-
-def is_fast(subscription: Subscription) -> bool:
-    """Whether it is a client's that takes every message as it is, without end."""
-    return (
-        subscription.kind == ConnectionKind.CLIENT
-        and not subscription.max
-        and cast("OutboundQueue", subscription.sink).fast
-    )

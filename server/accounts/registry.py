@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING
 
 from ...protocol.subject import is_valid
 from ...protocol.subject_tree import SubjectTree, places
-from ..config.options import AccountOptions, ExportOptions, ImportOptions, MappingOptions, Options
+from ..config.options import (
+    AccountLimitOptions,
+    AccountOptions,
+    ExportOptions,
+    ImportOptions,
+    MappingOptions,
+    Options,
+)
 from ..slices import Steps, at_once
 from .account import Account, ConnectionLimits
 from .account_spec import (
@@ -132,7 +139,7 @@ class _Prepared:
             self._mappings = [*self._mappings, *options.mappings]
         share = self.options.jetstream
         self.spec = AccountSpec(
-            ConnectionLimits(self.options.limits), jetstream=None if share is None else {"": share}
+            _limits(self.options.limits), jetstream=None if share is None else {"": share}
         )
         self.specs = ImportSpecs()
         self._offers: dict[str, SubjectTree[list[int]]] = {}  # places of exports, by kind
@@ -203,6 +210,12 @@ class _Prepared:
         self.spec.apply(account)
         yield from replace_imports(account, self.stream_imports, self.service_imports)
         yield
+
+
+def _limits(entry: AccountLimitOptions) -> ConnectionLimits:
+    return ConnectionLimits(
+        entry.max_connections, entry.max_subscriptions, entry.max_payload, entry.max_leafnodes
+    )
 
 
 def _link(entry: ImportOptions) -> ImportSpec:

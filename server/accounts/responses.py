@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING
 from ...protocol.identifier import new_id
 from .exports import ResponseType
 from .imports import Response, ServiceImport, is_last, respond
-from .source import ConnectionKind
-from .subscription import Subscription
+from .subscription import ConnectionKind, MessageEndpoint, Subscription
 
 if TYPE_CHECKING:
     from ..clock import Clock, Timer
     from .account import Account
-    from .message import RoutedMessage
+    from .subscription import RoutedMessage
 
 _ID = 6
 
 
-class ServiceResponses:
+class ServiceResponses(MessageEndpoint):
     """All pending responses of one account. A sink for the account's reply pattern."""
 
-    __slots__ = ("_account", "_clock", "_pending", "_prefix", "_random", "_subscription", "_timer", "kind")
+    __slots__ = ("_account", "_clock", "_pending", "_prefix", "_random", "_subscription", "_timer")
+
+    kind = ConnectionKind.IMPORT
 
     def __init__(self, account: Account, clock: Clock, random_bytes: Callable[[int], bytes]) -> None:
-        self.kind = ConnectionKind.IMPORT
         self._account = account
         self._clock = clock
         self._random = random_bytes

@@ -7,15 +7,13 @@ blocks, never keeps a message.
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-from .plan import Plan, QueueGroup, shown_to
-from .source import ConnectionKind
+from .plan import Plan, QueueGroup
+from .subscription import ConnectionKind
 
 if TYPE_CHECKING:
-    from .message import RoutedMessage
-    from .source import LeafSink
-    from .subscription import Subscription
+    from .subscription import RoutedMessage, Subscription
 
 
 class DeliveryRule(enum.Enum):
@@ -74,13 +72,13 @@ def may_deliver(msg: RoutedMessage, subscription: Subscription) -> bool:
     """Whether the table lets `subscription` receive `msg` (deny lists and limits are the sink's own
     matter).
     """
-    source: Any = msg.source
-    sink: Any = subscription.sink
+    source = msg.source
+    sink = subscription.sink
     rule = _BY_NUMBER[source.kind][subscription.kind]
     if rule is DeliveryRule.ALWAYS:
         return True
     if rule is DeliveryRule.ECHO:
-        return sink is not source or bool(msg.chain) or bool(sink.echo)
+        return sink is not source or bool(msg.chain) or sink.echo
     if rule is DeliveryRule.OTHER_LEAF:
         same_cluster = bool(source.remote_cluster) and source.remote_cluster == sink.remote_cluster
         return sink is not source and not same_cluster
@@ -122,13 +120,13 @@ def route(plan: Plan, msg: RoutedMessage, queues: tuple[bytes, ...] | None = Non
         elif chosen is not None:
             remote.setdefault(id(chosen.sink), (chosen, []))[1].append(group.queue)
     for subscription, names in remote.values():
-        leaf = cast("LeafSink", subscription.sink)
+        server = subscription.sink
         sent = msg
         if subscription.parent is not None and msg.chain:
             continue
         if subscription.transform is not None:
-            sent = msg.renamed(shown_to(subscription, plan.text))
-        if leaf.may_send(sent.subject.decode("utf-8", "surrogateescape")) and leaf.deliver_leaf(
+            sent = msg.renamed(subscription.shown(plan.text))
+        if server.may_send(sent.subject.decode("utf-8", "surrogateescape")) and server.deliver_leaf(
             sent, tuple(names)
         ):
             delivered += 1

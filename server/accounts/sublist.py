@@ -16,7 +16,7 @@ from ...protocol.subject_tree import SubjectTree
 from .subscription import Subscription
 
 if TYPE_CHECKING:
-    from .source import LeafSink, MessageSink
+    from .subscription import MessageEndpoint
 
 ACKS = "$JS.ACK."
 Groups = dict[str, list[Subscription]]
@@ -75,7 +75,7 @@ class Sublist:
         self._patterns: dict[str, _Bucket] = {}  # what the tree has, by its subject
         self._tree: SubjectTree[_Bucket] = SubjectTree()
         self._count = 0
-        self.leaving: dict[MessageSink | LeafSink, int] = {}
+        self.leaving: dict[MessageEndpoint, int] = {}
 
     def __len__(self) -> int:
         return self._count

@@ -18,10 +18,9 @@ from ...protocol.wire import encode
 from ...protocol.wire.client import ClientParser
 from ...protocol.wire.ops import CONNECT, ERR, HPUB, PING, PONG, SUB, UNSUB, VIOLATION, Op
 from ...protocol.wire.violations import NOT_CONNECT
-from ..accounts.message import RoutedMessage
 from ..accounts.plan import RESERVED
 from ..accounts.routing import route
-from ..accounts.source import ConnectionKind
+from ..accounts.subscription import ConnectionKind, MessageEndpoint, RoutedMessage
 from ..connection import Connection
 from .connect import ConnectOptions
 from .handshake import ClientHandshake
@@ -31,7 +30,8 @@ from .subscriptions import Subscriptions
 
 if TYPE_CHECKING:
     from ..accounts import Account, Subscription
-    from ..accounts.plan import OutboundQueue, Plan
+    from ..accounts.flusher import OutboundQueue
+    from ..accounts.plan import Plan
     from ..accounts.subscription import Publish
     from ..connection import Wire
     from .clients import Clients
@@ -45,7 +45,7 @@ _RAFT = b"$NRG."
 _FIRST_OF_RESERVED = frozenset(b"_$")
 
 
-class ClientConnection(Connection):
+class ClientConnection(Connection, MessageEndpoint):
     """A client. `peer` is (host, port). States: awaiting CONNECT, serving, closed."""
 
     kind = ConnectionKind.CLIENT
@@ -59,7 +59,7 @@ class ClientConnection(Connection):
         super().__init__(clients, wire, peer, options.write_deadline)
         self.clients = clients
         self.options = ConnectOptions()
-        self.echo = True
+        self.outbound = self
         self.parser = ClientParser(
             options.max_control_line, options.max_payload, headers=not options.no_header_support
         )
@@ -229,10 +229,9 @@ class ClientConnection(Connection):
                 self.clients.flusher.flush()
                 self._spread = 0
         if plan.callbacks:
-            assert self.account is not None
             body_at = len(tail) - 2 - size
             header = tail[body_at : body_at + header_size] if header_size else b""
-            self._call_back(plan, self.account, self, reply, header, tail[body_at + header_size : -2])
+            self._call_back(plan, self, reply, header, tail[body_at + header_size : -2])
         elif plan.silent:
             if reply:
                 self._no_responders(plan.subject, reply)
@@ -281,7 +280,7 @@ class ClientConnection(Connection):
             if reply and plan.silent:
                 self._no_responders(subject, reply)
             return
-        msg = RoutedMessage(account, self, subject, reply, header_size, size, tail)
+        msg = RoutedMessage(self, subject, reply, header_size, size, tail)
         if not route(plan, msg) and reply:
             self._no_responders(subject, reply)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...protocol.wire import encode
-from ..accounts.plan import shown_to
 from ..connection.part import Part
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ class ClientPermissions(Part["ClientConnection"]):
         if not shown:
             shown = msg.subject
             if subscription.transform is not None:
-                shown = shown_to(subscription, shown.decode("utf-8", "surrogateescape"))
+                shown = subscription.shown(shown.decode("utf-8", "surrogateescape"))
         if self._denies and not self._may_receive(
             shown.decode("utf-8", "surrogateescape"), subscription.queue
         ):

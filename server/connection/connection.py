@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...protocol.timestamp import format_rfc3339
 from ...protocol.wire import encode
-from ..accounts.message import Message
+from ..accounts.subscription import Message
 from .buffer_budget import SMALL
 from .input_buffer import InputBuffer
 from .outbound import Outbound
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from ...protocol.wire.ops import Op
     from ...protocol.wire.parser import Parser
     from ..accounts import Account
-    from ..accounts.plan import OutboundQueue, Plan
-    from ..accounts.source import ConnectionKind, MessageSource
+    from ..accounts.flusher import OutboundQueue
+    from ..accounts.plan import Plan
+    from ..accounts.subscription import ConnectionKind, MessageEndpoint
     from .host import ConnectionHost
     from .ping_timer import PingTimer
     from .secure import TLSState
@@ -271,12 +272,10 @@ class Connection(Outbound):
             queue.when_writable(resume)
 
     @staticmethod
-    def _call_back(
-        plan: Plan, account: Account, source: MessageSource, reply: bytes, header: bytes, body: bytes
-    ) -> None:
+    def _call_back(plan: Plan, source: MessageEndpoint, reply: bytes, header: bytes, body: bytes) -> None:
         """Give a message to the internal subscribers of a plan."""
         shown = reply.decode("utf-8", "surrogateescape")
-        message = Message(plan.text, shown, header, body, account, source)
+        message = Message(plan.text, shown, header, body, source)
         for subscription in plan.callbacks:
             subscription.delivered += 1
             if subscription.callback is not None:
@@ -343,7 +342,7 @@ class Connection(Outbound):
     # --- description
 
     def client_info(self, *, share: bool = True) -> dict[str, Any]:
-        """See Source."""
+        """See MessageEndpoint."""
         info: dict[str, Any] = {}
         if share:
             info["start"] = format_rfc3339(self.start)

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ..accounts.flusher import EARLY_FLUSH, OutboundQueue
+
 if TYPE_CHECKING:
     from ..accounts.flusher import Flusher
     from ..clock import Timer
@@ -19,76 +21,30 @@ if TYPE_CHECKING:
 
 SLOW_PENDING = "Slow Consumer (Pending Bytes)"
 SLOW_DEADLINE = "Slow Consumer (Write Deadline)"
-# Bytes gathered by one producer before they are written without waiting for the batch's end.
-_EARLY_FLUSH = 1 << 20
 # Payloads above which what is queued is joined piece by piece.
 _MOST_JOINED = 4 << 20
 
 
-class Outbound:
-    """See the module. `out` holds two slices per message; control lines are counted apart.
-
-    stall_at: pending bytes from which producers are stalled.
-    """
+class Outbound(OutboundQueue):
+    """See the module. stall_at: pending bytes from which producers are stalled."""
 
     def __init__(
         self, wire: Wire, flusher: Flusher, buffer_budget: BufferBudget, max_pending: int, write_deadline: int
     ) -> None:
+        super().__init__(flusher)
         self.wire = wire
         self.clock = flusher.clock
-        self.out: list[bytes] = []
-        self.flush_pending = False
-        self.fast = False
-        self.headers = False
-        self.out_bytes = 0
-        self.out_msgs = 0
         self.max_pending = max_pending
         self.write_deadline = write_deadline
         self.stall_at = max_pending // 4 * 3
-        self._flusher = flusher
         self._buffer_budget = buffer_budget
         self._unflushed = False  # something was not taken when this was last flushed
         self._waiting: list[Callable[[], None]] = []
-        self._control = 0
-        self._gathered = 0
         self._handed = 0
         self._flushed = 0  # out_bytes when this was last flushed
         self._due = 0
         self._deadline: Timer | None = None
         self._open = True
-
-    def send_line(self, line: bytes) -> None:
-        """Queue a protocol line, in order with messages."""
-        self.out.append(line)
-        self._control += 1
-        self.mark()
-
-    def send_message(self, prefix: bytes, tail: bytes, size: int) -> None:
-        """Queue one message; `size` is what counts as its bytes."""
-        self.out.append(prefix)
-        self.out.append(tail)
-        self.out_bytes += size
-        self._gathered += len(tail)
-        self.mark()
-        if self._gathered > _EARLY_FLUSH:
-            self.flush()
-
-    def send_run(self, data: bytes, count: int, size: int) -> None:
-        """Queue `count` whole messages in one slice; `size` is what counts as their bytes."""
-        self.out.append(data)
-        self._control += 1  # the slice is none of a pair
-        self.out_msgs += count
-        self.out_bytes += size
-        self._gathered += len(data)
-        self.mark()
-        if self._gathered > _EARLY_FLUSH:
-            self.flush()
-
-    def mark(self) -> None:
-        """Have it flushed at the end of the batch."""
-        if not self.flush_pending:
-            self.flush_pending = True
-            self._flusher.pending_flush.append(self)
 
     def flush(self) -> None:
         """Write all that is queued, in one go, and look at what the peer has left unread."""
@@ -137,7 +93,7 @@ class Outbound:
         piece: list[bytes] = []
         size = 0
         for each in queued:
-            if len(each) > _EARLY_FLUSH:
+            if len(each) > EARLY_FLUSH:
                 if piece:
                     wire.write(b"".join(piece))
                     piece.clear()
@@ -145,7 +101,7 @@ class Outbound:
             else:
                 piece.append(each)
             size += len(each)
-            if size > _EARLY_FLUSH:
+            if size > EARLY_FLUSH:
                 if piece:
                     wire.write(b"".join(piece))
                     piece.clear()
@@ -162,7 +118,7 @@ class Outbound:
         return self.wire.get_write_buffer_size() if self._open else 0
 
     def when_writable(self, resume: Callable[[], None]) -> None:
-        """See OutboundQueue."""
+        """Call `resume` once when the peer has caught up, or is gone."""
         self._waiting.append(resume)
 
     def writable(self) -> None:

@@ -13,7 +13,7 @@ from ...protocol.timestamp import format_rfc3339
 
 if TYPE_CHECKING:
     from ..accounts.account import Account
-    from ..accounts.message import Message
+    from ..accounts.subscription import Message
     from .host import JetStreamHost
 
 PREFIX = "$JS.EVENT.ADVISORY."

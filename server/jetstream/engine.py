@@ -384,7 +384,7 @@ class JetStream:
         assert self.host is not None and self._storage is not None and self._recovery is not None
         directory = self._storage.account(account.name)
         jetstream = JetStreamAccount(account, self.host, directory, limits, self.memory, self.files)
-        self.accounts[account.name] = account.jetstream = jetstream
+        self.accounts[account.name], account.serves_jetstream = jetstream, True
         self._map_domain(account)
         if self.cluster is None:
             self._recovery.add(jetstream)
@@ -427,7 +427,7 @@ class JetStream:
             self._close(name, account.leave())
         else:
             self.cluster.account_left(name, account.stop)
-        account.account.jetstream = None
+        account.account.serves_jetstream = False
         if self.domain:
             for source, _ in _domain_mappings(self.domain):
                 account.account.mappings.remove(source)

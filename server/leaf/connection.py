@@ -19,9 +19,8 @@ from ...protocol.wire import encode
 from ...protocol.wire.leaf import LeafParser
 from ...protocol.wire.ops import CONNECT, ERR, INFO, LMSG, LSUB, LUNSUB, PING, PONG, VIOLATION, Op
 from ..accounts.leaving import Leaver, leave
-from ..accounts.message import RoutedMessage
 from ..accounts.routing import route
-from ..accounts.source import ConnectionKind
+from ..accounts.subscription import ConnectionKind, MessageEndpoint, RoutedMessage
 from ..clock import SECOND
 from ..connection import Connection
 from ..connection.ping_timer import PingTimer
@@ -34,7 +33,7 @@ from .subscriptions import LeafSubscriptions
 
 if TYPE_CHECKING:
     from ..accounts import Account
-    from ..accounts.plan import OutboundQueue, Plan
+    from ..accounts.plan import Plan
     from ..connection import Wire
     from .leafs import Leafs
     from .remote import LeafRemote
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 _FIRST_PING = SECOND
 
 
-class LeafConnection(Connection):
+class LeafConnection(Connection, MessageEndpoint):
     """A leaf connection; `remote` says that this server solicited it. peer: (host, port).
 
     name, remote_cluster, remote_domain, remote_account: what the peer sent about itself. is_spoke: this
@@ -62,6 +61,7 @@ class LeafConnection(Connection):
         super().__init__(leafs, wire, peer, deadline)
         # Leafs are closed for lateness only: what they miss, a whole cluster misses.
         self.max_pending = sys.maxsize
+        self.outbound = self
         self.leafs = leafs
         self.remote = remote
         self.name = ""
@@ -179,7 +179,7 @@ class LeafConnection(Connection):
                         queue.flush_pending = True
                         pending_flush.append(queue)
             if plan.callbacks and account is not None:
-                self._call_back(plan, account, self, reply, payload[:header_size], payload[header_size:])
+                self._call_back(plan, self, reply, payload[:header_size], payload[header_size:])
                 if self._rests(operations):
                     break
         self._count(account, count, size_sum)
@@ -226,7 +226,7 @@ class LeafConnection(Connection):
             plan = account.plan(subject)
             served = queues or None
         tail = encode.tail(reply, payload[:header_size], payload[header_size:])
-        route(plan, RoutedMessage(account, self, subject, reply, header_size, size, tail, shown), served)
+        route(plan, RoutedMessage(self, subject, reply, header_size, size, tail, shown), served)
 
     def _may_speak(self) -> bool:
         """Whether anything but the handshake's words is served; if not, the connection is closed."""
@@ -285,15 +285,15 @@ class LeafConnection(Connection):
     # --- what goes to the peer
 
     def may_send(self, subject: str) -> bool:
-        """See LeafSink."""
+        """See MessageEndpoint."""
         return self.leaf_permissions.may_send(subject)
 
-    def quick(self, subject: bytes) -> tuple[OutboundQueue, bytes, bytes]:
-        """See LeafSink."""
-        return self, b"LMSG %b " % subject, b"HMSG %b " % subject
+    def prefixes(self, subject: bytes) -> tuple[bytes, bytes]:
+        """See MessageEndpoint."""
+        return b"LMSG %b " % subject, b"HMSG %b " % subject
 
     def deliver_leaf(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
-        """See LeafSink."""
+        """See MessageEndpoint."""
         if self.closed_reason or not self.joined:
             return False
         prefix, tail, size = leaf_frame(msg, queues, self.peer_headers, self.leafs.remote_accounts)

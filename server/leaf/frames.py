@@ -15,7 +15,7 @@ from ...protocol import headers as header_block
 from ...protocol.wire import encode
 
 if TYPE_CHECKING:
-    from ..accounts.message import RoutedMessage
+    from ..accounts.subscription import RoutedMessage
 
 ACK = b"$JS.ACK."
 _REQUEST_INFO = b"Nats-Request-Info"

@@ -358,7 +358,7 @@ class SolicitedHandshake(Part["LeafConnection"]):
             leafs.log.error(f"{connection} - {error}")  # noqa: TRY400 - the peer's side needs no traceback
             connection.close("Credentials unusable")
             return False
-        jetstream = account.jetstream is not None
+        jetstream = account.serves_jetstream
         connection.send_line(leafs.documents.connect(self._remote.options, credentials, jetstream))
         self._timer = connection.clock.call_later(_FINISH, self._unanswered)
         return True

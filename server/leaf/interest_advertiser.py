@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...protocol.wire import encode
 from ..accounts.advertiser import SERVICE_REPLY, Advertiser
-from ..accounts.source import ConnectionKind
+from ..accounts.subscription import ConnectionKind
 from ..connection.part import Part
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class InterestAdvertiser(Part["LeafConnection"], Advertiser[Key]):
     def _concerns(self, subscription: Subscription) -> bool:
         """Whether one subscription is advertised to the peer."""
         connection = self._connection
-        sink: object = subscription.sink
+        sink = subscription.sink
         if sink is connection or (subscription.origin and subscription.origin == connection.remote_cluster):
             return False
         if subscription.subject.startswith(LOOP_PREFIX):
@@ -56,7 +56,7 @@ class InterestAdvertiser(Part["LeafConnection"], Advertiser[Key]):
             return True  # whatever the permissions
         if kind == ConnectionKind.LEAF:
             # A hub passes on the interest of its leafs; a spoke only that of those that join it.
-            if connection.isolated or (connection.is_spoke and getattr(sink, "is_spoke", False)):
+            if connection.isolated or (connection.is_spoke and sink.is_spoke):
                 return False
         elif kind == ConnectionKind.ROUTER and connection.is_spoke:
             return False

@@ -218,7 +218,7 @@ class Leafs:
         """An account was made or changed: domains are reached through its mappings as before."""
         documents = self.documents
         domain = self.options.default_js_domain.get(account.name)
-        if domain and account.jetstream is None:
+        if domain and not account.serves_jetstream:
             self._map(account, default_mappings(domain))
         if account.leafs and documents.domain and documents.jetstream:
             self._map_local_domain(account)
@@ -335,7 +335,7 @@ class Leafs:
         """Send the plain API requests of accounts without JetStream here to the domain they are meant for."""
         for name, domain in self.options.default_js_domain.items():
             account = self.registry.get(name)
-            if account is not None and domain and account.jetstream is None:
+            if account is not None and domain and not account.serves_jetstream:
                 self._map(account, default_mappings(domain))
                 account.forget_plans()
 

@@ -62,7 +62,7 @@ class LeafSubscriptions(Part["LeafConnection"]):
             return
         subscription = Subscription(
             subject,
-            connection,  # type: ignore[arg-type]  # a LeafSink: the router calls deliver_leaf
+            connection,
             queue=raw_queue.decode("utf-8", "surrogateescape"),
             weight=weight,
             origin=connection.remote_cluster,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.timestamp import format_rfc3339
 from ..accounts.exports import Export, ResponseType, ServiceExport
+from ..accounts.imports import ServiceImport
 from ..slices import Steps
 from .request import RequestError, asked
 from .subsz import statistics
@@ -53,7 +54,7 @@ def _detail(server: Monitored, account: Account) -> Steps[dict[str, Any]]:
     detail |= {
         "expired": account_token is not None and account_token.expired,
         "complete": account_token is None or account_token.complete,
-        "jetstream_enabled": account.jetstream is not None,
+        "jetstream_enabled": account.serves_jetstream,
         "leafnode_connections": len(account.leafs),
         "client_connections": len(account.connections),
         "subscriptions": len(account.sublist),
@@ -144,7 +145,7 @@ def _imports(account: Account) -> list[dict[str, Any]]:
                 "local_subject": each.local,
                 "type": kind,
                 "invalid": False,
-                "share": bool(getattr(each, "share", False)),
+                "share": isinstance(each, ServiceImport) and each.share,
                 "tracking": False,
             }
             found.append(entry)

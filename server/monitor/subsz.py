@@ -83,5 +83,5 @@ def detail(subscription: Subscription, cid: int = 0) -> dict[str, Any]:
     found |= {"sid": subscription.sid.decode("utf-8", "replace"), "msgs": subscription.delivered}
     if subscription.max:
         found["max"] = subscription.max
-    found["cid"] = cid or getattr(subscription.sink, "id", 0)
+    found["cid"] = cid or subscription.sink.id
     return found

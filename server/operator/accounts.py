@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ...keys import KeyRole, Reason, Refusal, is_public
 from ...keys.chain import authorize_account
@@ -40,10 +40,6 @@ class TokenFetcher(Protocol):
 
     async def fetch(self, key: str) -> str:
         """The token of an account. Raises LookupError or OSError when there is none to be had."""
-
-
-class _Closable(Protocol):
-    def fail(self, text: str, reason: str) -> None: ...
 
 
 def _ignore() -> None:
@@ -170,7 +166,7 @@ class OperatorAccounts:
         self._log.info(f"Account {account.label} {'was deleted' if deleted else 'has expired'}")
         yield from self._import_resolver.changed(account)
         for connection in [*account.connections, *account.leafs]:
-            cast("_Closable", connection).fail(EXPIRED_ERROR, EXPIRED_REASON)
+            connection.fail(EXPIRED_ERROR, EXPIRED_REASON)
             yield
         yield from self._telling(account)
 

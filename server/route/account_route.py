@@ -9,30 +9,37 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.subject import is_valid
 from ..accounts.leaving import Leaver
-from ..accounts.source import ConnectionKind
-from ..accounts.subscription import Subscription
+from ..accounts.subscription import ConnectionKind, MessageEndpoint, Subscription
 from ..slices import Slices, Steps, paced
 from .frames import route_frame
 from .interest_advertiser import RouteAdvertiser
 
 if TYPE_CHECKING:
     from ..accounts import Account
-    from ..accounts.message import RoutedMessage
-    from ..accounts.plan import OutboundQueue
+    from ..accounts.subscription import RoutedMessage
     from .connection import RouteConnection
 
 
-class AccountRoute:
-    """A LeafSink and a Source of the account. remote_cluster: of the leaf that a message is from."""
+class AccountRoute(MessageEndpoint):
+    """remote_cluster: of the leaf that a message is from."""
 
     kind = ConnectionKind.ROUTER
-    is_spoke = False
     fast = True
 
-    __slots__ = ("_subscriptions", "_taking", "account", "advertiser", "connection", "name", "remote_cluster")
+    __slots__ = (
+        "_subscriptions",
+        "_taking",
+        "account",
+        "advertiser",
+        "connection",
+        "name",
+        "outbound",
+        "remote_cluster",
+    )
 
     def __init__(self, connection: RouteConnection, name: bytes) -> None:
         self.connection = connection
+        self.outbound = connection
         self.name = name
         self.account: Account | None = None
         self.remote_cluster = ""
@@ -56,8 +63,7 @@ class AccountRoute:
             return
         queue = raw_queue.decode("utf-8", "surrogateescape")
         cluster = origin.decode("utf-8", "surrogateescape")
-        sink: Any = self  # a LeafSink: the router calls deliver_leaf
-        subscription = Subscription(subject, sink, queue=queue, weight=weight, origin=cluster)
+        subscription = Subscription(subject, self, queue=queue, weight=weight, origin=cluster)
         self._subscriptions[key] = subscription
         if self.account is not None and self.connection.may_take(subject):
             self.account.add_subscription(subscription)
@@ -137,21 +143,21 @@ class AccountRoute:
     # --- messages
 
     def may_send(self, subject: str) -> bool:
-        """See LeafSink."""
+        """See MessageEndpoint."""
         return self.connection.may_send(subject)
 
-    def quick(self, subject: bytes) -> tuple[OutboundQueue, bytes, bytes]:
-        """See LeafSink."""
+    def prefixes(self, subject: bytes) -> tuple[bytes, bytes]:
+        """See MessageEndpoint."""
         rest = b"%b %b " % (self.name, subject)
-        return self.connection, b"RMSG " + rest, b"HMSG " + rest
+        return b"RMSG " + rest, b"HMSG " + rest
 
     def deliver_leaf(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
-        """See LeafSink."""
+        """See MessageEndpoint."""
         connection = self.connection
         if connection.closed_reason:
             return False
         origin = b""
-        source: Any = msg.source
+        source = msg.source
         if source.kind == ConnectionKind.LEAF and connection.peer_lnoc:
             origin = source.remote_cluster.encode("utf-8", "surrogateescape")
         prefix, tail, size = route_frame(self.name, msg, queues, origin, connection.headers)
@@ -159,10 +165,10 @@ class AccountRoute:
         return True
 
     @property
-    def peer(self) -> str:
-        """The id of the server at the other end."""
+    def server_id(self) -> str:
+        """See MessageEndpoint."""
         return self.connection.who().get("name", "")
 
     def client_info(self, *, share: bool = True) -> dict[str, Any]:
-        """See Source."""
+        """See MessageEndpoint."""
         return self.connection.client_info(share=share)

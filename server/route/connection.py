@@ -20,9 +20,8 @@ from ...protocol.wire import encode
 from ...protocol.wire.ops import CONNECT, ERR, INFO, LMSG, LSUB, LUNSUB, PING, PONG, VIOLATION, Op
 from ...protocol.wire.route import RouteParser
 from ..accounts.leaving import leave
-from ..accounts.message import RoutedMessage
 from ..accounts.routing import route
-from ..accounts.source import ConnectionKind
+from ..accounts.subscription import ConnectionKind, RoutedMessage
 from ..clock import SECOND
 from ..connection import Connection
 from ..connection.ping_timer import PingTimer
@@ -31,7 +30,8 @@ from .account_route import AccountRoute
 from .connect_info import RouteConnect, RouteInfo
 
 if TYPE_CHECKING:
-    from ..accounts.plan import OutboundQueue, Plan
+    from ..accounts.flusher import OutboundQueue
+    from ..accounts.plan import Plan
     from ..clock import Timer
     from ..connection import Wire
     from .remote import RouteRemote
@@ -203,7 +203,7 @@ class RouteConnection(Connection):
                         pending_flush.append(queue)
             if plan.callbacks:
                 route.remote_cluster = ""  # it is of no leaf
-                self._call_back(plan, account, route, reply, payload[:header_size], payload[header_size:])
+                self._call_back(plan, route, reply, payload[:header_size], payload[header_size:])
                 if self._rests(operations):
                     break
         self.in_msgs += count
@@ -236,7 +236,7 @@ class RouteConnection(Connection):
             reply, shown = split_delivery(reply)
         account_route.remote_cluster = lead[0].decode("utf-8", "surrogateescape") if len(lead) > 1 else ""
         tail = encode.tail(reply, payload[:header_size], payload[header_size:])
-        msg = RoutedMessage(account, account_route, subject, reply, header_size, size, tail, shown)
+        msg = RoutedMessage(account_route, subject, reply, header_size, size, tail, shown)
         route(plan, msg, queues)
 
     def _control_operation(self, operation: Op) -> None:

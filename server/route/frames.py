@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ...protocol.wire import encode
 
 if TYPE_CHECKING:
-    from ..accounts.message import RoutedMessage
+    from ..accounts.subscription import RoutedMessage
 
 
 def route_frame(

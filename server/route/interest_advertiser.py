@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...protocol.wire import encode
 from ..accounts.advertiser import SERVICE_REPLY, Advertiser
-from ..accounts.source import ConnectionKind
+from ..accounts.subscription import ConnectionKind
 
 if TYPE_CHECKING:
     from ..accounts.subscription import Subscription
@@ -41,7 +41,7 @@ class RouteAdvertiser(Advertiser[Key]):
             return False
         if kind == ConnectionKind.IMPORT and not subscription.subject.startswith(SERVICE_REPLY):
             return False
-        if kind == ConnectionKind.LEAF and getattr(subscription.sink, "is_spoke", False):
+        if kind == ConnectionKind.LEAF and subscription.sink.is_spoke:
             return False
         return self._connection.may_ask(subscription.subject)
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from ...protocol import gojson
 from ..accounts.enforce_limits import close_excess
 from ..accounts.registry import GLOBAL
-from ..accounts.source import ConnectionKind
+from ..accounts.subscription import ConnectionKind
 from ..clock import SECOND
 from .envelope import Envelope, encode
 
 if TYPE_CHECKING:
     from ..accounts import Account
-    from ..accounts.message import Message
+    from ..accounts.subscription import Message
     from ..monitor import Monitored
 
 SILENT = 150 * SECOND

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from ...protocol.timestamp import format_rfc3339
 from ..accounts.registry import GLOBAL
-from ..accounts.source import ConnectionKind
+from ..accounts.subscription import ConnectionKind
 from ..clock import SECOND
 from ..monitor import Monitored, OthersAskedError, RequestError
 from ..monitor.accountz import account_statistics
@@ -30,7 +30,7 @@ from .user import user_info
 
 if TYPE_CHECKING:
     from ..accounts import Account
-    from ..accounts.message import Message
+    from ..accounts.subscription import Message
     from ..client.connection import ClientConnection
     from ..clock import Timer
     from ..leaf import LeafConnection

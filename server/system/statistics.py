@@ -20,7 +20,7 @@ def statsz(server: Monitored, others: int = 0) -> dict[str, Any]:
     found: dict[str, Any] = {key: facts[key] for key in ("start", "mem", "cores", "cpu")}
     found |= {key: facts[key] for key in ("connections", "total_connections")}
     found |= {
-        "active_accounts": sum(1 for account in accounts if _active(account)),
+        "active_accounts": sum(1 for account in accounts if _active(server, account)),
         "subscriptions": facts["subscriptions"],
         "sent": sent,
         "sent_to_clients": {"msgs": facts["out_client_msgs"], "bytes": facts["out_client_bytes"]},
@@ -59,7 +59,9 @@ def _route(route: RouteConnection) -> dict[str, Any]:
     }
 
 
-def _active(account: Account) -> bool:
+def _active(server: Monitored, account: Account) -> bool:
     # a stream counts as someone who is there, as in the reference
-    jetstream = account.jetstream
-    return bool(account.connections or account.leafs or (jetstream is not None and jetstream.streams))
+    if account.connections or account.leafs:
+        return True
+    jetstream = server.jetstream.accounts.get(account.name) if server.jetstream is not None else None
+    return jetstream is not None and bool(jetstream.streams)

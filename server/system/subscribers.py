@@ -13,7 +13,7 @@ from ...protocol import gojson
 from ...protocol import headers as header_block
 from ...protocol.identifier import new_id
 from ...protocol.subject import has_wildcard, is_subset, matches
-from ..accounts.source import ConnectionKind
+from ..accounts.subscription import ConnectionKind
 from ..clock import SECOND
 from ..slices import Slices, Steps, paced
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..accounts import Account, Subscription
-    from ..accounts.message import Message
+    from ..accounts.subscription import Message
     from ..monitor import Monitored
     from ..slices import Shared
 
@@ -139,7 +139,7 @@ def _answer(system: Account, message: Message, found: int) -> None:
 
 def _counts(subscription: Subscription) -> bool:
     if subscription.kind == ConnectionKind.LEAF:
-        return not getattr(subscription.sink, "is_spoke", False)
+        return not subscription.sink.is_spoke
     return subscription.kind == ConnectionKind.CLIENT
 
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, cast
 from ..clock import SECOND
 
 if TYPE_CHECKING:
-    from ..accounts.source import MessageSource
+    from ..accounts.subscription import MessageEndpoint
     from ..client.connection import ClientConnection
     from ..config.options import SubjectPermission
 
 _LONGEST = 2**63 - 1  # ns that those who ask can hold
 
 
-def user_info(source: MessageSource) -> dict[str, Any]:
+def user_info(source: MessageEndpoint) -> dict[str, Any]:
     """The user, the account and the permissions of a client's connection."""
     connection = cast("ClientConnection", source)
     account, user = connection.account, connection.handshake.user

@@ -60,8 +60,6 @@ LONG_FUNCTIONS: set[str] = set()
 RANDOM = {
     "server/accounts/account.py",
     "server/accounts/mapping.py",
-    "server/accounts/plan.py",
-    "server/accounts/routing.py",
     "server/app.py",
     "server/client/connection.py",
     "server/connection/ping_timer.py",

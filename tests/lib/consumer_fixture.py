@@ -12,7 +12,7 @@ from pyjs.protocol.api.consumer import ConsumerConfig
 from pyjs.protocol.api.stream import StreamConfig
 from pyjs.server.accounts.account import Account
 from pyjs.server.accounts.flusher import Flusher
-from pyjs.server.accounts.message import Message
+from pyjs.server.accounts.subscription import Message
 from pyjs.server.config.options import AccountJetStream
 from pyjs.server.jetstream.account.account import JetStreamAccount
 from pyjs.server.jetstream.account.recovery import Recovery

@@ -10,8 +10,8 @@ from lib.fake_clock import FakeClock
 from pyjs.protocol import headers
 from pyjs.protocol.api.stream import StreamConfig
 from pyjs.server.accounts.account import Account
-from pyjs.server.accounts.message import Message
 from pyjs.server.accounts.registry import AccountRegistry
+from pyjs.server.accounts.subscription import Message
 from pyjs.server.config.options import AccountJetStream, Options
 from pyjs.server.jetstream.account.account import JetStreamAccount
 from pyjs.server.jetstream.account.recovery import Recovery

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 from ....protocol.api.messages import error_response
 from ....protocol.errors import api_error
 from ....protocol.subject import is_subset
-from ...accounts.source import ConnectionKind
+from ...accounts.subscription import ConnectionKind
 from .request import Endpoint
 from .table import PREFIX, TABLE
 
 if TYPE_CHECKING:
     from ...accounts.account import Account, InterestWatch
-    from ...accounts.message import Message
-    from ...accounts.subscription import InterestChange, Subscription
+    from ...accounts.subscription import InterestChange, Message, Subscription
 
 INFO = PREFIX + "INFO"
 

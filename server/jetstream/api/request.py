@@ -19,7 +19,7 @@ from ...slices import Shared, Slices, Steps, at_once, paced
 from ..host import MOST_WAITING
 
 if TYPE_CHECKING:
-    from ...accounts.message import Message
+    from ...accounts.subscription import Message
     from ...clock import Clock
     from ...logging import Logger
     from ..account.account import JetStreamAccount

@@ -19,8 +19,7 @@ from .table import PREFIX, check_level
 
 if TYPE_CHECKING:
     from ...accounts.account import Account
-    from ...accounts.message import Message
-    from ...accounts.subscription import Subscription
+    from ...accounts.subscription import Message, Subscription
     from ..host import JetStreamHost
 
 Json = dict[str, Any]

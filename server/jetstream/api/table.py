@@ -29,8 +29,7 @@ from .raw_json import is_long, to_text, writing
 from .request import LATER, Endpoint, Handler, Request, RequestContext, Response
 
 if TYPE_CHECKING:
-    from ...accounts.message import Message
-    from ...accounts.subscription import Subscription
+    from ...accounts.subscription import Message, Subscription
     from ..account.account import JetStreamAccount
 
 PREFIX = "$JS.API."

@@ -50,8 +50,7 @@ from .reply_router import ReplyRouter
 
 if TYPE_CHECKING:
     from ...accounts.account import Account
-    from ...accounts.message import Message
-    from ...accounts.subscription import Subscription
+    from ...accounts.subscription import Message, Subscription
     from ...cluster.raft_node import RaftNode
     from ..account.account import JetStreamAccount
     from ..engine import JetStream

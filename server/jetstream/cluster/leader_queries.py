@@ -15,7 +15,7 @@ from ...slices import Shared, Slices, Steps, paced
 from ..meta.responder import DELAY, PATIENCE
 
 if TYPE_CHECKING:
-    from ...accounts.message import Message
+    from ...accounts.subscription import Message
     from ...clock import Clock, Timer
     from ...cluster.task_executor import TaskExecutor
     from ...cluster.transport import PubSub

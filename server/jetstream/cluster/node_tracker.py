@@ -18,8 +18,7 @@ from .usage import count, lags, used
 
 if TYPE_CHECKING:
     from ...accounts.account import Account
-    from ...accounts.message import Message
-    from ...accounts.subscription import Subscription
+    from ...accounts.subscription import Message, Subscription
     from ...clock import Timer
     from ..engine import JetStream
     from ..meta.effect import Effect

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...accounts.account import Account
-    from ...accounts.message import Message
-    from ...accounts.subscription import Subscription
+    from ...accounts.subscription import Message, Subscription
     from ...clock import Clock, Timer
     from ..account.account import JetStreamAccount
 

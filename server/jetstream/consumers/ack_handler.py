@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...accounts.message import message_of
+from ...accounts.subscription import message_of
 from . import acks
 from .acks import AckReplyInfo, AckType
 from .advisories import chosen
 from .delivery_state import STEP
 
 if TYPE_CHECKING:
-    from ...accounts.message import Message
-    from ...accounts.subscription import Publish
+    from ...accounts.subscription import Message, Publish
     from ...slices import Steps
     from .core import Consumer
 _PLAIN = (b"+ACK", b"+OK")
@@ -50,7 +49,7 @@ class AckHandler:
             subject, reply, header_size, size, tail = publish
             if not simple or reply or header_size or (size and tail[-size - 2 : -2] not in _PLAIN):
                 self._ack_run(acked)
-                self.receive(message_of(publish, self._consumer.account))
+                self.receive(message_of(publish))
             elif sequence := acks.stream_sequence(subject):
                 acked.append(sequence)
         self._ack_run(acked)

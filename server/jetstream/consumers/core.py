@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from ...accounts.account import Account
-    from ...accounts.message import Message
-    from ...accounts.subscription import Subscription
+    from ...accounts.subscription import Message, Subscription
     from ...clock import Clock
     from ...slices import Steps
     from ..host import JetStreamHost

@@ -19,8 +19,7 @@ from .delivery_rate import DeliveryRate
 
 if TYPE_CHECKING:
     from ...accounts.account import InterestWatch
-    from ...accounts.message import Message
-    from ...accounts.subscription import InterestChange
+    from ...accounts.subscription import InterestChange, Message
     from .core import Consumer
 
 BYTES_BUDGET = 4 << 20

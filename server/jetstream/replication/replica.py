@@ -29,8 +29,7 @@ from .stream import RUN, Outcome, ReplicatedStream
 
 if TYPE_CHECKING:
     from ....store.stream import StreamStore
-    from ...accounts.message import Message
-    from ...accounts.subscription import Publish
+    from ...accounts.subscription import Message, Publish
     from ...slices import Steps
     from ..account.account import JetStreamAccount
     from ..consumers.core import Consumer

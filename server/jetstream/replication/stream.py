@@ -42,8 +42,7 @@ from .source_proposals import SourceProposals
 
 if TYPE_CHECKING:
     from ....store.stream import StreamStore
-    from ...accounts.message import Message
-    from ...accounts.subscription import Publish
+    from ...accounts.subscription import Message, Publish
     from ..account.account import JetStreamAccount
     from ..streams.commit import AckQueue, Done
     from ..streams.origin_consumer import Origin

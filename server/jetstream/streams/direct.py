@@ -22,8 +22,7 @@ from ..host import MOST_WAITING, serves_level
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ...accounts.message import Message
-    from ...accounts.subscription import Subscription
+    from ...accounts.subscription import Message, Subscription
     from .core import Stream
 
 QUEUE = "_sys_"

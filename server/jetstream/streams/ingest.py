@@ -19,8 +19,7 @@ from .dedupe import HEADER as MSG_ID
 from .publish_headers import PublishHeaders, validate
 
 if TYPE_CHECKING:
-    from ...accounts.message import Message
-    from ...accounts.subscription import Publish
+    from ...accounts.subscription import Message, Publish
     from .commit import Answer
     from .core import Stream
 

@@ -24,8 +24,7 @@ from .origin_request import HEARTBEAT, SILENCE, consumer_config, deliver_subject
 
 if TYPE_CHECKING:
     from ...accounts.account import InterestWatch
-    from ...accounts.message import Message
-    from ...accounts.subscription import InterestChange, Subscription
+    from ...accounts.subscription import InterestChange, Message, Subscription
     from ...clock import Timer
     from ...slices import LoopTurns
     from .core import Stream

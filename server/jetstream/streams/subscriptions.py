@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from ...accounts.account import Account
-    from ...accounts.message import Message
-    from ...accounts.subscription import ReadCallback, Subscription
+    from ...accounts.subscription import Message, ReadCallback, Subscription
 
 STEP = 128  # subscriptions made or ended in one go
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from ...accounts import ConnectionKind, Subscription
+from ...accounts import ConnectionKind, MessageEndpoint, Subscription
 from ...clock import SECOND
 from ...slices import SECONDS
 from .resolver import ResolverError
@@ -31,13 +31,14 @@ QUEUE = "responder"
 SOON = SECOND // 4
 
 
-class _Responder:
+class _Responder(MessageEndpoint):
     """The sink of our member of the queue group: our own requests are for another server."""
 
-    __slots__ = ("_answer", "_own", "kind")
+    __slots__ = ("_answer", "_own")
+
+    kind = ConnectionKind.INTERNAL
 
     def __init__(self, answer: Callable[[str, bytes], None], own: Callable[[str], bool]) -> None:
-        self.kind = ConnectionKind.INTERNAL
         self._answer = answer
         self._own = own
 

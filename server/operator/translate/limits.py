@@ -13,12 +13,7 @@ if TYPE_CHECKING:
 
 def limits(given: OperatorLimits) -> ConnectionLimits:
     """Connections, subscriptions and payload. `data` limits nothing, as with nats-server."""
-    made = ConnectionLimits()
-    made.connections = limit(given.conn)
-    made.subscriptions = limit(given.subs)
-    made.payload = limit(given.payload)
-    made.leafs = limit(given.leaf)
-    return made
+    return ConnectionLimits(limit(given.conn), limit(given.subs), limit(given.payload), limit(given.leaf))
 
 
 def limit(given: int) -> int:

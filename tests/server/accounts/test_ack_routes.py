@@ -8,7 +8,7 @@ from pyjs.protocol.subject import is_subset
 from pyjs.server.accounts import ack_routes
 from pyjs.server.accounts.account import Account
 from pyjs.server.accounts.flusher import Flusher
-from pyjs.server.accounts.message import Message
+from pyjs.server.accounts.subscription import Message
 
 
 def hear(account: Account, subject: str) -> list[str]:

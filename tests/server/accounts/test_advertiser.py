@@ -11,8 +11,8 @@ from lib.fake_clock import FakeClock, FakeTimer
 from pyjs.server.accounts import Account, Subscription
 from pyjs.server.accounts.advertiser import Advertiser
 from pyjs.server.accounts.flusher import Flusher
-from pyjs.server.accounts.internal import InternalSink
 from pyjs.server.accounts.leaving import Leaver, leave
+from pyjs.server.accounts.subscription import InternalEndpoint
 from pyjs.server.slices import Shared
 
 SUBJECTS = ["a", "b", "c.*", "d.>", "e", "$JS.ACK.S.C.1"]
@@ -76,7 +76,7 @@ class Play:
         self.clock = TurnClock()
         self.account = Account("A", Flusher(self.clock))
         self.peer = Peer(self.clock)
-        self.sinks = [InternalSink() for _ in range(4)]
+        self.sinks = [InternalEndpoint() for _ in range(4)]
         self.present: list[Subscription] = []
         self.gone: list[Subscription] = []
 
@@ -107,7 +107,7 @@ class Play:
     def leave(self) -> None:
         """All subscriptions of one sink are taken out, in slices of their own."""
         sink = self.sinks.pop(0)
-        self.sinks.append(InternalSink())
+        self.sinks.append(InternalEndpoint())
         leaving = dict(enumerate(each for each in self.present if each.sink is sink))
         self.present = [each for each in self.present if each.sink is not sink]
         self.gone = [each for each in self.gone if each.sink is not sink]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from lib.fake_clock import FakeClock, FakeTimer
 from lib.fake_wire import House
-from pyjs.server.accounts.flusher import Flusher
+from pyjs.server.accounts.flusher import Flusher, OutboundQueue
 
 MS = 1_000_000
 
@@ -38,20 +38,14 @@ class TurnClock:
             callback()
 
 
-class SlowQueue:
+class SlowQueue(OutboundQueue):
     """An outbound queue whose writes take a millisecond each."""
 
     def __init__(self, flusher: Flusher, clock: TurnClock, written: list[int], number: int) -> None:
-        self.flusher = flusher
+        super().__init__(flusher)
         self.clock = clock
         self.written = written
         self.number = number
-        self.flush_pending = False
-
-    def mark(self) -> None:
-        if not self.flush_pending:
-            self.flush_pending = True
-            self.flusher.pending_flush.append(self)  # type: ignore[arg-type]
 
     def flush(self) -> None:
         self.clock.time += MS

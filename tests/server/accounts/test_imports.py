@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lib.fake_clock import FakeClock
 from pyjs.protocol import headers
 from pyjs.protocol.subject import matches
-from pyjs.server.accounts import AccountRegistry, AccountsError, ConnectionKind, Message
+from pyjs.server.accounts import AccountRegistry, AccountsError, ConnectionKind, Message, MessageEndpoint
 from pyjs.server.accounts.imports import MOST_STEPS, intersection
 from pyjs.server.config.options import (
     AccountOptions,
@@ -43,11 +43,10 @@ def service(account: str, subject: str, **more: Any) -> ImportOptions:
     return ImportOptions("service", account, subject, **more)
 
 
-class Asker:
+class Asker(MessageEndpoint):
     """A client as source, for requests."""
 
     kind = ConnectionKind.CLIENT
-    echo = True
 
     def client_info(self, *, share: bool = True) -> dict[str, Any]:
         return {"acc": "B", "user": "me"} if share else {"acc": "B"}

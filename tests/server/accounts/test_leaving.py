@@ -8,9 +8,8 @@ import pytest
 from lib.fake_clock import FakeClock
 from pyjs.server.accounts import Account, Subscription
 from pyjs.server.accounts.flusher import Flusher
-from pyjs.server.accounts.internal import InternalSink
 from pyjs.server.accounts.leaving import Leaver, leave
-from pyjs.server.accounts.subscription import InterestChange
+from pyjs.server.accounts.subscription import InterestChange, InternalEndpoint
 
 COUNT = 2000
 
@@ -40,10 +39,10 @@ class Play:
         self.clock = FakeClock()
         self.account = Account("A", Flusher(self.clock))
         self.early = Picture(self.account)
-        self.gone = InternalSink()
+        self.gone = InternalEndpoint()
         self.held = {number: self.add(self.gone, f"a.{number}") for number in range(COUNT)}
 
-    def add(self, sink: InternalSink, subject: str, queue: str = "") -> Subscription:
+    def add(self, sink: InternalEndpoint, subject: str, queue: str = "") -> Subscription:
         subscription = Subscription(subject, sink, queue=queue)
         self.account.add_subscription(subscription)
         return subscription
@@ -68,7 +67,7 @@ def test_nobody_finds_who_leaves_from_the_first_moment_on(play: Play) -> None:
     assert len(play.account.sublist) > COUNT // 2, "they are still there"
     assert play.finds("a.0") == []
     assert not play.account.has_interest("a.0")
-    new = play.add(InternalSink(), "a.0")
+    new = play.add(InternalEndpoint(), "a.0")
     assert play.finds("a.0") == [new]
     play.clock.advance(1)
     assert len(play.account.sublist) == 1
@@ -79,7 +78,7 @@ def test_nobody_finds_who_leaves_from_the_first_moment_on(play: Play) -> None:
 def test_a_queue_group_has_no_member_that_leaves(play: Play) -> None:
     play.held[COUNT] = play.add(play.gone, "q", "workers")
     play.held[COUNT + 1] = play.add(play.gone, "alone", "workers")
-    stays = play.add(InternalSink(), "q", "workers")
+    stays = play.add(InternalEndpoint(), "q", "workers")
     play.leave()
     assert play.finds("q") == [stays]
     assert play.finds("alone") == []
@@ -87,12 +86,12 @@ def test_a_queue_group_has_no_member_that_leaves(play: Play) -> None:
 
 
 def test_watchers_are_told_of_what_they_have_known(play: Play) -> None:
-    play.add(InternalSink(), "a.0")
+    play.add(InternalEndpoint(), "a.0")
     play.leave()
     assert len(play.early.known) > COUNT // 2
     late = Picture(play.account)
     assert late.known == {"a.0": 1}, "what leaves is no news"
-    play.add(InternalSink(), "a.1")
+    play.add(InternalEndpoint(), "a.1")
     play.clock.advance(1)
     assert play.early.known == late.known == {"a.0": 1, "a.1": 1}
 

@@ -8,12 +8,20 @@ from typing import Any
 import pytest
 from lib.fake_clock import FakeClock
 from pyjs.protocol.wire.encode import tail
-from pyjs.server.accounts import INTERNAL, Account, ConnectionKind, Message, RoutedMessage, Subscription
+from pyjs.server.accounts import (
+    INTERNAL,
+    Account,
+    ConnectionKind,
+    Message,
+    MessageEndpoint,
+    RoutedMessage,
+    Subscription,
+)
 from pyjs.server.accounts.flusher import Flusher
 from pyjs.server.accounts.routing import RULES, route
 
 
-class Party:
+class Party(MessageEndpoint):
     """A source and sink of any kind that remembers what it was given."""
 
     def __init__(
@@ -23,7 +31,6 @@ class Party:
         self.remote_cluster = cluster
         self.is_spoke = spoke
         self.echo = echo
-        self.fast = False
         self.denied: set[str] = set()
         self.takes = True
         self.got: list[tuple[bytes, tuple[bytes, ...]]] = []
@@ -62,7 +69,7 @@ def send(
     queues: tuple[bytes, ...] | None = None,
     shown: bytes = b"",
 ) -> int:
-    msg = RoutedMessage(account, source, subject, b"", 0, 1, tail(b"", b"", b"x"), shown)
+    msg = RoutedMessage(source, subject, b"", 0, 1, tail(b"", b"", b"x"), shown)
     return route(account.plan(subject), msg, queues)
 
 
@@ -147,6 +154,30 @@ def test_one_member_of_a_group_gets_each_message_and_all_get_some(account: Accou
     for _ in range(300):
         assert send(account, INTERNAL) == 1
     assert min(len(m.got) for m in members) > 50
+
+
+def test_the_member_that_serves_is_the_one_drawn() -> None:
+    draws = iter([0.0, 0.49, 0.5, 0.99])
+    account = Account("A", Flusher(FakeClock()), draw=lambda: next(draws))
+    members = [Party(ConnectionKind.CLIENT) for _ in range(2)]
+    for member in members:
+        hears(account, member, "s", "q")
+    served = []
+    for _ in range(4):
+        send(account, INTERNAL)
+        served.append([len(member.got) for member in members])
+    assert served == [[1, 0], [2, 0], [2, 1], [2, 2]]
+
+
+def test_a_member_behind_a_route_is_drawn_as_often_as_it_weighs() -> None:
+    draws = iter([0.0, 0.24, 0.25, 0.999])
+    account = Account("A", Flusher(FakeClock()), draw=lambda: next(draws))
+    near, far = Party(ConnectionKind.CLIENT), Party(ConnectionKind.ROUTER)
+    hears(account, near, "s", "q")
+    hears(account, far, "s", "q", weight=3)
+    for _ in range(4):
+        assert send(account, INTERNAL) == 1
+    assert (len(near.got), len(far.got)) == (2, 2)
 
 
 def test_a_member_that_cannot_take_it_leaves_it_to_another(account: Account) -> None:

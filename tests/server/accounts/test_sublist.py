@@ -10,15 +10,15 @@ from lib.fake_clock import FakeClock
 from pyjs.protocol.subject import matches
 from pyjs.server.accounts import Account, ConnectionKind, Subscription
 from pyjs.server.accounts.flusher import Flusher
-from pyjs.server.accounts.internal import InternalSink
 from pyjs.server.accounts.sublist import Sublist
+from pyjs.server.accounts.subscription import InternalEndpoint
 
 TOKENS = st.sampled_from(["a", "b", "c", "b>", "*x"])
 LITERAL = st.lists(TOKENS, min_size=1, max_size=4).map(".".join)
 PATTERN = st.tuples(
     st.lists(TOKENS | st.just("*"), min_size=0, max_size=3), TOKENS | st.sampled_from(["*", ">"])
 ).map(lambda parts: ".".join([*parts[0], parts[1]]))
-SINK = InternalSink()
+SINK = InternalEndpoint()
 
 
 def account() -> Account:

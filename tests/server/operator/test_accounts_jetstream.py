@@ -90,7 +90,7 @@ async def test_jetstream_comes_and_goes_with_the_token(env: JetStreamEnv) -> Non
     assert (await call(account, "s", "x"))["seq"] == 1
     env.deploy(a.set(limits=OFF))
     assert code(await call(account, "$JS.API.STREAM.INFO.S")) == 10039
-    assert account.jetstream is None
+    assert not account.serves_jetstream
     env.deploy(a.set(limits=ON))
     await env.engine.recovered()
     assert (await call(account, "$JS.API.STREAM.INFO.S"))["state"]["messages"] == 1
@@ -164,14 +164,14 @@ async def test_more_than_the_server_has_is_not_granted(env: JetStreamEnv) -> Non
     a = env.env.account("A", limits={"disk_storage": MIB // 2, "mem_storage": 10})
     b = env.env.account("B", limits={"disk_storage": MIB // 2 + 1, "mem_storage": 10})
     first, second = await env.open(a, b)
-    assert (first.jetstream is None, second.jetstream is None) == (False, True)
+    assert (first.serves_jetstream, second.serves_jetstream) == (True, False)
     assert second.account_token is not None
     assert not second.account_token.complete
     assert any("insufficient storage resources available (10047)" in text for _, text in env.log.lines)
     env.engine.reload(env.engine.options)
-    assert second.jetstream is None
+    assert not second.serves_jetstream
     env.deploy(b.set(limits={"disk_storage": MIB // 2}))
-    assert second.jetstream is not None
+    assert second.serves_jetstream
     assert second.account_token.complete
     env.deploy(a.set(limits={"disk_storage": MIB}))  # what it had stays
     assert (await call(first, "$JS.API.INFO"))["limits"]["max_storage"] == MIB // 2
@@ -195,7 +195,7 @@ async def test_the_system_account_gets_none(env: JetStreamEnv) -> None:
     (account,) = await env.open(system)
     env.registry.appoint(account)
     env.deploy(system)
-    assert account.jetstream is None
+    assert not account.serves_jetstream
     assert env.engine.accounts == {}
     assert await call(account, "$JS.API.INFO") == {}
 
@@ -210,7 +210,7 @@ async def test_an_expired_account_keeps_its_memory_streams_and_a_deleted_one_its
     await create(account, "F", storage="file")
     for deleted, left in ((False, ["F", "M"]), (True, ["F"])):
         env.accounts.expire(a.id, deleted=deleted)
-        assert (account.jetstream is None) == deleted
+        assert (not account.serves_jetstream) == deleted
         env.deploy(a)
         await env.engine.recovered()
         names = await call(account, "$JS.API.STREAM.NAMES")

@@ -17,8 +17,7 @@ from .staged import ERRORS, StagedStream
 
 if TYPE_CHECKING:
     from .....protocol.api.stream import StreamConfig
-    from ....accounts.message import Message
-    from ....accounts.subscription import Subscription
+    from ....accounts.subscription import Message, Subscription
     from ....clock import Timer
     from ...streams.core import Stream
     from ..account import JetStreamAccount

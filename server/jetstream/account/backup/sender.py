@@ -17,8 +17,7 @@ from .....store.errors import StoreError
 from .content import SavedConsumer, consumer_entry, state_entry
 
 if TYPE_CHECKING:
-    from ....accounts.message import Message
-    from ....accounts.subscription import Subscription
+    from ....accounts.subscription import Message, Subscription
     from ....clock import Timer
     from ...streams.core import Stream
 

@@ -41,7 +41,7 @@ from .propose import (
 )
 
 if TYPE_CHECKING:
-    from ....accounts.message import Message
+    from ....accounts.subscription import Message
     from ....clock import Timer
     from ...account.account import JetStreamAccount
     from ...cluster.cluster import JetStreamCluster

@@ -101,7 +101,7 @@ def requester(cluster: JetStreamCluster, request: Request) -> Requester:
     The cluster beyond a leaf connection may be of another domain: then it is this one's that counts.
     """
     source = request.message.source
-    near = getattr(source, "remote_cluster", "")
+    near = "" if source is None else source.remote_cluster
     if not any(server.cluster == near for server in cluster.state.servers.values()):
         near = request.account.host.cluster_name
     return Requester({} if source is None else source.client_info(), [near])

@@ -18,12 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .....protocol import gojson
 from .....protocol.wire.encode import tail
-from ....accounts.message import RoutedMessage
-from ....accounts.source import ConnectionKind
+from ....accounts.subscription import ConnectionKind, RoutedMessage
 from ....clock import SECOND
 from ....cluster.ticker import TICK
 from ...meta.effect import (
@@ -49,7 +48,7 @@ from .table import handlers
 
 if TYPE_CHECKING:
     from ....accounts.account import Account
-    from ....accounts.message import Message
+    from ....accounts.subscription import Message, MessageEndpoint
     from ....cluster.raft_node import RaftNode
     from ...cluster.cluster import JetStreamCluster
 
@@ -89,8 +88,11 @@ class ClusterApiRouter:
         matter = (account.name, *_names(pattern, request.tokens))
         tick = cluster.environment.ticker.count
         waiting = _Waiting(pattern, request, serve, matter, request.context.clock.now(), tick)
-        if _is_unheard(cluster, request.message) and self._rule(pattern, request)[0] is ResponderRule.META:
-            _ForwardedRequest(cluster, request.message, lambda: self._look(waiting)).start()
+        if (
+            _is_unheard(cluster, account.account, request.message)
+            and self._rule(pattern, request)[0] is ResponderRule.META
+        ):
+            _ForwardedRequest(cluster, account.account, request.message, lambda: self._look(waiting)).start()
         else:
             self._look(waiting)
 
@@ -241,19 +243,24 @@ def _names(pattern: str, tokens: list[str]) -> tuple[str, str]:
 # --- what the leader did not receive
 
 
-def _is_unheard(cluster: JetStreamCluster, message: Message) -> bool:
-    """Whether a client here asks what the leader, on another server, cannot have received."""
+def _is_unheard(cluster: JetStreamCluster, account: Account, message: Message) -> bool:
+    """Whether a client of an account here asks what the leader, on another server, cannot have received."""
     source, leader = message.source, cluster.leader_status.leader
     if source is None or source.kind != ConnectionKind.CLIENT or leader in ("", cluster.me):
         return False
-    return _route(cluster, message) is None and _route_to_leader(cluster, cluster.system, _TELL) is not None
+    if _route_to_leader(cluster, account, message.subject) is not None:
+        return False
+    return _route_to_leader(cluster, cluster.system, _TELL) is not None
 
 
 class _ForwardedRequest:
     """A request that the meta leader did not receive. serve: serves it here, if this server leads by then."""
 
-    def __init__(self, cluster: JetStreamCluster, message: Message, serve: Callable[[], None]) -> None:
+    def __init__(
+        self, cluster: JetStreamCluster, account: Account, message: Message, serve: Callable[[], None]
+    ) -> None:
         self._cluster = cluster
+        self._account = account
         self._message = message
         self._serve = serve
         self._patience = FORWARD_PATIENCE
@@ -268,7 +275,7 @@ class _ForwardedRequest:
         if self._cluster.leader_status.leader == self._cluster.me:
             self._serve()
             return
-        route = _route(self._cluster, self._message)
+        route = _route_to_leader(self._cluster, self._account, self._message.subject)
         if route is None:
             self.start()
             return
@@ -277,7 +284,6 @@ class _ForwardedRequest:
         size = len(message.header) + len(message.body)
         assert message.source is not None
         msg = RoutedMessage(
-            message.account,
             message.source,
             raw,
             reply,
@@ -286,18 +292,13 @@ class _ForwardedRequest:
             tail(reply, message.header, message.body),
         )
         route.deliver_leaf(msg, ())
-        message.account.flusher.schedule()
+        self._account.flusher.schedule()
 
 
-def _route(cluster: JetStreamCluster, message: Message) -> Any:
-    """The route by which the leader receives such a request; None: it does not."""
-    return _route_to_leader(cluster, message.account, message.subject)
-
-
-def _route_to_leader(cluster: JetStreamCluster, account: Account, subject: str) -> Any:
+def _route_to_leader(cluster: JetStreamCluster, account: Account, subject: str) -> MessageEndpoint | None:
     """An account's part of the route to the leader, if there is interest in a subject there."""
     raw = subject.encode("utf-8", "surrogateescape")
     process = cluster.node_tracker.node_statuses.process(cluster.leader_status.leader)
     plan = account.plans.get(raw) or account.plan(raw)
     routes = (each.sink for each in plan.remotes if each.kind == ConnectionKind.ROUTER)
-    return next((route for route in routes if getattr(route, "peer", "") == process), None)
+    return next((route for route in routes if route.server_id == process), None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 from lib.consumer_fixture import SECOND, ConsumerFixture
-from pyjs.server.accounts.message import Message
+from pyjs.server.accounts.subscription import Message
 from pyjs.server.jetstream.consumers import acks
 
 MILLISECOND = 1_000_000

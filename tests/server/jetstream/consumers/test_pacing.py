@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from lib.consumer_fixture import SECOND, ConsumerFixture
 from pyjs.protocol import headers
-from pyjs.server.accounts.message import Message
+from pyjs.server.accounts.subscription import Message
 from pyjs.server.jetstream.consumers.delivery_rate import RateLimit
 from pyjs.server.jetstream.consumers.push_delivery import FlowWindow
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from lib.consumer_fixture import SECOND, ConsumerFixture
 from lib.fake_disk import FakeDisk
-from pyjs.server.accounts.message import Message
+from pyjs.server.accounts.subscription import Message
 from pyjs.server.jetstream.api.table import AccountApi
 from pyjs.server.jetstream.consumers.delivery_state import DeliveryState
 from pyjs.server.jetstream.consumers.persistence import repair

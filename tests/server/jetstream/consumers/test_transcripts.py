@@ -22,8 +22,7 @@ import pytest
 from lib.consumer_fixture import ConsumerFixture
 from pyjs.protocol import duration, headers
 from pyjs.protocol.api.consumer import ConsumerConfig
-from pyjs.server.accounts.message import Message
-from pyjs.server.accounts.subscription import Subscription
+from pyjs.server.accounts.subscription import Message, Subscription
 from pyjs.server.jetstream.consumers import lifecycle
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "consumer"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from lib.streams import Spy, World
 from pyjs.protocol import headers
-from pyjs.server.accounts.message import Message
+from pyjs.server.accounts.subscription import Message
 from pyjs.server.jetstream.streams import direct
 
 

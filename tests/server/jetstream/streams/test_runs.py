@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from lib.streams import Spy, World
 from pyjs.protocol import headers
-from pyjs.server.accounts.message import Message
-from pyjs.server.accounts.subscription import Publish
+from pyjs.server.accounts.subscription import Message, Publish
 from pyjs.server.jetstream.streams.core import Stream
 
 ID = headers.encode({"Nats-Msg-Id": "once"})
@@ -54,7 +53,7 @@ def together(_: World, stream: Stream) -> None:
 
 def one_by_one(world: World, stream: Stream) -> None:
     for subject, reply, header, body in PARTS:
-        stream.ingest.receive(Message(subject, reply.decode(), header, body, world.account, None))
+        stream.ingest.receive(Message(subject, reply.decode(), header, body, None))
 
 
 def outcome(world: World, store: Any, config: dict[str, Any], storage: str) -> tuple[Any, ...]:

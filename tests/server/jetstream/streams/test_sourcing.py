@@ -10,7 +10,7 @@ from lib.streams import Spy, World
 from pyjs.protocol import headers
 from pyjs.protocol.api.stream import StreamConfig
 from pyjs.server import slices
-from pyjs.server.accounts.message import Message
+from pyjs.server.accounts.subscription import Message
 from pyjs.server.jetstream.streams.core import Stream
 from pyjs.server.jetstream.streams.origin_consumer import Origin
 from pyjs.server.slices import at_once

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from lib.eventually import turns
@@ -14,6 +13,7 @@ from pyjs.server.accounts import (
     AccountRegistry,
     ConnectionKind,
     Message,
+    MessageEndpoint,
     RoutedMessage,
     Subscription,
 )
@@ -21,15 +21,12 @@ from pyjs.server.config.options import Options
 from pyjs.server.operator.resolver.peers import ResolverPeers
 
 
-class Link:
+class Link(MessageEndpoint):
     """A connection to other servers that receives the questions; `says` is what comes from there."""
 
-    is_spoke = False
-    remote_cluster = ""
-    fast = False
+    kind = ConnectionKind.LEAF
 
     def __init__(self, system: Account, subject: str = "$SYS.REQ.ACCOUNT.*.CLAIMS.LOOKUP") -> None:
-        self.kind = ConnectionKind.LEAF
         self.system = system
         self.asked: list[str] = []
         self.heard: Callable[[str], None] = lambda reply: None
@@ -39,18 +36,10 @@ class Link:
         del subject
         return True
 
-    def deliver(self, subscription: Subscription, msg: RoutedMessage) -> bool:
-        del subscription, msg
-        return False
-
     def deliver_leaf(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
         del queues
         self.asked.append(msg.reply.decode())
         return True
-
-    def client_info(self, *, share: bool = True) -> dict[str, Any]:
-        del share
-        return {}
 
     def says(self, subject: str, body: str = "") -> None:
         self.system.publish(subject, body.encode(), source=self)
