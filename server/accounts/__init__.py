@@ -4,10 +4,11 @@ The router's interface: `Account`, `Message`, `Subscription`, `AccountRegistry`.
 apart.
 """
 
-from .account import Account, InterestWatch
+from .account import Account
 from .account_spec import AccountsError
 from .account_token import AccountToken
 from .registry import AccountRegistry
+from .space import InterestWatch
 from .subscription import (
     INTERNAL,
     ConnectionKind,

@@ -1,39 +1,32 @@
-"""Account: a space of subjects. All subscriptions and publishes go through one.
+"""Account: a space of subjects with what it exports and imports, its limits, and who is connected.
 
-Promises: interest changes are seen by the next message (plans are invalidated at once), watchers are told of
-each change in order, callbacks of internal subscribers run synchronously on the loop. Never does I/O.
+Here the server itself subscribes and publishes. Promises: callbacks of internal subscribers run synchronously
+on the loop. Never does I/O.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Protocol
 
-from ...protocol.subject import ANY_REST, has_wildcard, is_valid, matches
-from ...protocol.subject_tree import SubjectTree
+from ...protocol.subject import is_valid
 from ...protocol.wire.encode import tail as tail_of
-from ..slices import at_once
-from .ack_routes import ACKS, AckRouteCache
+from ..slices import Steps, at_once
 from .exports import ServiceExport, StreamExport
-from .imports import ServiceImport, StreamImport
-from .mapping import Mappings
+from .imports import ServiceImport, ServiceResponses, replace_imports
 from .plan import Draw, Plan, is_request
-from .reload_imports import replace_imports
-from .responses import ServiceResponses
 from .routing import route
-from .sublist import Sublist
+from .space import StreamImport, SubjectSpace
 from .subscription import (
     INTERNAL,
     ConnectionKind,
-    InterestChange,
     InternalEndpoint,
     Message,
     MessageEndpoint,
     ReadCallback,
     RoutedMessage,
     Subscription,
-    SubscriptionOwner,
 )
 
 if TYPE_CHECKING:
@@ -43,27 +36,6 @@ if TYPE_CHECKING:
     from .users import User
 
 UNLIMITED = -1
-_MOST_PLANS = 8192
-_MOST_HEARERS = 1 << 16  # in all plans together: so much memory, and so much to free at once
-_FEW_PLANS = 64
-
-Watcher = Callable[[InterestChange], None]
-
-
-class InterestWatch:
-    """A watcher of interest, until cancelled. number: in the order in which they began, from 1."""
-
-    __slots__ = ("_account", "callback", "number", "subject")
-
-    def __init__(self, account: Account, callback: Watcher, subject: str, number: int) -> None:
-        self._account = account
-        self.callback = callback
-        self.subject = subject
-        self.number = number
-
-    def cancel(self) -> None:
-        """Stop watching; harmless when done twice."""
-        self._account.unwatch(self)
 
 
 class ConnectionLimits:
@@ -105,22 +77,9 @@ def _hand_out(plan: Plan, header: bytes, size: int, tail: bytes, shown: bytes) -
     return len(plan.targets)
 
 
-def _imports_streams(subscription: Subscription) -> bool:
-    """Whether it gets imported streams through this server; a route's interest gets them through its own.
+class Account(SubjectSpace):
+    """One account: its space of subjects, exports, imports, limits, and who is connected.
 
-    The server's services do not: what another account publishes is no request here.
-    """
-    if subscription.parent is not None or subscription.kind in (ConnectionKind.IMPORT, ConnectionKind.ROUTER):
-        return False
-    return subscription.kind != ConnectionKind.INTERNAL or not is_request(
-        subscription.subject.encode("utf-8", "surrogateescape")
-    )
-
-
-class Account(SubscriptionOwner):
-    """One account: interest, plans, exports, imports, mappings, limits, and who is connected.
-
-    plans: the hot path's cache, subject bytes -> Plan; `plan()` fills it.
     connections, leafs: counted by the listeners.
     elsewhere: (clients, leafs) connected to other servers, by server id.
     serves_jetstream: set by JetStream as long as it serves the account.
@@ -137,25 +96,15 @@ class Account(SubscriptionOwner):
         random_bytes: Callable[[int], bytes] = random.randbytes,
         draw: Draw = random.random,
     ) -> None:
-        self.name = name
+        super().__init__(name, draw)
         self.options: AccountOptions | None = None
         self.nkey = ""
         self.display = name
         self.account_token: AccountToken | None = None
         self.grants: dict[str, AccountJetStream] | None = None
-        self.plans: dict[bytes, Plan] = {}
-        self._hearers = 0  # in plans
-        self.generation = 0
-        self.sublist = Sublist()
-        self.ack_routes = AckRouteCache(self.sublist, draw)
         self.exports_streams: list[StreamExport] = []
         self.exports_services: list[ServiceExport] = []
-        self.imports_streams: list[StreamImport] = []
-        self._stream_imports_at: SubjectTree[list[int]] = (
-            SubjectTree()
-        )  # places in imports_streams by `local`
         self.imports_services: list[ServiceImport] = []
-        self.mappings = Mappings()
         self.limits = ConnectionLimits()
         self.users: dict[str, User] = {}
         self.connections: set[AccountConnection] = set()
@@ -164,11 +113,6 @@ class Account(SubscriptionOwner):
         self.serves_jetstream = False
         self.flusher = flusher
         self.responses = ServiceResponses(self, flusher.clock, random_bytes)
-        self._watches: SubjectTree[dict[InterestWatch, None]] = (
-            SubjectTree()
-        )  # by watched subject, `>` for all
-        self._last_watch = 0
-        self._draw = draw
         self._sink = InternalEndpoint()
         self.in_msgs = self.in_bytes = self.out_msgs = self.out_bytes = 0
 
@@ -309,44 +253,6 @@ class Account(SubscriptionOwner):
 
     # --- interest
 
-    def add_subscription(self, subscription: Subscription) -> None:
-        """Let it receive from the next message on, here and where the account imports streams from."""
-        subscription.account = self
-        subscription.closed = False
-        self.sublist.insert(subscription)
-        self._invalidate(subscription.subject)
-        if self.imports_streams and _imports_streams(subscription):
-            self.add_shadows(subscription)
-        if self._watches:
-            self._announce(subscription, subscription.weight)
-
-    def remove_subscription(self, subscription: Subscription) -> None:
-        """Let it receive nothing more; harmless when done twice."""
-        subscription.closed = True
-        if not self.sublist.remove(subscription):
-            return
-        if subscription.sink not in self.sublist.leaving:  # no plan holds those that leave
-            self._invalidate(subscription.subject)
-        self.remove_shadows(subscription)
-        if self._watches:
-            self._announce(subscription, -subscription.weight)
-
-    def subscription_changed(self, subscription: Subscription) -> None:
-        """Its max, or its connection's `fast`, changed: plans that hold it are no longer right."""
-        self._invalidate(subscription.subject)
-        for shadow in subscription.shadows or ():
-            if shadow.account is not None:
-                shadow.max = subscription.max
-                shadow.account.subscription_changed(shadow)
-
-    def set_weight(self, subscription: Subscription, weight: int) -> None:
-        """A remote queue group has `weight` members now."""
-        delta = weight - subscription.weight
-        subscription.weight = weight
-        self._invalidate(subscription.subject)
-        if delta and self._watches:
-            self._announce(subscription, delta)
-
     def has_interest(self, subject: str, *, own: bool = False) -> bool:
         """Whether anyone would receive what the server sends to the literal `subject`: here, on leafs, or on
         imports and pending responses. own: as in `publish`.
@@ -354,159 +260,19 @@ class Account(SubscriptionOwner):
         if not own and is_request(subject.encode("utf-8", "surrogateescape")):
             return False
         response = self.responses.find(subject)
-        if response is not None:
-            return response.asker.has_interest(response.reply.decode("utf-8", "surrogateescape"))
-        return self.sublist.has_match(subject)
-
-    def subscriptions(self) -> Iterator[Subscription]:
-        """All present interest, imports included."""
-        leaving = self.sublist.leaving
-        if not leaving:
-            return iter(self.sublist)
-        return (each for each in self.sublist if each.sink not in leaving)
-
-    def tells(self, watch: InterestWatch, subscription: Subscription) -> bool:
-        """Whether a watcher will be told of the end of present interest: not if it leaves, and has left for
-        those who began to watch since.
-        """
-        leaving = self.sublist.leaving
-        return not leaving or watch.number <= leaving.get(subscription.sink, watch.number)
-
-    def leave(self, sink: MessageEndpoint) -> None:
-        """Find no subscription of `sink` any more, before its subscriptions are removed: see `leaving`."""
-        self.sublist.leaving[sink] = self._last_watch
-        self.forget_plans()
-
-    def watch_interest(self, callback: Watcher, subject: str = ANY_REST) -> InterestWatch:
-        """Tell `callback` of every change from now on; with a literal `subject` only of those that match
-        it.
-        """
-        self._last_watch += 1
-        watch = InterestWatch(self, callback, subject, self._last_watch)
-        self._watches.setdefault(subject, {})[watch] = None
-        return watch
-
-    def unwatch(self, watch: InterestWatch) -> None:
-        """See Watch.cancel."""
-        watches = self._watches.get(watch.subject)
-        if watches is not None:
-            watches.pop(watch, None)
-            if not watches:
-                self._watches.pop(watch.subject)
-
-    def _announce(self, subscription: Subscription, delta: int) -> None:
-        subject, queue = subscription.subject, subscription.queue
-        concerned = [watch for watches in self._watches.colliding(subject) for watch in watches]
-        if self.sublist.leaving:
-            concerned = [watch for watch in concerned if self.tells(watch, subscription)]
-        if concerned:
-            count = self.sublist.weight(subject, queue)
-            change = InterestChange(subject, queue, count, subscription.kind, delta, subscription)
-            for watch in concerned:
-                watch.callback(change)
-
-    # --- plans
-
-    def plan(self, subject: bytes) -> Plan:
-        """Who receives the literal `subject`; from the cache when nothing changed."""
-        plan = self.plans.get(subject)
-        if plan is None:
-            text = subject.decode("utf-8", "surrogateescape")
-            mapping = self.mappings.find(text) if self.mappings else None
-            if mapping is None and subject.startswith(ACKS):
-                plan = self.ack_routes.plan(subject)
-                if plan is not None:
-                    return plan.under(subject, text)
-            if len(self.plans) >= _MOST_PLANS or self._hearers >= _MOST_HEARERS:
-                self._clear_plans()
-            plan = self.plans[subject] = Plan(subject, text, self.sublist, mapping, self._draw)
-            self._hearers += plan.hearers
-        return plan
-
-    def shared_plan(self, subject: bytes) -> Plan:
-        """As `plan`; but one with a reader may bear another subject that has the same ack route."""
-        if subject.startswith(ACKS) and not self.mappings and subject not in self.plans:
-            plan = self.ack_routes.plan(subject)
-            if plan is not None and plan.reader is not None:
-                return plan
-        return self.plan(subject)
-
-    def mapped(self, subject: str) -> str | None:
-        """The subject that a message published to `subject` really goes to; None: it is lost."""
-        mapping = self.mappings.find(subject) if self.mappings else None
-        return subject if mapping is None else mapping.choose(subject, self._draw)
-
-    def forget_plans(self) -> None:
-        """Work everything out anew from the next message on."""
-        self.generation += 1
-        self.ack_routes.clear()
-        self._clear_plans()
-
-    def _clear_plans(self) -> None:
-        self.plans.clear()
-        self._hearers = 0
-
-    def _invalidate(self, subject: str) -> None:
-        self.generation += 1
-        self.ack_routes.forget(subject)
-        plans = self.plans
-        if not has_wildcard(subject):
-            plans.pop(subject.encode("utf-8", "surrogateescape"), None)
-        elif len(plans) > _FEW_PLANS:
-            self._clear_plans()
-        else:
-            for stale in [raw for raw, plan in plans.items() if matches(subject, plan.text)]:
-                del plans[stale]
+        return self.sublist.has_match(subject) if response is None else response.has_interest()
 
     # --- imports
 
-    def add_shadows(self, subscription: Subscription) -> None:
-        """Subscribe, for one subscription, to what the account imports as streams."""
-        if subscription.sink in self.sublist.leaving:
-            return
-        met = sorted(p for found in self._stream_imports_at.colliding(subscription.subject) for p in found)
-        for stream in (self.imports_streams[place] for place in met):
-            subject = stream.shadow_subject(subscription.subject)
-            if subject is None:
-                continue
-            shadow = Subscription(
-                subject,
-                subscription.sink,
-                queue=subscription.queue,
-                sid=subscription.sid,
-                callback=subscription.callback,
-                weight=subscription.weight,
-                origin=subscription.origin,
-            )
-            shadow.max = subscription.max
-            shadow.transform = stream.transform
-            shadow.parent = subscription
-            if subscription.shadows is None:
-                subscription.shadows = []
-            subscription.shadows.append(shadow)
-            stream.exporter.add_subscription(shadow)
-
-    def remove_shadows(self, subscription: Subscription) -> None:
-        """Undo add_shadows."""
-        shadows, subscription.shadows = subscription.shadows or (), None
-        for shadow in shadows:
-            if shadow.account is not None:
-                shadow.account.remove_subscription(shadow)
-
     def set_imports(self, streams: Iterable[StreamImport], services: Iterable[ServiceImport]) -> None:
-        """Replace all imports; live subscriptions follow at once.
+        """Replace all imports at once, see `replace_imports`."""
+        at_once(self.replacing_imports(streams, services))
 
-        Those that stay the same stay the same objects, and responses awaited through them still come.
-        """
-        at_once(replace_imports(self, streams, services))
-
-    def set_stream_imports(
-        self, streams: list[StreamImport], indexes: SubjectTree[list[int]]
-    ) -> list[Subscription]:
-        """Import these streams, `indexes` in the list by local subject; gives whose shadows follow."""
-        self.imports_streams = streams
-        self._stream_imports_at = indexes
-        return [s for s in self.sublist if _imports_streams(s)]
+    def replacing_imports(
+        self, streams: Iterable[StreamImport], services: Iterable[ServiceImport]
+    ) -> Steps[None]:
+        """The same in steps."""
+        return replace_imports(self, self.imports_services, streams, services)
 
     def stop(self) -> None:
         """Leave no timer running."""

@@ -14,8 +14,9 @@ from ...protocol.subject_tree import SubjectTree
 from ...protocol.transform import without_placeholders
 from ..slices import Steps, at_once, each
 from .exports import ServiceExport, StreamExport
-from .imports import ServiceImport, StreamImport
+from .imports import ServiceImport
 from .mapping import Mappings
+from .space import StreamImport
 
 if TYPE_CHECKING:
     from ..config.options import AccountJetStream
@@ -121,7 +122,12 @@ def make_import(
         if isinstance(export, StreamExport):
             return StreamImport(exporter, export, import_spec.subject, import_spec.local)
         return ServiceImport(
-            importer, exporter, export, import_spec.subject, import_spec.local, import_spec.share
+            importer.responses,
+            exporter.responses,
+            export,
+            import_spec.subject,
+            import_spec.local,
+            import_spec.share,
         )
     except ValueError as error:
         raise AccountsError(

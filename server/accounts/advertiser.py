@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from ..slices import Shared, Slices, Steps, paced
 
 if TYPE_CHECKING:
-    from .account import Account, InterestWatch
+    from .space import InterestWatch, SubjectSpace
     from .subscription import InterestChange, Subscription
 
 K = TypeVar("K", bound="tuple[str, ...]")  # subject, queue, and what else the peer tells apart
@@ -62,12 +62,12 @@ class Advertiser(ABC, Generic[K]):
         self._turns = turns
         self._counts: dict[K, int] = {}
         self._before: dict[K, int] = {}  # told before the sync under way, which has not come to it
-        self._account: Account | None = None
+        self._account: SubjectSpace | None = None
         self._watch: InterestWatch | None = None
         self._sync: _Sync[K] | None = None
         self._holding = False
 
-    def start(self, account: Account) -> None:
+    def start(self, account: SubjectSpace) -> None:
         """Advertise all present interest in `account`, and all changes from now on."""
         self._account = account
         self._watch = account.watch_interest(self._changed)
@@ -131,7 +131,7 @@ class Advertiser(ABC, Generic[K]):
     def _go_on(self) -> None:
         """Serve it."""
 
-    def _besides(self, account: Account) -> Iterable[K]:
+    def _besides(self, account: SubjectSpace) -> Iterable[K]:
         """What else is advertised; the last of it is the last that a new peer is told."""
         del account
         return ()
@@ -181,7 +181,7 @@ class Advertiser(ABC, Generic[K]):
             self._holding = False
             self._go_on()
 
-    def _steps(self, sync: _Sync[K], account: Account) -> Steps[None]:
+    def _steps(self, sync: _Sync[K], account: SubjectSpace) -> Steps[None]:
         assert sync.ahead is not None
         for subject in list(sync.ahead):
             del sync.ahead[subject]
@@ -194,7 +194,7 @@ class Advertiser(ABC, Generic[K]):
             self._tell(key, 0)
             yield
 
-    def _count(self, sync: _Sync[K], account: Account, subject: str) -> Steps[None]:
+    def _count(self, sync: _Sync[K], account: SubjectSpace, subject: str) -> Steps[None]:
         assert self._watch is not None
         sync.subject = subject
         sync.uncounted = account.sublist.exactly(subject)

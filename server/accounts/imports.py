@@ -1,63 +1,48 @@
-"""What an account takes from others: streams received and services called, and the way of a response back.
+"""Services that an account takes from others, the way of a response back, and how imports are replaced.
 
 A service import is a sink in the importing account: it hands each request on to the exporting account under
 the exported subject and a reply of its own, `_R_.<account>.<id>`. A response to that reply is another such
 step, in the opposite direction. Promises: a request goes through an export at most once (loops end), through
-`MOST_STEPS` imports at most, and what waits for responses is bounded by the export's threshold in time.
+`MOST_STEPS` imports at most; what never gets its response is forgotten after the export's threshold, by one
+timer per account; one pattern serves all responses that an account awaits, no subscription per request.
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeVar
 
 from ...protocol import gojson, headers
-from ...protocol.subject import collide, is_subset
-from ...protocol.transform import SubjectTransform, with_placeholders, without_placeholders
-from .exports import ResponseType, ServiceExport, StreamExport
+from ...protocol.identifier import new_id
+from ...protocol.subject_tree import SubjectTree
+from ...protocol.transform import without_placeholders
+from ..slices import Steps
+from .exports import ResponseType, ServiceExport
+from .plan import is_request
 from .routing import route
-from .subscription import ConnectionKind, ImportStep, MessageEndpoint
+from .space import StreamImport, SubjectSpace, import_transforms
+from .subscription import ConnectionKind, ImportStep, MessageEndpoint, Subscription
 
 if TYPE_CHECKING:
-    from .account import Account
-    from .subscription import RoutedMessage, Subscription
+    from ..clock import Clock, Timer
+    from .subscription import RoutedMessage
 
 REQUEST_INFO = b"Nats-Request-Info"
 JS_ACK = b"$JS.ACK."
 # Each is a few calls within calls, and as many on the way back: many hundreds would exhaust the stack.
 MOST_STEPS = 64
+_ID = 6
 
-
-class StreamImport:
-    """Messages of `exporter` under `subject`, seen here under `local`."""
-
-    __slots__ = ("_given", "_reverse", "export", "exporter", "local", "subject", "transform")
-
-    def __init__(self, exporter: Account, export: StreamExport, subject: str, local: str) -> None:
-        self.exporter = exporter
-        self.export = export
-        self.subject = subject
-        self.local = without_placeholders(local)
-        self._given = local
-        self.transform, self._reverse = _transforms(subject, local)
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """Equal for imports that are the same, down to the export they come through."""
-        return id(self.exporter), id(self.export), self.subject, self._given
-
-    def shadow_subject(self, wanted: str) -> str | None:
-        """What to subscribe to in the exporter for an interest in `wanted` here; None: they do not meet."""
-        if not collide(wanted, self.local):
-            return None
-        if wanted == self.local or is_subset(self.local, wanted):
-            return self.subject
-        overlap = intersection(wanted, self.local)
-        return overlap if self._reverse is None else self._reverse.apply(overlap)
+M = TypeVar("M", StreamImport, "ServiceImport")
 
 
 class ServiceImport(MessageEndpoint):
-    """Requests made here on `local`, answered by `exporter` on `subject`. A sink."""
+    """Requests made in one account on `local`, answered by another on `subject`. A sink.
+
+    importer, exporter: the responses that each of the two awaits, with its space.
+    step: this import in the chain of a message that came through it.
+    """
 
     __slots__ = (
         "_given",
@@ -76,8 +61,8 @@ class ServiceImport(MessageEndpoint):
 
     def __init__(
         self,
-        importer: Account,
-        exporter: Account,
+        importer: ServiceResponses,
+        exporter: ServiceResponses,
         export: ServiceExport,
         subject: str,
         local: str,
@@ -91,7 +76,7 @@ class ServiceImport(MessageEndpoint):
         self._given = local
         self.share = share
         self.step = ImportStep(export, share)
-        _, self.transform = _transforms(self.subject, local)
+        _, self.transform = import_transforms(self.subject, local)
         self.subscription: Subscription | None = None
 
     @property
@@ -114,17 +99,17 @@ class ServiceImport(MessageEndpoint):
         reply = msg.reply
         # An acknowledgement's subject stays itself: cross-account pull consumers rely on it.
         if reply and not reply.startswith(JS_ACK):
-            response = exporter.responses.expect(self, self.importer, msg)
+            response = exporter.expect(self, self.importer, msg)
             reply = response.subject
         header = _with_request_info(self, msg)
-        mapped = exporter.mapped(to)
+        mapped = exporter.space.mapped(to)
         delivered = 0
         if mapped is not None:
             subject = mapped.encode("utf-8", "surrogateescape")
             request = msg.rewritten(subject, reply, header, (*chain, self.step))
-            delivered = route(exporter.plan(subject), request)
+            delivered = route(exporter.space.plan(subject), request)
         if response is not None and not delivered:
-            exporter.responses.forget(response)
+            exporter.forget(response)
         return delivered > 0
 
 
@@ -136,7 +121,7 @@ class Response:
     __slots__ = ("asker", "due", "reply", "response_type", "service", "subject")
 
     def __init__(
-        self, service: ServiceImport, asker: Account, subject: bytes, reply: bytes, due: int
+        self, service: ServiceImport, asker: ServiceResponses, subject: bytes, reply: bytes, due: int
     ) -> None:
         self.service = service
         self.asker = asker
@@ -145,8 +130,103 @@ class Response:
         self.response_type = service.export.response_type
         self.due = due
 
+    def has_interest(self) -> bool:
+        """Whether anyone would receive it at its end, after any number of such ways back."""
+        response: Response | None = self
+        while response is not None:
+            asker, reply = response.asker, response.reply
+            if is_request(reply):
+                return False
+            response = asker.pending.get(reply)
+        return asker.space.sublist.has_match(reply.decode("utf-8", "surrogateescape"))
 
-def respond(response: Response, responder: Account, msg: RoutedMessage) -> bool:
+
+class ServiceResponses(MessageEndpoint):
+    """The responses that one account awaits, in its space. A sink for the account's reply pattern.
+
+    pending: by the subject that each is published to.
+    """
+
+    __slots__ = ("_clock", "_prefix", "_random", "_subscription", "_timer", "pending", "space")
+
+    kind = ConnectionKind.IMPORT
+
+    def __init__(self, space: SubjectSpace, clock: Clock, random_bytes: Callable[[int], bytes]) -> None:
+        self.space = space
+        self._clock = clock
+        self._random = random_bytes
+        self.pending: dict[bytes, Response] = {}
+        self._prefix = ""
+        self._subscription: Subscription | None = None
+        self._timer: Timer | None = None
+
+    def __len__(self) -> int:
+        return len(self.pending)
+
+    @property
+    def name(self) -> str:
+        """The account's."""
+        return self.space.name
+
+    def expect(self, service: ServiceImport, asker: ServiceResponses, msg: RoutedMessage) -> Response:
+        """Make the way back of one request from `asker`: to the message's reply there."""
+        if self._subscription is None:
+            self._prefix = f"_R_.{new_id(self._random, _ID)}."
+            self._subscription = Subscription(self._prefix + ">", self)
+            self.space.add_subscription(self._subscription)
+        subject = (self._prefix + new_id(self._random, _ID)).encode()
+        due = self._clock.now() + service.export.threshold
+        response = self.pending[subject] = Response(service, asker, subject, msg.reply, due)
+        if self._timer is None:
+            self._timer = self._clock.call_later(service.export.threshold, self._sweep)
+        return response
+
+    def find(self, subject: str) -> Response | None:
+        """The response awaited on `subject`."""
+        return self.pending.get(subject.encode("utf-8", "surrogateescape"))
+
+    def forget(self, response: Response) -> None:
+        """No response is expected there any more."""
+        self.pending.pop(response.subject, None)
+
+    def forget_service(self, service: ServiceImport) -> None:
+        """Forget everything that waits for one import's responses."""
+        for response in [r for r in self.pending.values() if r.service is service]:
+            del self.pending[response.subject]
+
+    def deliver(self, subscription: Subscription, msg: RoutedMessage) -> bool:
+        """Carry a response back."""
+        del subscription
+        response = self.pending.get(msg.subject)
+        if response is None:
+            return False
+        if is_last(response, msg):
+            del self.pending[response.subject]
+        delivered = respond(response, self, msg)
+        if not delivered:
+            self.pending.pop(response.subject, None)
+        elif response.response_type is not ResponseType.SINGLETON:
+            response.due = self._clock.now() + response.service.export.threshold
+        return delivered
+
+    def stop(self) -> None:
+        """Forget all, timer included."""
+        self.pending.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _sweep(self) -> None:
+        now = self._clock.now()
+        for response in [r for r in self.pending.values() if r.due <= now]:
+            del self.pending[response.subject]
+        self._timer = None
+        if self.pending:
+            wait = min(r.due for r in self.pending.values()) - now
+            self._timer = self._clock.call_later(wait, self._sweep)
+
+
+def respond(response: Response, responder: ServiceResponses, msg: RoutedMessage) -> bool:
     """Carry one response from `responder` to who asked; tells whether anyone took it.
 
     A pulled message keeps the subject of its acknowledgement; any other reply gets a way back of its own.
@@ -155,41 +235,18 @@ def respond(response: Response, responder: Account, msg: RoutedMessage) -> bool:
     reply = msg.reply
     further: Response | None = None
     if reply and not reply.startswith(JS_ACK):
-        further = asker.responses.expect(service, responder, msg)
+        further = asker.expect(service, responder, msg)
         reply = further.subject
     answer = msg.rewritten(response.reply, reply, msg.header, (*msg.chain, service.step), answer=True)
-    delivered = route(asker.plan(response.reply), answer) > 0
+    delivered = route(asker.space.plan(response.reply), answer) > 0
     if further is not None and not delivered:
-        asker.responses.forget(further)
+        asker.forget(further)
     return delivered
 
 
 def is_last(response: Response, msg: RoutedMessage) -> bool:
     """Whether `msg` ends the exchange: the one answer, or the empty message that ends a stream."""
     return response.response_type is ResponseType.SINGLETON or msg.size == 0
-
-
-def intersection(a: str, b: str) -> str:
-    """The pattern of what both `a` and `b` match; they must collide."""
-    left, right = a.split("."), b.split(".")
-    tokens: list[str] = []
-    for i in range(max(len(left), len(right))):
-        x = left[i] if i < len(left) else ">"
-        y = right[i] if i < len(right) else ">"
-        if x == ">":
-            return ".".join([*tokens, *right[i:]])
-        if y == ">":
-            return ".".join([*tokens, *left[i:]])
-        tokens.append(y if x == "*" else x)
-    return ".".join(tokens)
-
-
-def _transforms(source: str, local: str) -> tuple[SubjectTransform | None, SubjectTransform | None]:
-    """exported -> local and back; (None, None) when they are the same. Raises TransformError."""
-    if source == local:
-        return None, None
-    forward = SubjectTransform(source, with_placeholders(local), strict=True)
-    return forward, forward.reverse()
 
 
 def _with_request_info(service: ServiceImport, msg: RoutedMessage) -> bytes:
@@ -215,3 +272,60 @@ def _with_request_info(service: ServiceImport, msg: RoutedMessage) -> bytes:
     if not info:
         return header
     return headers.set(header, REQUEST_INFO, json.dumps(info, separators=(",", ":")).encode())
+
+
+def replace_imports(
+    space: SubjectSpace,
+    present: list[ServiceImport],
+    streams: Iterable[StreamImport],
+    services: Iterable[ServiceImport],
+) -> Steps[None]:
+    """Replace all imports of a space, in steps while it serves; nobody else may meanwhile. Live subscriptions
+    follow in the end, whatever comes and goes between two steps.
+
+    Imports that stay the same stay the same objects, and responses awaited through them still come. present:
+    the services imported so far, of which this makes those that are imported now.
+    """
+    kept_streams = yield from _kept(space.imports_streams, streams)
+    if kept_streams != space.imports_streams:
+        yield from _take_streams(space, kept_streams)
+    kept_services = yield from _kept(present, services)
+    before, after = set(present), set(kept_services)
+    gone = [service for service in present if service not in after]
+    present[:] = kept_services
+    for service in gone:
+        if service.subscription is not None:
+            space.remove_subscription(service.subscription)
+        service.exporter.forget_service(service)
+        yield
+    for service in kept_services:
+        if service not in before:
+            service.subscription = Subscription(service.local, service)
+            space.add_subscription(service.subscription)
+            yield
+
+
+def _take_streams(space: SubjectSpace, streams: list[StreamImport]) -> Steps[None]:
+    indexes: SubjectTree[list[int]] = SubjectTree()
+    for index, stream in enumerate(streams):
+        indexes.setdefault(stream.local, []).append(index)
+        yield
+    for subscription in space.set_stream_imports(streams, indexes):
+        if subscription.account is space and not subscription.closed:
+            space.remove_shadows(subscription)
+            space.add_shadows(subscription)
+            yield
+
+
+def _kept(old: Iterable[M], new: Iterable[M]) -> Steps[list[M]]:
+    """`new` without repetitions, and with the old objects where they are the same."""
+    old_by_key: dict[tuple[object, ...], M] = {}
+    for each in old:
+        old_by_key[each.key] = each
+        yield
+    kept: dict[tuple[object, ...], M] = {}
+    for each in new:
+        key = each.key
+        kept.setdefault(key, old_by_key.get(key, each))
+        yield
+    return list(kept.values())

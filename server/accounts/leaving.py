@@ -13,7 +13,7 @@ from ..slices import EachTurn, Slices, Steps, at_once, paced
 
 if TYPE_CHECKING:
     from ..clock import Clock
-    from .account import Account
+    from .space import SubjectSpace
     from .subscription import MessageEndpoint, Subscription
 
 _AT_ONCE = 250  # subscriptions
@@ -25,7 +25,7 @@ class Leaver(NamedTuple):
     anything in these accounts again. told: what of their interest was announced to it.
     """
 
-    account: Account
+    account: SubjectSpace
     sink: MessageEndpoint
     subscriptions: dict[Any, Subscription]
     told: dict[Any, int]
@@ -51,7 +51,7 @@ def leave(clock: Clock, leavers: list[Leaver]) -> None:
     Slices(EachTurn(clock), paced(_removing(leavers)), done)
 
 
-def _mark(leaver: Leaver) -> set[Account]:
+def _mark(leaver: Leaver) -> set[SubjectSpace]:
     accounts = {leaver.account, *(stream.exporter for stream in leaver.account.imports_streams)}
     for account in accounts:
         account.leave(leaver.sink)

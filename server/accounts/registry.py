@@ -35,9 +35,9 @@ from .account_spec import (
 )
 from .exports import ResponseType, ServiceExport, StreamExport
 from .flusher import Flusher
-from .imports import ServiceImport, StreamImport
+from .imports import ServiceImport
 from .mapping import Mapping, MappingError
-from .reload_imports import replace_imports
+from .space import StreamImport
 
 if TYPE_CHECKING:
     from ..clock import Clock
@@ -93,7 +93,7 @@ class AccountRegistry:
             if name not in names and account.account_token is None and account is not self._appointed
         ]
         for account in gone:
-            yield from replace_imports(account, (), ())
+            yield from account.replacing_imports((), ())
             del self.accounts[account.name]
         for plan in prepared.values():
             yield from plan.apply()
@@ -208,7 +208,7 @@ class _Prepared:
         account.options = self.options
         account.nkey = self.options.nkey
         self.spec.apply(account)
-        yield from replace_imports(account, self.stream_imports, self.service_imports)
+        yield from account.replacing_imports(self.stream_imports, self.service_imports)
         yield
 
 

@@ -11,7 +11,7 @@ from ..accounts.subscription import ConnectionKind
 from ..connection.part import Part
 
 if TYPE_CHECKING:
-    from ..accounts import Account
+    from ..accounts.space import SubjectSpace
     from ..accounts.subscription import Subscription
     from .connection import LeafConnection
 
@@ -27,7 +27,7 @@ class InterestAdvertiser(Part["LeafConnection"], Advertiser[Key]):
         Part.__init__(self, connection)
         Advertiser.__init__(self, connection.leafs.turns)
 
-    def _besides(self, account: Account) -> Iterable[Key]:
+    def _besides(self, account: SubjectSpace) -> Iterable[Key]:
         connection = self._connection
         for mapping in list(account.mappings):
             if not connection.is_spoke or connection.leaf_permissions.may_ask(mapping.source):

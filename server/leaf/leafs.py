@@ -25,6 +25,7 @@ from .socket_protocol import LeafProtocol
 if TYPE_CHECKING:
     from ..accounts import Account
     from ..accounts.auth import Authentication
+    from ..accounts.space import SubjectSpace
     from ..config.options import Options
     from .connection import LeafConnection
 
@@ -351,7 +352,7 @@ class Leafs:
             if source not in known:
                 account.mappings.add(Mapping(source, [(destination, 100)]))
 
-    def loop_subject(self, account: Account) -> str:
+    def loop_subject(self, account: SubjectSpace) -> str:
         """The subject that finds loops: if our own interest in it comes back, there is one."""
         subject = self._loop_subjects.get(account.name)
         if subject is None:

@@ -23,8 +23,8 @@ from ..accounts.account_spec import (
     comes_round,
     make_import,
 )
-from ..accounts.imports import ServiceImport, StreamImport
-from ..accounts.reload_imports import replace_imports
+from ..accounts.imports import ServiceImport
+from ..accounts.space import StreamImport
 from ..slices import Steps, each
 from . import translate
 
@@ -119,8 +119,7 @@ class ImportResolver:
                 served.add(import_spec)
                 made.append(found)
             yield
-        yield from replace_imports(
-            account,
+        yield from account.replacing_imports(
             [each for each in made if isinstance(each, StreamImport)],
             [each for each in made if isinstance(each, ServiceImport)],
         )

@@ -19,7 +19,8 @@ from .request import Endpoint
 from .table import PREFIX, TABLE
 
 if TYPE_CHECKING:
-    from ...accounts.account import Account, InterestWatch
+    from ...accounts.account import Account
+    from ...accounts.space import InterestWatch
     from ...accounts.subscription import InterestChange, Message, Subscription
 
 INFO = PREFIX + "INFO"

@@ -18,7 +18,7 @@ from .acks import FLOW_PREFIX
 from .delivery_rate import DeliveryRate
 
 if TYPE_CHECKING:
-    from ...accounts.account import InterestWatch
+    from ...accounts.space import InterestWatch
     from ...accounts.subscription import InterestChange, Message
     from .core import Consumer
 

@@ -23,7 +23,7 @@ from .delivery import ReplyInfo, read_delivery
 from .origin_request import HEARTBEAT, SILENCE, consumer_config, deliver_subject, request_subject
 
 if TYPE_CHECKING:
-    from ...accounts.account import InterestWatch
+    from ...accounts.space import InterestWatch
     from ...accounts.subscription import InterestChange, Message, Subscription
     from ...clock import Timer
     from ...slices import LoopTurns

@@ -12,7 +12,8 @@ from lib.fake_clock import FakeClock
 from pyjs.protocol import headers
 from pyjs.protocol.subject import matches
 from pyjs.server.accounts import AccountRegistry, AccountsError, ConnectionKind, Message, MessageEndpoint
-from pyjs.server.accounts.imports import MOST_STEPS, intersection
+from pyjs.server.accounts.imports import MOST_STEPS
+from pyjs.server.accounts.space import intersection
 from pyjs.server.config.options import (
     AccountOptions,
     DestinationOptions,
@@ -252,6 +253,21 @@ def test_chained_services_reach_the_last_account_and_come_back() -> None:
     assert answers == [b"yes"]
     info = json.loads(headers.get(asked[0].header, b"Nats-Request-Info") or b"")
     assert info == {"acc": "B", "svc": "B"}
+
+
+def test_interest_in_a_pending_response_is_that_at_the_end_of_the_chain() -> None:
+    accounts = registry(
+        A={"exports": [OPEN_SERVICE]},
+        B={"exports": [OPEN_SERVICE], "imports": [service("A", "q", to="b.q")]},
+        C={"imports": [service("B", "b.q", to="c.q")]},
+    )
+    asked = answering(accounts, "A", "q")
+    exporter, asker = accounts.accounts["A"], accounts.accounts["C"]
+    inbox = asker.subscribe("inbox", lambda m: None)
+    asker.publish("c.q", b"?", reply="inbox", source=Asker())
+    assert exporter.has_interest(asked[0].reply)
+    asker.unsubscribe(inbox)
+    assert not exporter.has_interest(asked[0].reply)
 
 
 def test_mappings_of_the_exporter_apply_to_requests() -> None:
