@@ -21,7 +21,7 @@ BUDGET = 0.8  # seconds, connecting included: longer is felt as a hang
 
 def contexts(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Names of contexts that start so."""
-    return [name for name in context_files.names() if name.startswith(incomplete)]
+    return context_files.names(incomplete)
 
 
 def streams(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:

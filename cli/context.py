@@ -58,10 +58,11 @@ def path_of(name: str) -> Path:
     return config_dir() / "context" / f"{name}.json"
 
 
-def names() -> list[str]:
-    """The names of all contexts, sorted."""
+def names(start: str = "") -> list[str]:
+    """The names of all contexts, or of those that start so, sorted."""
     folder = config_dir() / "context"
-    return sorted(path.stem for path in folder.glob("*.json")) if folder.is_dir() else []
+    found = sorted(path.stem for path in folder.glob("*.json")) if folder.is_dir() else []
+    return [name for name in found if name.startswith(start)]
 
 
 def exists(name: str) -> bool:

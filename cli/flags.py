@@ -125,7 +125,7 @@ def _option(flag: GlobalFlag, spellings: list[str]) -> click.Option:
     return click.Option(spellings, type=kind, metavar=metavar, **shared)  # type: ignore[arg-type]
 
 
-def _contexts(context: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    from .complete import contexts
+def _contexts(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    from .context import names
 
-    return contexts(context, param, incomplete)
+    return names(incomplete)

@@ -19,7 +19,7 @@ from .errors import NkeyError, TokenError, TokenFault
 from .nkey import Signer, holds_secret, public_role, verify
 
 if TYPE_CHECKING:
-    from .claims import Claims
+    from .claims.base import Claims
     from .nkey import KeyRole
 
 MAX_TOKEN = 1024 * 1024
@@ -164,7 +164,7 @@ def _check_header(header: dict[str, Any], *, v1: bool) -> None:
 
 
 def _check_version(document: dict[str, Any], *, old: bool) -> None:
-    from .claims import KINDS
+    from .claims.base import KINDS
     from .token_v1 import is_v1
 
     if old != is_v1(document):
@@ -194,7 +194,8 @@ def _typed(document: dict[str, Any]) -> Claims:
     """Give the claims as their class. Raises TokenError naming the field that has a wrong value."""
     from pydantic import ValidationError
 
-    from .claims import KINDS, GenericClaims
+    from .claims.base import KINDS
+    from .claims.generic import GenericClaims
 
     try:
         return KINDS.get(_kind_of(document), GenericClaims).model_validate(document)

@@ -14,7 +14,7 @@ from .account import (
     WeightedMapping,
 )
 from .activation import Activation, ActivationClaims
-from .base import Claims
+from .base import KINDS, Claims
 from .callout import (
     AuthorizationRequest,
     AuthorizationRequestClaims,
@@ -34,18 +34,6 @@ from .model import UNLIMITED, add_tags
 from .operator import Operator, OperatorClaims, service_url_error
 from .parts import Permission, Permissions, ResponsePermission, Template, TimeRange, UserPermissionLimits
 from .user import CONNECTION_TYPES, User, UserClaims
-
-KINDS: dict[str, type[Claims]] = {
-    kind.KIND: kind
-    for kind in (
-        OperatorClaims,
-        AccountClaims,
-        UserClaims,
-        ActivationClaims,
-        AuthorizationRequestClaims,
-        AuthorizationResponseClaims,
-    )
-}
 
 __all__ = [
     "CONNECTION_TYPES",

@@ -10,6 +10,8 @@ from .model import Document, Int64
 
 SECOND = 1_000_000_000
 BASE = ("aud", "exp", "jti", "iat", "iss", "name", "nbf", "sub")
+# The class of each kind of token, by the word in `nats.type`. The package imports all of them.
+KINDS: dict[str, type[Claims]] = {}
 
 
 class Claims(Document):
@@ -30,6 +32,11 @@ class Claims(Document):
     name: str = ""
     nbf: Int64 = 0
     sub: str = ""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.KIND:
+            KINDS[cls.KIND] = cls
 
     def issues(self, now: int) -> Issues:
         """Validate the claims at `now` (nanoseconds): errors, time checks, warnings."""

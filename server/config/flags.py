@@ -202,11 +202,6 @@ def parse(argv: Sequence[str]) -> CommandLine:
     return line
 
 
-def options_from(argv: Sequence[str]) -> Options:
-    """The options of a whole command line."""
-    return parse(argv).options()
-
-
 def _value(flag: ServerFlag, name: str, text: str) -> str | int | bool:
     if flag.kind == "text":
         return text

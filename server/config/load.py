@@ -11,6 +11,7 @@ from .files import Files
 from .options import Options
 from .parser import parse_file, parse_text
 from .read.context import ReadContext
+from .read.kinds import READERS
 from .read.section import read_into
 from .tree import ConfigError, ConfigNode, ConfigProblem
 
@@ -43,7 +44,8 @@ def finish(
     options: Options, environment: Mapping[str, str] | None = None, *, override: Override | None = None
 ) -> Options:
     """Check options made by code or flags and fill in derived values; the same object. Raises ConfigError."""
-    context = ReadContext(os.environ if environment is None else environment, positions=options.positions)
+    names = os.environ if environment is None else environment
+    context = ReadContext(names, READERS, positions=options.positions)
     _finish(options, context, override)
     return options
 
@@ -52,7 +54,7 @@ def _options(
     entries: dict[str, ConfigNode], path: str, names: Mapping[str, str], override: Override | None
 ) -> Options:
     options = Options()
-    context = ReadContext(names)
+    context = ReadContext(names, READERS)
     if not entries:
         context.warnings.append(ConfigProblem(None, f"{path}: config has no values or is empty"))
     read_into(context, options, entries)

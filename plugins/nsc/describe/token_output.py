@@ -12,9 +12,9 @@ from ....keys import WorkspaceError, decode, decorate_jwt
 from ....keys.token import payload_of
 from ....keys.workspace.display_names import friendly_names
 from ....keys.workspace.workspace import Workspace
-from .. import pages
 from ..command import run
 from ..output import STDOUT, output_file, write
+from ..pages.parts import Names
 from .flags import asked, options
 
 
@@ -43,7 +43,7 @@ class TokenOutput:
         else:
             write(page(), self.where, f"{kind} description")
 
-    def names(self, workspace: Workspace | None) -> pages.Names:
+    def names(self, workspace: Workspace | None) -> Names:
         """What accounts are called on pages: by their names, or by their keys."""
         if self.long_ids or workspace is None:
             return str

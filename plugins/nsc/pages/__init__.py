@@ -6,8 +6,6 @@ what shall be shown for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ....keys import (
     AccountClaims,
     ActivationClaims,
@@ -16,8 +14,7 @@ from ....keys import (
     UserClaims,
     WorkspaceError,
 )
-
-Names = Callable[[str], str]
+from .parts import Names
 
 
 def page(claims: Claims, names: Names = str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ....keys import AccountClaims
 from ....keys.claims import JetStreamLimits, UserScope, WeightedMapping
 from ..table import Table
-from . import Names, parts, sharing
+from . import parts, sharing
+from .parts import Names
 
 
 def page(claims: AccountClaims, names: Names = str) -> str:

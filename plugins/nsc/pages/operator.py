@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ....keys import OperatorClaims
 from ..table import Table
-from . import Names, parts
+from . import parts
+from .parts import Names
 
 
 def page(claims: OperatorClaims, names: Names = str) -> str:

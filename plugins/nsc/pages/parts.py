@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from ....keys import ActivationClaims, Claims, OperatorClaims, UserClaims
 from ....keys.claims import Permissions, UserPermissionLimits
@@ -10,6 +11,7 @@ from ....keys.workspace.flag_values import date
 from ....protocol.duration import format_go
 from ..table import Table
 
+Names = Callable[[str], str]  # what is shown for an account's public key
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 

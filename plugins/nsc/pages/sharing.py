@@ -5,8 +5,7 @@ from __future__ import annotations
 from ....keys import Export, IdentityError, Import
 from ....keys.workspace.flag_values import date
 from ..table import Table
-from . import Names
-from .parts import one_line, yes
+from .parts import Names, one_line, yes
 
 _EXPORTS = (
     "Name",

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -256,13 +255,3 @@ class Options:
     positions: dict[str, SourcePosition] = field(default_factory=dict, compare=False, repr=False)
     warnings: list[ConfigProblem] = field(default_factory=list, compare=False, repr=False)
     notices: list[str] = field(default_factory=list, compare=False, repr=False)
-
-    @classmethod
-    def from_flags(cls, argv: Sequence[str]) -> Options:
-        """The options that a nats-server command line means (its configuration file included).
-
-        Raises flags.FlagError for the command line, ConfigError for the file.
-        """
-        from ..flags import options_from
-
-        return options_from(argv)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
@@ -15,10 +15,12 @@ from ..tree import ConfigError, ConfigNode, ConfigProblem, SourcePosition
 class ReadContext:
     """Collects everything found while reading one configuration.
 
+    readers: how each kind of option is read (`kinds.READERS`).
     positions: where each option was set, by dotted path ("jetstream.domain", "leafnodes.remotes.0.url").
     """
 
     environment: Mapping[str, str]
+    readers: Mapping[str, Reader]
     problems: list[ConfigProblem] = field(default_factory=list)
     warnings: list[ConfigProblem] = field(default_factory=list)
     positions: dict[str, SourcePosition] = field(default_factory=dict)
@@ -46,6 +48,9 @@ class OptionSlot:
     key: str
     spec: Spec
     path: str
+
+
+Reader = Callable[[ReadContext, OptionSlot, ConfigNode], Any]
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:

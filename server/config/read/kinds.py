@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from . import accounts, addresses, blocks, mappings, operator, permissions, section, users, values
-
-if TYPE_CHECKING:
-    from .section import Reader
+from .context import Reader
 
 READERS: dict[str, Reader] = {
     "account_jetstream": accounts.read_account_jetstream,

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..options.field import Spec, specs
 from ..tree import ConfigError, ConfigNode
 from .context import OptionSlot, ReadContext, wrong
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Reader = Callable[[ReadContext, OptionSlot, ConfigNode], Any]
 
 _keys: dict[type[Any], dict[str, tuple[str, Spec]]] = {}
 
@@ -27,8 +22,6 @@ def keys_of(cls: type[Any]) -> dict[str, tuple[str, Spec]]:
 
 def read_into(context: ReadContext, target: Any, entries: dict[str, ConfigNode], path: str = "") -> None:
     """Set the options of `target` from the entries of a map. Problems go to the context; it never raises."""
-    from .kinds import READERS
-
     known = keys_of(type(target))
     for key, node in entries.items():
         found = known.get(key.lower())
@@ -39,7 +32,7 @@ def read_into(context: ReadContext, target: Any, entries: dict[str, ConfigNode],
         slot = OptionSlot(target, name, key, spec, f"{path}.{name}" if path else name)
         context.positions[slot.path] = node.position
         try:
-            setattr(target, name, READERS[spec.kind](context, slot, node))
+            setattr(target, name, context.readers[spec.kind](context, slot, node))
         except ConfigError as error:
             context.problems.extend(error.problems)
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyjs.server.config import Options
 from pyjs.server.config.flags import FLAGS, FlagError, parse, redacted, usage
 
 
@@ -64,7 +63,7 @@ from pyjs.server.config.flags import FLAGS, FlagError, parse, redacted, usage
     ],
 )
 def test_a_flag_sets_its_option(argv: str, path: str, value: Any) -> None:
-    found: Any = Options.from_flags(argv.split())
+    found: Any = parse(argv.split()).options()
     for step in path.split("."):
         found = getattr(found, step)
     assert found == value
@@ -92,14 +91,14 @@ def test_a_flag_sets_its_option(argv: str, path: str, value: Any) -> None:
 )
 def test_a_wrong_command_line_is_refused_with_the_reason(argv: str, message: str) -> None:
     with pytest.raises(FlagError) as caught:
-        Options.from_flags(argv.split())
+        parse(argv.split()).options()
     assert message in str(caught.value)
 
 
 def test_flags_win_over_the_file(tmp_path: Path) -> None:
     config = tmp_path / "a.conf"
     config.write_text("port: 1111\nhost: localhost\njetstream { store_dir: /file, domain: d }\ndebug: true")
-    options = Options.from_flags(["-c", str(config), "-p", "2222", "-sd", "/flag", "-D=false"])
+    options = parse(["-c", str(config), "-p", "2222", "-sd", "/flag", "-D=false"]).options()
     assert (options.port, options.host, options.debug) == (2222, "localhost", False)
     assert (options.jetstream.store_dir, options.jetstream.domain) == ("/flag", "d")
 
