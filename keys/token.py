@@ -108,11 +108,6 @@ def header_of(token: str) -> dict[str, Any]:
     return _split(token)[1]
 
 
-def claims_bytes(claims: Claims) -> bytes:
-    """Give the payload as it is written, byte by byte: what a token of exactly these claims holds."""
-    return gojson.encode(claims.document())
-
-
 def jti(claims: Claims) -> str:
     """Compute a token's id: base 32 of the SHA-512/256 of the base claims without their id."""
     base = {name: value for name, value in claims.base().items() if name != "jti"}

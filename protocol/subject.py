@@ -8,8 +8,6 @@ Everything here is a pure function of strings. Functions that compare subjects e
 raise; whoever takes a subject from outside calls `is_valid` or `is_literal` first.
 """
 
-from collections.abc import Iterable
-
 ANY_TOKEN = "*"  # noqa: S105 - a wildcard, no secret
 ANY_REST = ">"
 _BLANKS = (" ", "\t", "\r", "\n", "\f", "\0")
@@ -97,8 +95,3 @@ def collide(a: str, b: str) -> bool:
         if left != right and ANY_TOKEN not in {left, right}:
             return False
     return len(a_tokens) == len(b_tokens)
-
-
-def any_collide(subjects: Iterable[str], other: str) -> bool:
-    """Tell whether `other` collides with one of `subjects`."""
-    return any(collide(subject, other) for subject in subjects)

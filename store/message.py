@@ -14,8 +14,3 @@ class StoredMessage(NamedTuple):
     header: bytes
     body: bytes
     time: int
-
-    @property
-    def payload_size(self) -> int:
-        """Header and body, in bytes: what `max_msg_size` limits."""
-        return len(self.header) + len(self.body)

@@ -15,7 +15,7 @@ from .imports import Import, check_imports
 from .issues import Issues, quote
 from .limits import OperatorLimits
 from .model import UNLIMITED, VERSION, Body, Document, Int64
-from .parts import ANY, Permissions, Template, check_info, compacted, revoke, revoked
+from .parts import ANY, Permissions, Template, check_info, revoke, revoked
 
 
 class UserScope(Document):
@@ -229,10 +229,6 @@ class AccountClaims(Claims):
     def revoke(self, user: str, at: int) -> None:
         """Revoke tokens of `user` (or `*`) issued up to `at` (seconds)."""
         self.nats.revocations = revoke(self.nats.revocations, user, at)
-
-    def compact_revocations(self) -> None:
-        """Drop revocations that the entry `*` covers."""
-        self.nats.revocations = compacted(self.nats.revocations)
 
     def is_revoked(self, user: str, issued_at: int) -> bool:
         """Whether a user's token issued at `issued_at` (seconds) is revoked."""

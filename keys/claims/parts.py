@@ -188,11 +188,3 @@ def revoke(revocations: dict[str, int], key: str, at: int) -> dict[str, int]:
 def revoked(revocations: dict[str, int], key: str, issued_at: int) -> bool:
     """Whether a token of `key` issued at `issued_at` (seconds) is revoked, by its own entry or by `*`."""
     return any(revocations.get(entry, issued_at - 1) >= issued_at for entry in (key, ANY))
-
-
-def compacted(revocations: dict[str, int]) -> dict[str, int]:
-    """Give revocations without those that the entry `*` covers."""
-    everyone = revocations.get(ANY)
-    if everyone is None:
-        return dict(revocations)
-    return {key: at for key, at in revocations.items() if key == ANY or at > everyone}

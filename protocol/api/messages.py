@@ -142,13 +142,6 @@ class PullRequest(Record):
 
 
 @dataclass(slots=True)
-class NakOptions(Record):
-    """JSON after ``-NAK``: when to redeliver."""
-
-    delay: int = duration(keep=True)
-
-
-@dataclass(slots=True)
 class ConsumerPauseRequest(Record):
     """Until when a consumer rests; zero or past resumes it."""
 

@@ -7,7 +7,6 @@ JSON absence, not what a server fills in: a config read from ``{"name": "S"}`` h
 # ruff: noqa: RUF009 - the functions of `fields` are dataclasses.field, each for one JSON kind
 
 from dataclasses import dataclass
-from json import dumps
 from typing import ClassVar
 
 from ..errors import ApiError
@@ -197,30 +196,3 @@ class StreamInfo(Record):
     sources: list[StreamSourceInfo] = records(StreamSourceInfo)
     alternates: list[StreamAlternate] = records(StreamAlternate)
     ts: int = time(keep=True)
-
-
-@dataclass(slots=True)
-class PubAck(Record):
-    """Acknowledgement of a publish. `val` is a counter's value, `batch` and `count` those of a batch."""
-
-    stream: str = text(keep=True)
-    seq: int = number(keep=True, go_type="uint64")
-    domain: str = text()
-    duplicate: bool = flag()
-    val: str = text()
-    batch: str = text()
-    count: int = number(go_type="uint64")
-
-    def to_wire(self) -> bytes:
-        """Write it as the reference's streams do, byte for byte: domain before seq, a blank before true."""
-        out = f'{{"stream":{dumps(self.stream)}'
-        if self.domain:
-            out += f',"domain":{dumps(self.domain)}'
-        out += f',"seq":{self.seq}'
-        if self.duplicate:
-            out += ',"duplicate": true'
-        if self.val:
-            out += f',"val":{dumps(self.val)}'
-        if self.batch:
-            out += f',"batch":{dumps(self.batch)},"count":{self.count}'
-        return (out + "}").encode()

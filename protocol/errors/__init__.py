@@ -1,8 +1,8 @@
 """Two families of errors: the peer's on the wire (`PeerError`) and JetStream API errors (`ApiError`).
 
 API errors come from one table, ``js_errors.json`` (constant, HTTP-like code, error number, description with
-``{placeholder}``). `api_error` makes one by its constant, `by_code` finds the entry of a number. Nothing here
-decides *when* an error applies.
+``{placeholder}``). `api_error` makes one by its constant. Nothing here decides *when* an error
+applies.
 """
 
 import json
@@ -90,19 +90,9 @@ def table() -> dict[str, ErrorRow]:
     }
 
 
-@cache
-def _by_number() -> dict[int, ErrorRow]:
-    return {entry.err_code: entry for entry in table().values()}
-
-
 def entries() -> Iterator[ErrorRow]:
     """Walk the table in its own order."""
     yield from table().values()
-
-
-def by_code(err_code: int) -> ErrorRow | None:
-    """Find the table's entry of an error number."""
-    return _by_number().get(err_code)
 
 
 def api_error(constant: str, **placeholders: object) -> ApiError:

@@ -4,7 +4,7 @@ A delivered message is ``b"MSG " + subject + b" " + sid + b" " + tail`` (``HMSG`
 is what the client parser gives or `tail` below makes, so that one tail serves all receivers.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from ..gojson import encode as json_bytes
@@ -94,20 +94,3 @@ def route_unsub(account: bytes, subject: bytes, queue: bytes, lead: bytes = b"RS
     """RS-. What was told with LS+ ends with the lead `LS- origin`, for an older peer `LS-`."""
     fields = (lead, account, subject, queue) if queue else (lead, account, subject)
     return b" ".join(fields) + b"\r\n"
-
-
-def leaf_msg(
-    subject: bytes, reply: bytes, queues: Iterable[bytes], header_size: int, payload: bytes
-) -> bytes:
-    """LMSG, or HMSG if the first `header_size` bytes of the payload are a header block.
-
-    `queues`: the groups that the receiving server is to serve one member each.
-    """
-    groups = b" ".join(queues)
-    if groups:
-        lead = b"+ %b %b " % (reply, groups) if reply else b"| %b " % groups
-    else:
-        lead = reply + b" " if reply else b""
-    if header_size:
-        return b"HMSG %b %b%d %d\r\n%b\r\n" % (subject, lead, header_size, len(payload), payload)
-    return b"LMSG %b %b%d\r\n%b\r\n" % (subject, lead, len(payload), payload)

@@ -239,10 +239,6 @@ class Block:
         self.taken = self.end
         return data
 
-    def live_rows(self) -> Iterator[int]:
-        """Iterate over the rows that hold a message."""
-        return (row for row, length in enumerate(self.lengths) if length)
-
 
 def accounted(length: int) -> int:
     """Turn an entry of the lengths column into what the message counts by the reference's accounting.

@@ -88,13 +88,6 @@ def test_no_text_is_an_empty_request() -> None:
     assert messages.PullRequest.parse(b"  ", strict=True) == messages.PullRequest()
 
 
-def test_pub_ack_is_written_as_streams_do() -> None:
-    assert stream.PubAck(stream="S", seq=6).to_wire() == b'{"stream":"S","seq":6}'
-    duplicate = stream.PubAck(stream="S", seq=6, domain="D", duplicate=True)
-    assert duplicate.to_wire() == b'{"stream":"S","domain":"D","seq":6,"duplicate": true}'
-    assert stream.PubAck.parse(duplicate.to_wire()) == duplicate
-
-
 def test_source_info_has_the_sequence_after_the_lag() -> None:
     body = {"name": "S", "lag": 0, "seq": 3, "active": 5, "filter_subject": "s.1"}
     assert list(stream.StreamSourceInfo.from_json(body, strict=True).to_json()) == list(body)

@@ -2,7 +2,7 @@
 
 import pytest
 from pyjs.protocol import errors, limits
-from pyjs.protocol.errors import ApiError, PeerError, api_error, by_code
+from pyjs.protocol.errors import ApiError, PeerError, api_error
 
 
 def test_the_table_is_whole_and_unambiguous() -> None:
@@ -24,13 +24,6 @@ def test_missing_placeholders_and_unknown_names_are_our_bugs() -> None:
         api_error("JSStreamInvalidConfigF")
     with pytest.raises(KeyError):
         api_error("JSNoSuchErr")
-
-
-def test_by_number() -> None:
-    entry = by_code(10059)
-    assert entry is not None
-    assert entry.constant == "JSStreamNotFoundErr"
-    assert by_code(1) is None
 
 
 @pytest.mark.parametrize("entry", list(errors.entries()), ids=lambda entry: entry.constant)

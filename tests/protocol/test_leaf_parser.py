@@ -16,7 +16,12 @@ def message(
     subject: bytes, reply: bytes, queues: list[bytes], header: bytes, body: bytes
 ) -> tuple[bytes, Op]:
     payload = header + body
-    frame = encode.leaf_msg(subject, reply, queues, len(header), payload)
+    if queues:
+        lead = b"+ %b %b " % (reply, b" ".join(queues)) if reply else b"| %b " % b" ".join(queues)
+    else:
+        lead = reply + b" " if reply else b""
+    sizes = b"%d %d" % (len(header), len(payload)) if header else b"%d" % len(payload)
+    frame = b"%b %b %b%b\r\n%b\r\n" % (b"HMSG" if header else b"LMSG", subject, lead, sizes, payload)
     return frame, (LMSG, subject, reply, tuple(queues), len(header), len(payload), payload)
 
 

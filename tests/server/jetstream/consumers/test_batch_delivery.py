@@ -52,7 +52,7 @@ def test_a_run_has_the_frames_and_sizes_of_single_deliveries(
     ]
     assert run.data(b"7", count) == b"".join(frame for frame, _ in expected[:count])
     assert run.sizes() == [size for _, size in expected]
-    assert run.payloads(count) == sum(message.payload_size for message in messages[:count])
+    assert run.payloads(count) == sum(len(m.header) + len(m.body) for m in messages[:count])
     assert run.headed == any(message.header for message in messages)
 
 
