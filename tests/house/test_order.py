@@ -1,0 +1,350 @@
+"""Who may import whom: rooms, parts of the server, layers inside a part. Circles, and what a class is handed.
+
+Where a rule is not kept yet, a table says how many offences there are today. A number may only fall: a test
+fails when there are more, and tells on the terminal when there are fewer, so that the table can be lowered.
+`PYTHONPATH=tests python -m lib.import_graph` prints the circles.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+import pytest
+from lib.import_graph import circles, edges, folder, graph, modules, target
+from lib.source_facts import LATE, ROOT, RUN, TYPES, Class, Import, all_facts, facts, path_of, sources
+
+ROOMS: dict[str, set[str]] = {
+    "protocol": set(),
+    "keys": {"protocol"},
+    "store": {"protocol"},
+    "raft": set(),
+    "server": {"protocol", "keys", "store", "raft"},
+    "cli": {"protocol", "keys"},
+    "plugins": {"cli", "protocol", "keys"},
+    "pipeline": {"protocol", "keys", "cli"},
+}
+# What a room may import only inside a function: the command that runs it.
+INSIDE_COMMANDS = {"plugins": {"server", "pipeline"}}
+# A family whose modules are commands through and through: its package lists them, and imports none.
+COMMANDS = {"plugins/pipeline/": "pipeline"}
+# Inside server/: a part imports only what stands lower. Parts of equal height do not know each other.
+HEIGHT = {
+    "clock": 0,
+    "memory": 0,
+    "slices": 1,
+    "config": 1,
+    "worker": 1,
+    "identity": 2,
+    "logging": 2,
+    "accounts": 3,
+    "cluster": 4,
+    "operator": 4,
+    "jetstream": 5,
+    "connection": 5,
+    "client": 6,
+    "leaf": 6,
+    "route": 7,
+    "monitor": 8,
+    "system": 9,
+    "banner": 9,
+    "app": 10,
+    "embed": 11,
+    "process": 11,
+    "main": 12,
+}
+# Inside a part: a module imports only its own layer and those below, which stand first. Layers with `|`
+# between them do not know each other. `*`: every module without a place of its own.
+LAYERS = {
+    "server/accounts": (
+        "subscription flusher mapping exports permissions",
+        "sublist",
+        "plan ack_routes route_cache",
+        "fanout | routing",
+        "space imports",
+        "account users account_token",
+        "*",
+    ),
+    "server/jetstream": (
+        "host quota advisories lazydisk directory",
+        "streams",
+        "consumers",
+        "account | replication",
+        "meta",
+        "cluster",
+        "api",
+        "api/cluster",
+        "engine",
+    ),
+}
+# Imports that point up or sideways today, by the layer that imports and the one that is imported.
+UPWARD = {
+    "server/accounts": {},
+    "server/jetstream": {
+        "cluster -> api/cluster": 2,
+        "cluster -> engine": 2,
+        "consumers -> account": 1,
+        "host -> streams": 1,
+        "replication -> account": 5,
+        "replication -> cluster": 1,
+        "streams -> account": 1,
+        "streams -> consumers": 1,
+    },
+}
+# The modules of the largest circle below a folder; two where no entry is. Imports for types count.
+LARGEST_CIRCLE = {
+    "raft": 4,
+    "server/client": 6,
+    "server/cluster": 3,
+    "server/connection": 6,
+    "server/jetstream": 26,
+    "server/jetstream/replication": 3,
+    "server/leaf": 7,
+    "server/route": 6,
+}
+# The modules that stand in circles at all.
+IN_CIRCLES = {"late imports": 0, "types": 93}
+# Chains such as `self.a.b.c.d`: what needs `d` should be handed it. What puts the server together may do so.
+CHAINS = 55
+COMPOSERS = ("server/app.py", "server/banner.py", "server/system/", "server/process/")
+# Classes that are handed the object that makes them.
+PARENTS = 33
+# A Protocol of the server says what one part needs of another: six members or fewer, but for these.
+PORT_MEMBERS = 6
+LARGE_PORTS = {
+    "AckQueue": 10,
+    "ConnectionHost": 11,
+    "LocalStreamHost": 9,
+    "MembershipListener": 7,
+    "Monitored": 11,
+    "Resolver": 8,
+}
+# `getattr(x, "name")` in the server, outside of what copies fields by their names.
+GETATTRS = 3
+COPIES_OF_FIELDS = ("server/config/docs.py", "server/config/check/operator.py")
+
+
+@pytest.fixture
+def at_most(capsys: pytest.CaptureFixture[str]) -> Iterator[AtMost]:
+    """Compare counts with a table, and say on the terminal which of its numbers may be lowered."""
+    compared = AtMost()
+    yield compared
+    if compared.lower:
+        with capsys.disabled():
+            print("\n" + "\n".join(compared.lower))  # noqa: T201
+
+
+class AtMost:
+    """at_most(what, counted, table): fails when a count is above its number in the table (0 without one)."""
+
+    def __init__(self) -> None:
+        self.lower: list[str] = []
+
+    def __call__(self, what: str, counted: Mapping[str, int], table: Mapping[str, int]) -> None:
+        for name in counted.keys() | table.keys():
+            if counted.get(name, 0) < table.get(name, 0):
+                self.lower.append(
+                    f"{what}: {name} may be lowered from {table[name]} to {counted.get(name, 0)}"
+                )
+        above = {name: count for name, count in counted.items() if count > table.get(name, 0)}
+        assert above == {}, f"{what}: more than the table allows"
+
+
+def imports(path: str) -> Iterator[tuple[list[str], Import]]:
+    """(parts of what is imported inside the package, the statement)."""
+    for statement in all_facts()[path].imports:
+        imported = target(path, statement)
+        if imported:
+            yield imported.split("/"), statement
+
+
+def test_rooms_import_only_what_they_may() -> None:
+    wrong = []
+    for path in all_facts():
+        room = path.split("/")[0]
+        if room not in ROOMS:
+            continue
+        family = not path.endswith("__init__.py") and path.startswith(tuple(COMMANDS))
+        inside = {COMMANDS[path.rpartition("/")[0] + "/"]} if family else set()
+        for imported, statement in imports(path):
+            more = inside if statement.kind == RUN else INSIDE_COMMANDS.get(room, set())
+            allowed = ROOMS[room] | {room, "version"} | more
+            if imported[0] in ROOMS and imported[0] not in allowed:
+                wrong.append(f"{path} -> {'.'.join(imported)}")
+    assert wrong == []
+
+
+def test_no_room_is_imported_by_its_bare_name() -> None:
+    wrong = [
+        f"{path}: {statement.module}"
+        for path, found in all_facts().items()
+        for statement in found.imports
+        if not statement.level and statement.module.split(".")[0] in ROOMS
+    ]
+    assert wrong == []
+
+
+EVENT_LOOP = {"asyncio", "socket", "uvloop"}
+
+
+@pytest.mark.parametrize(
+    ("room", "unknown"),
+    [
+        ("protocol", EVENT_LOOP),
+        ("keys", EVENT_LOOP),
+        ("store", EVENT_LOOP),
+        ("raft", {*EVENT_LOOP, "time", "logging", "os", "threading"}),
+    ],
+)
+def test_pure_rooms_know_no_event_loop(room: str, unknown: set[str]) -> None:
+    wrong = [
+        f"{path_of(file)}: {statement.module}"
+        for file in sources(room)
+        # These speak to servers: the shell of this room.
+        if not path_of(file).startswith("keys/workspace/servers/")
+        for statement in facts(file).imports
+        if not statement.level and statement.module.split(".")[0] in unknown
+    ]
+    assert wrong == []
+
+
+def test_parts_of_the_server_import_only_what_is_below() -> None:
+    wrong = []
+    for file in sources("server"):
+        path = path_of(file)
+        part = path.removesuffix(".py").split("/")[1]
+        if part == "__init__":
+            continue
+        assert part in HEIGHT, f"server/{part} has no place in the order"
+        for imported, _ in imports(path):
+            if imported[0] != "server" or len(imported) < 2 or imported[1] not in HEIGHT:
+                continue
+            if imported[1] != part and HEIGHT[imported[1]] >= HEIGHT[part]:
+                wrong.append(f"{path} -> {'.'.join(imported)}")
+    assert wrong == []
+
+
+class Layers:
+    """The layers of a part: the floor and the place of each module."""
+
+    def __init__(self, part: str) -> None:
+        self.part = part
+        self._floors: dict[str, tuple[int, int]] = {}  # prefix -> floor, side
+        for floor, line in enumerate(LAYERS[part]):
+            for side, names in enumerate(line.split("|")):
+                self._floors.update((name, (floor, side)) for name in names.split())
+
+    def layer(self, module: str) -> str:
+        """The prefix below the part that decides: the longest one."""
+        names = module.removeprefix(f"{self.part}/").split("/")
+        prefixes = ("/".join(names[:length]) for length in range(len(names), 0, -1))
+        found = next((prefix for prefix in prefixes if prefix in self._floors), "*")
+        assert found in self._floors, f"{module} has no place in the layers of {self.part}"
+        return found
+
+    def allowed(self, above: str, below: str) -> bool:
+        """Whether a module of the first layer may import one of the second."""
+        high, low = self._floors[above], self._floors[below]
+        return above == below or high == low or low[0] < high[0]
+
+
+@pytest.mark.parametrize("part", LAYERS)
+def test_layers_import_only_what_is_below(part: str, at_most: AtMost) -> None:
+    layers = Layers(part)
+    found: set[tuple[str, str, str, str]] = set()
+    for module, imported, _ in edges():
+        if module.startswith(f"{part}/") and imported.startswith(f"{part}/"):
+            found.add((layers.layer(module), layers.layer(imported), module, imported))
+    counted = Counter(f"{above} -> {below}" for above, below, *_ in found if not layers.allowed(above, below))
+    at_most(f"layers of {part}", counted, UPWARD[part])
+
+
+def test_no_circle_of_modules_when_they_are_imported() -> None:
+    assert circles(graph(RUN)) == []
+
+
+def test_circles_of_modules_only_shrink(at_most: AtMost) -> None:
+    """Two modules that name each other's types can be read together; of more, none is understood alone."""
+    large = [circle for circle in circles(graph(TYPES)) if len(circle) > 2]
+    largest: dict[str, int] = {}
+    for circle in large:
+        place = _entry(folder(circle))
+        largest[place] = max(len(circle), largest.get(place, 0))
+    at_most("largest circle", largest, LARGEST_CIRCLE)
+    late = sum(len(circle) for circle in circles(graph(LATE)))
+    types = sum(len(circle) for circle in circles(graph(TYPES)))
+    at_most("modules in circles", {"late imports": late, "types": types}, IN_CIRCLES)
+
+
+def _entry(place: str) -> str:
+    """The entry of LARGEST_CIRCLE for a folder: its own, or that of the nearest folder above."""
+    above = [prefix for prefix in LARGEST_CIRCLE if f"{place}/".startswith(f"{prefix}/")]
+    return max(above, key=len, default=place)
+
+
+def test_no_part_reaches_through_others(at_most: AtMost) -> None:
+    found = [
+        f"{path}:{line} {chain}"
+        for path, known in all_facts().items()
+        if path.startswith("server/") and not path.startswith(COMPOSERS)
+        for chain, line in known.chains
+        if re.fullmatch(r"[a-z_]\w*(\.\w+){4,}", chain)
+    ]
+    assert len(found) <= CHAINS, found
+    at_most("chains", {"of four attributes": len(found)}, {"of four attributes": CHAINS})
+
+
+def test_no_class_is_handed_the_one_that_makes_it(at_most: AtMost) -> None:
+    found = [f"{path}:{line} {name}" for path, line, name in _handed_parents()]
+    assert len(found) <= PARENTS, found
+    at_most("parents", {"handed": len(found)}, {"handed": PARENTS})
+
+
+def _handed_parents() -> Iterator[tuple[str, int, str]]:
+    """(path, line, class) of those that are handed an object of a class whose module imports theirs."""
+    imported = graph(RUN)
+    for module, path in modules().items():
+        if not path.startswith("server/"):
+            continue
+        homes = {
+            statement.bound: target(path, statement).rpartition("/")[0]
+            for statement in all_facts()[path].imports
+        }
+        for each in all_facts()[path].classes:
+            handed = {word for _, annotation in each.handed for word in re.findall(r"\w+", annotation)}
+            parents = [word for word in handed if module in imported.get(homes.get(word, ""), ())]
+            if parents:
+                yield path, each.line, f"{each.name}({', '.join(sorted(parents))})"
+
+
+def test_ports_are_small(at_most: AtMost) -> None:
+    counted = {
+        each.name: len(each.members)
+        for path, known in all_facts().items()
+        if path.startswith("server/")
+        for each in known.classes
+        if _is_protocol(each) and len(each.members) > PORT_MEMBERS
+    }
+    at_most("members of a Protocol", counted, LARGE_PORTS)
+
+
+def _is_protocol(each: Class) -> bool:
+    return any(base.partition("[")[0] == "Protocol" for base in each.bases)
+
+
+def test_what_an_object_has_is_not_asked_by_name(at_most: AtMost) -> None:
+    found = [
+        f"{path}:{line}"
+        for path, known in all_facts().items()
+        if path.startswith("server/") and path not in COPIES_OF_FIELDS
+        for line in known.getattrs
+    ]
+    assert len(found) <= GETATTRS, found
+    at_most("getattr", {"by a constant": len(found)}, {"by a constant": GETATTRS})
+
+
+def test_every_folder_of_modules_is_a_package() -> None:
+    """A folder without __init__.py works in a checkout and is missing in a wheel."""
+    folders = {(ROOT / path).parent for path in all_facts()}
+    assert [path_of(each) for each in folders if not (each / "__init__.py").exists()] == []

@@ -1,0 +1,248 @@
+"""What the product's modules contain, each file read once: imports, calls, names, classes, sizes.
+
+The facts of a file are kept under the hash of its text in `.pytest_cache` at the root. So only files that
+changed are parsed again, and by one of the workers of a run: the others wait for it and read what it wrote.
+"""
+
+from __future__ import annotations
+
+import ast
+import fcntl
+import functools
+import hashlib
+import os
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("protocol", "raft", "keys", "store", "server", "cli", "plugins", "pipeline")
+CACHE = ROOT / ".pytest_cache" / "facts.pickle"
+RUN, LATE, TYPES = (
+    "run",
+    "late",
+    "types",
+)  # when an import happens: at import, inside a function, for mypy only
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+class Import(NamedTuple):
+    """One name of an import statement.
+
+    level: dots before the module; 0 for an absolute import.
+    module: what stands between `from` and `import`, or after `import`.
+    name: the name that is taken from the module; "" for `import module`.
+    bound: the name by which the file knows it.
+    kind: RUN, LATE or TYPES.
+    """
+
+    level: int
+    module: str
+    name: str
+    bound: str
+    kind: str
+    line: int
+
+
+class Function(NamedTuple):
+    """A function or method; `lines` counts from `def` to its last line."""
+
+    name: str
+    line: int
+    lines: int
+
+
+class Class(NamedTuple):
+    """A class.
+
+    bases: as written, such as `Protocol` or `Stream[Consumer]`.
+    members: names of its methods and annotated fields, private ones left out.
+    handed: (parameter, annotation) of its `__init__`, or of the fields of a dataclass.
+    """
+
+    name: str
+    line: int
+    bases: tuple[str, ...]
+    members: tuple[str, ...]
+    handed: tuple[tuple[str, str], ...]
+
+
+class Facts(NamedTuple):
+    """What a file contains. In the dicts, a name's value is the first line that has it."""
+
+    documented: bool
+    lines: int
+    imports: tuple[Import, ...]
+    functions: tuple[Function, ...]
+    classes: tuple[Class, ...]
+    calls: dict[str, int]  # what is called, dotted: `self.log.info`, `Path('/proc/stat').open`
+    names: dict[str, int]  # of classes, functions, parameters, fields, and attributes that are assigned
+    chains: tuple[tuple[str, int], ...]  # the longest `a.b.c.d` of each expression, and its line
+    getattrs: tuple[int, ...]  # lines of `getattr(x, "constant"...)`
+
+
+def sources(*rooms: str) -> list[Path]:
+    """The modules of these rooms, or of all."""
+    own = [] if rooms else [ROOT / "__init__.py", ROOT / "__main__.py", ROOT / "version.py"]
+    return own + sorted(f for room in rooms or ROOMS for f in (ROOT / room).rglob("*.py"))
+
+
+def path_of(file: Path) -> str:
+    """A file's path below the root."""
+    return file.relative_to(ROOT).as_posix()
+
+
+def facts(file: Path) -> Facts:
+    """The facts of one of the product's modules."""
+    return all_facts()[path_of(file)]
+
+
+@functools.cache
+def all_facts() -> dict[str, Facts]:
+    """The facts of every module of the product, by its path below the root."""
+    texts = {path_of(file): file.read_text(encoding="utf-8") for file in sources()}
+    CACHE.parent.mkdir(exist_ok=True)
+    with CACHE.with_suffix(".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        kept = _kept()
+        keys = {path: _key(text) for path, text in texts.items()}
+        found = {key: kept[key] if key in kept else read(texts[path]) for path, key in keys.items()}
+        if found.keys() != kept.keys():
+            written = CACHE.with_suffix(f".{os.getpid()}")
+            written.write_bytes(pickle.dumps(found, pickle.HIGHEST_PROTOCOL))
+            written.replace(CACHE)
+    return {path: found[key] for path, key in keys.items()}
+
+
+def _kept() -> dict[bytes, Facts]:
+    try:
+        kept: dict[bytes, Facts] = pickle.loads(CACHE.read_bytes())
+    except Exception:  # none yet, or of another version: everything is read again
+        return {}
+    return kept
+
+
+@functools.cache
+def _reader() -> bytes:
+    """What reads the files counts as well: facts of another version of this module are no facts."""
+    return Path(__file__).read_bytes()
+
+
+def _key(text: str) -> bytes:
+    return hashlib.blake2b(_reader() + text.encode(), digest_size=16).digest()
+
+
+def read(text: str) -> Facts:
+    """Parse a module."""
+    tree = ast.parse(text)
+    found = _Reader()
+    found.walk(tree, RUN)
+    return Facts(
+        ast.get_docstring(tree) is not None,
+        len(text.splitlines()),
+        tuple(found.imports),
+        tuple(found.functions),
+        tuple(found.classes),
+        found.calls,
+        found.names,
+        tuple(found.chains),
+        tuple(found.getattrs),
+    )
+
+
+class _Reader:
+    """One pass over the tree of a module."""
+
+    def __init__(self) -> None:
+        self.imports: list[Import] = []
+        self.functions: list[Function] = []
+        self.classes: list[Class] = []
+        self.calls: dict[str, int] = {}
+        self.names: dict[str, int] = {}
+        self.chains: list[tuple[str, int]] = []
+        self.getattrs: list[int] = []
+
+    def walk(self, parent: ast.AST, kind: str) -> None:
+        """Note everything below `parent`; an import there is of this kind."""
+        for node in ast.iter_child_nodes(parent):
+            below = kind
+            match node:
+                case ast.Attribute():
+                    self._attribute(node)
+                    if not isinstance(parent, ast.Attribute):
+                        self.chains.append((dotted(node), node.lineno))
+                case ast.Call():
+                    self._call(node)
+                case ast.arg():
+                    self.names.setdefault(node.arg, node.lineno)
+                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                    self.names.setdefault(node.name, node.lineno)
+                    size = (node.end_lineno or node.lineno) - node.lineno + 1
+                    self.functions.append(Function(node.name, node.lineno, size))
+                    below = LATE if kind == RUN else kind
+                case ast.ClassDef():
+                    self._class(node)
+                case ast.If() if getattr(node.test, "id", "") == "TYPE_CHECKING":
+                    below = TYPES
+                case ast.Import() | ast.ImportFrom():
+                    self._import(node, kind)
+            self.walk(node, below)
+
+    def _attribute(self, node: ast.Attribute) -> None:
+        if isinstance(node.ctx, ast.Store):
+            self.names.setdefault(node.attr, node.lineno)
+
+    def _call(self, node: ast.Call) -> None:
+        called = dotted(node.func)
+        self.calls.setdefault(called, node.lineno)
+        if called == "getattr" and isinstance(node.args[1], ast.Constant):
+            self.getattrs.append(node.lineno)
+
+    def _import(self, node: ast.Import | ast.ImportFrom, kind: str) -> None:
+        for alias in node.names:
+            bound = alias.asname or alias.name
+            if isinstance(node, ast.Import):
+                self.imports.append(Import(0, alias.name, "", bound, kind, node.lineno))
+            else:
+                module = node.module or ""
+                self.imports.append(Import(node.level, module, alias.name, bound, kind, node.lineno))
+
+    def _class(self, node: ast.ClassDef) -> None:
+        self.names.setdefault(node.name, node.lineno)
+        members: list[str] = []
+        fields: list[tuple[str, str]] = []
+        handed: list[tuple[str, str]] = []
+        for item in node.body:
+            if isinstance(item, FUNCTIONS):
+                members.append(item.name)
+                if item.name == "__init__":
+                    given = [*item.args.args, *item.args.kwonlyargs]
+                    handed += [(a.arg, ast.unparse(a.annotation)) for a in given if a.annotation]
+            for name in _targets(item):
+                self.names.setdefault(name, item.lineno)
+                if isinstance(item, ast.AnnAssign):
+                    members.append(name)
+                    fields.append((name, ast.unparse(item.annotation)))
+        public = tuple(m for m in members if not m.startswith("_"))
+        bases = tuple(ast.unparse(base) for base in node.bases)
+        self.classes.append(Class(node.name, node.lineno, bases, public, tuple(handed or fields)))
+
+
+def _targets(item: ast.stmt) -> Iterator[str]:
+    targets = [item.target] if isinstance(item, ast.AnnAssign) else []
+    targets = item.targets if isinstance(item, ast.Assign) else targets
+    yield from (target.id for target in targets if isinstance(target, ast.Name))
+
+
+def dotted(node: ast.AST) -> str:
+    """An expression of names, attributes and calls as it is written, other expressions as `...`."""
+    match node:
+        case ast.Name():
+            return node.id
+        case ast.Attribute():
+            return f"{dotted(node.value)}.{node.attr}"
+        case ast.Call():
+            constants = [repr(a.value) for a in node.args if isinstance(a, ast.Constant)]
+            return f"{dotted(node.func)}({', '.join(constants)})"
+    return "..."
