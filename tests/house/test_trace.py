@@ -1,0 +1,42 @@
+"""What a message costs inside the server, in calls of functions: no path takes more than its budget."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from pyjs.benchmarks import trace
+
+
+@pytest.fixture(scope="module")
+def traces() -> Iterator[dict[str, trace.Trace]]:
+    yield asyncio.run(trace.record())
+
+
+def test_no_path_takes_more_calls_than_before(traces: dict[str, trace.Trace]) -> None:
+    assert trace.over_budget(traces) == []
+
+
+def test_a_path_begins_at_the_socket_and_ends_at_it(traces: dict[str, trace.Trace]) -> None:
+    """Else the budget would be kept by a trace that misses calls."""
+    for found in traces.values():
+        functions = [call.function for call in found.calls if call.loop]
+        assert functions[0] == "SocketProtocol.data_received"
+        assert "Outbound.flush" in functions
+    assert any(call.file == "store/fs.py" and not call.loop for call in traces["publish"].calls)
+
+
+def test_more_calls_than_allowed_are_told() -> None:
+    call = trace.Call("server/a.py", "f", 0, loop=True)
+    most, _ = trace.BUDGET["ack"]
+    told = trace.over_budget({"ack": trace.Trace([call] * (most + 1))})
+    assert told == [f"ack: {most + 1} calls, {most} are allowed"]
+
+
+def test_a_picture_takes_the_place_of_the_one_before(traces: dict[str, trace.Trace]) -> None:
+    document = "before\n<!-- trace -->\n```text\nan old one\n```\nafter\n```\nanother\n```\n"
+    made = trace.written(document, traces)
+    assert made.startswith("before\n<!-- trace -->\n```text\nJetStream publish until its acknowledgement: ")
+    assert made.endswith("\n```\nafter\n```\nanother\n```\n")
+    assert trace.written(made, traces) == made
