@@ -13,7 +13,7 @@ help:
 	@echo "make test      set up and run every test"
 	@echo "make check     format, lint and types"
 	@echo "make bench     compare with the reference server, a table of fairness included, and write benchmarks/results.md"
-	@echo "make soak      simulate many more replicated groups under faults"
+	@echo "make soak      simulate many more replicated groups under faults, and try 20 times as many examples"
 	@echo "make trust     play faults on whole clusters, and write docs/trust.md (25 minutes; ROUNDS=n for more)"
 	@echo "make docs      write the pages of the API, from the docstrings, into build/docs"
 	@echo "make clean     remove the environment and what was built"
@@ -42,6 +42,7 @@ bench: $(VENV)/.dev
 
 soak: $(VENV)/.dev
 	@PYTHONPATH=tests $(BIN)/python -m lib.raft
+	@$(BIN)/python -m pytest -n 4 -q --hypothesis-profile=soak --timeout=3600 -m hypothesis
 
 trust: $(VENV)/.dev
 	@PYTHONPATH=tests $(BIN)/python -m lib.trust --write docs/trust.md $(if $(ROUNDS),--rounds $(ROUNDS))

@@ -20,8 +20,9 @@ LONG = {"walkthroughs", "trust"}  # folders
 
 # What an example costs is no promise of ours, and on a busy machine ten times as much.
 settings.register_profile(
-    "pyjs", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "pyjs", settings.default, max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
+settings.register_profile("soak", settings.get_profile("pyjs"), max_examples=2000)  # for `make soak`
 settings.load_profile("pyjs")
 # Servers and command lines start hundreds of times here: with compiled modules they do in half the time.
 sys.dont_write_bytecode = False

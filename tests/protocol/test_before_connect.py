@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyjs.protocol.wire import violations
 from pyjs.protocol.wire.client import ClientParser
@@ -30,7 +30,6 @@ def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
     return [data[edges[i] : edges[i + 1]] for i in range(len(edges) - 1)]
 
 
-@settings(max_examples=300)
 @given(kinds, connects, st.binary(max_size=60), st.lists(st.integers(0, 1 << 16), max_size=6))
 def test_connect_alone_is_given_and_the_rest_when_it_is_accepted(
     kind: Callable[[], Parser], connect: bytes, rest: bytes, cuts: list[int]
@@ -45,7 +44,6 @@ def test_connect_alone_is_given_and_the_rest_when_it_is_accepted(
     )
 
 
-@settings(max_examples=300)
 @given(kinds, st.binary(min_size=1, max_size=40), st.lists(st.integers(0, 1 << 16), max_size=6))
 def test_anything_else_is_a_error_at_once(kind: Callable[[], Parser], junk: bytes, cuts: list[int]) -> None:
     parser = awaiting(kind)

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyjs.protocol.errors import PeerError
 from pyjs.protocol.wire import encode
@@ -52,7 +52,6 @@ def feed_in_pieces(parser: ClientParser, data: bytes, cuts: list[int]) -> list[O
     return [op for i in range(len(edges) - 1) for op in parser.feed(data[edges[i] : edges[i + 1]])]
 
 
-@settings(max_examples=300)
 @given(st.lists(frames, max_size=12), st.lists(st.integers(0, 1 << 16), max_size=8))
 def test_any_frames_in_any_pieces(sent: list[tuple[bytes, Op]], cuts: list[int]) -> None:
     data = b"".join(frame for frame, _ in sent)
@@ -77,7 +76,6 @@ def same(a: list[Op], b: list[Op]) -> bool:
     return plain(a) == plain(b)
 
 
-@settings(max_examples=300)
 @given(
     st.lists(frames, max_size=4),
     st.binary(max_size=60) | st.text(alphabet="PUBHSNICOGEMT+-RK 019\r\n\tab", max_size=40).map(str.encode),

@@ -7,8 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from lib.examples import one_in
 from lib.fake_disk import FakeDisk
 from pyjs.store.configs import Storage, StoredConfig, directory_name
 from pyjs.store.consumer_state import ConsumerState
@@ -75,7 +76,7 @@ META = "/d/jetstream/A/streams/S/meta.json"
 COPY = META + ".copy"
 
 
-@settings(max_examples=60)
+@one_in(2)
 @given(st.data())
 def test_one_damaged_file_of_a_configuration_is_mended_and_told(data: st.DataObject) -> None:
     disk = FakeDisk()
@@ -93,7 +94,7 @@ def test_one_damaged_file_of_a_configuration_is_mended_and_told(data: st.DataObj
     assert disk.seen[META].seen == disk.seen[COPY].seen
 
 
-@settings(max_examples=60)
+@one_in(2)
 @given(st.data())
 def test_a_damaged_configuration_is_reported_and_kept(data: st.DataObject) -> None:
     disk = FakeDisk()
@@ -147,7 +148,7 @@ def test_a_configuration_of_the_version_before_is_read_and_gets_its_copy() -> No
     assert account.streams() == [StoredConfig("S", {"n": 2}, mended=f"{COPY} is missing")]
 
 
-@settings(max_examples=60)
+@one_in(2)
 @given(st.data())
 def test_a_crash_leaves_the_old_or_the_new_configuration(data: st.DataObject) -> None:
     disk = FakeDisk()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lib.fake_disk import FakeDisk
 from pyjs.store.consumer import FileConsumer, MemoryConsumer
@@ -55,7 +55,6 @@ def test_a_memory_consumer_keeps_its_state_while_it_lives() -> None:
     assert store.load() is None
 
 
-@settings(max_examples=80)
 @given(st.lists(STATES, min_size=1, max_size=12), st.data())
 def test_a_crash_leaves_a_state_not_older_than_the_last_commit(
     states: list[ConsumerState], data: st.DataObject

@@ -6,7 +6,7 @@ import errno
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lib.fake_disk import FakeDisk
 from pyjs.store.errors import Damaged, NotFound, StoreFailed
@@ -144,7 +144,6 @@ def test_a_damaged_sidecar_is_not_believed() -> None:
     check_bodies(stream, set(), 40)
 
 
-@settings(max_examples=150)
 @given(st.data())
 def test_any_damaged_byte_loses_at_most_the_message_it_is_in(data: st.DataObject) -> None:
     disk = made(30, block_size=data.draw(st.sampled_from([500, 1 << 20])))
@@ -162,7 +161,6 @@ def test_any_damaged_byte_loses_at_most_the_message_it_is_in(data: st.DataObject
     assert stream.append("a", b"", b"", 1) == 31
 
 
-@settings(max_examples=100)
 @given(st.data())
 def test_any_overwritten_stretch_is_named_and_nothing_else_is_lost(data: st.DataObject) -> None:
     disk = made(30)
@@ -409,7 +407,6 @@ def test_an_erased_message_leaves_nothing_of_it_on_the_disk() -> None:
     assert (again.messages, again.last_seq, again.last_time) == (3, 5, 5)
 
 
-@settings(max_examples=150)
 @given(st.data())
 def test_sectors_lost_from_an_unfinished_commit_never_touch_what_was_acknowledged(
     data: st.DataObject,

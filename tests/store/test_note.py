@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lib.fake_disk import FakeDisk, PowerCut
 from pyjs.store.file import FileStream
@@ -24,7 +24,6 @@ def held(stream: FileStream) -> dict[int, bytes]:
     return found
 
 
-@settings(max_examples=80)
 @given(st.data())
 def test_a_crash_gives_the_state_of_the_last_commit_or_of_the_one_under_way(data: st.DataObject) -> None:
     disk = FakeDisk()

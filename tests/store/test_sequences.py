@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 
 import pyjs.store.sequences as module
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyjs.store.sequences import Sequences
 
@@ -29,7 +29,6 @@ def check(found: Sequences, expected: list[int], place: int) -> None:
         assert list(found.between(seq, seq + 9)) == [one for one in expected if seq <= one <= seq + 9]
 
 
-@settings(max_examples=300)
 @given(STEPS)
 def test_sequences_are_a_sorted_list(steps: list[tuple[str, int]]) -> None:
     chunk, module.CHUNK = module.CHUNK, 4

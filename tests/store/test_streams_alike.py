@@ -8,6 +8,7 @@ from unittest.mock import patch
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from lib.examples import one_in
 from lib.fake_disk import FakeDisk, PowerCut
 from lib.stream_model import Model, check
 from pyjs.store import indexed, subjects
@@ -311,8 +312,6 @@ def _all(store: FileStream):  # type: ignore[no-untyped-def]
 
 
 Streams.TestCase.settings = settings(
-    max_examples=40,
-    stateful_step_count=30,
-    suppress_health_check=list(HealthCheck),
+    one_in(2), stateful_step_count=30, suppress_health_check=list(HealthCheck)
 )
 TestStreamsAlike = Streams.TestCase

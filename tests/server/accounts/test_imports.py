@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lib.fake_clock import FakeClock
 from pyjs.protocol import headers
@@ -90,7 +90,6 @@ WANTED = st.lists(st.sampled_from(["a", "b", "t", "*"]), min_size=1, max_size=3)
 ) | st.sampled_from([">", "t.>", "t.a.>", "*.b.>"])
 
 
-@settings(max_examples=300)
 @given(LITERALS, st.lists(WANTED, max_size=4), st.sampled_from(["t.$1.$2", "t.$2.$1", "$2.t.$1"]))
 def test_a_stream_import_is_what_rewriting_each_message_would_give(
     published: str, wanted: list[str], to: str
@@ -110,7 +109,6 @@ PATTERNS = st.tuples(
 ).map(lambda parts: ".".join([*parts[0], parts[1]]))
 
 
-@settings(max_examples=300)
 @given(PATTERNS, PATTERNS, st.lists(st.sampled_from("ab"), min_size=1, max_size=5).map(".".join))
 def test_the_intersection_is_what_both_match(a: str, b: str, literal: str) -> None:
     from pyjs.protocol.subject import collide

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lib.fake_clock import FakeClock
 from pyjs.protocol.subject import matches
@@ -29,7 +29,6 @@ def sub(subject: str, queue: str = "") -> Subscription:
     return Subscription(subject, SINK, queue=queue)
 
 
-@settings(max_examples=300)
 @given(
     st.lists(st.tuples(st.booleans(), PATTERN, st.sampled_from(["", "q", "r"])), max_size=40),
     st.lists(LITERAL, min_size=1, max_size=6),
@@ -61,7 +60,6 @@ def test_a_match_is_what_a_scan_finds(steps: list[tuple[bool, str, str]], subjec
     assert not sublist._literal
 
 
-@settings(max_examples=200)
 @given(st.lists(st.tuples(st.sampled_from("+-?"), PATTERN, LITERAL), max_size=40))
 def test_a_cached_plan_is_never_stale(steps: list[tuple[str, str, str]]) -> None:
     here = account()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from lib.examples import one_in
 from lib.operator_accounts import AccountsEnv
 from lib.operator_fixture import OperatorAccount
 from pyjs.server.accounts import Account
@@ -91,7 +92,7 @@ def _planned(account: Account, subject: str) -> tuple[bool, str | None]:
     return plan.silent, None if plan.mapping is None else plan.mapping.choose(subject, lambda: 0.5)
 
 
-@settings(max_examples=50)
+@one_in(2)
 @given(st.lists(step, min_size=1, max_size=12))
 def test_a_sequence_of_tokens_is_its_last_ones(steps: list[tuple[int, dict[str, Any] | None]]) -> None:
     async def run() -> None:

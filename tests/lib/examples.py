@@ -1,0 +1,13 @@
+"""How many examples a property test tries: a share of what the profile in conftest.py allows."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+
+def one_in(share: int, **more: int) -> settings:
+    """For tests whose example is a whole scenario: a `share`-th of the profile's examples.
+
+    more: other settings, such as `stateful_step_count`.
+    """
+    return settings(max_examples=max(1, settings().max_examples // share), **more)
