@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import api_error
 from ...protocol.limits import API_LEVEL
-from ...protocol.subject import is_subset
 from ...store.configs import Storage
 from ...store.lock import DirectoryLock
 from ..accounts.mapping import Mapping
 from ..clock import SECOND
 from ..config.options import AccountJetStream
 from ..logging import Logger, NullLogger
+from . import clustering
 from .account.account import JetStreamAccount
 from .account.recovery import Recovery
 from .account.stream_closer import StreamCloser
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ..accounts.registry import AccountRegistry
     from ..clock import Clock, Timer
     from ..config.options import Options
+    from .api.cluster.router import ClusterApiRouter
     from .api.system import SystemApi
     from .cluster.cluster import JetStreamCluster
     from .streams.commit import TaskExecutor
@@ -48,10 +49,7 @@ if TYPE_CHECKING:
 
 WORKERS = 4
 _FAULT = "JetStream"
-_WAYS = "configured routes or solicited leafnode for the system account"
-WILL_EXTEND, NO_EXTEND = "will_extend", "no_extend"
 _SYNC_INTERVAL = 120 * SECOND  # shown where there is none: what nats-server syncs by
-RAFT_SUBJECTS = "$NRG.>"
 API_FAMILIES = ("STREAM", "CONSUMER", "DIRECT", "META", "SERVER", "ACCOUNT")
 
 
@@ -79,6 +77,7 @@ class JetStream:
         self.running = False
         self.host: JetStreamHost | None = None
         self.cluster: JetStreamCluster | None = None
+        self._router: ClusterApiRouter | None = None
         self._clock = clock
         self._log: Logger = logger or NullLogger()
         self._server_name = server_name
@@ -111,7 +110,7 @@ class JetStream:
         options = self.options.jetstream
         if not options.store_dir:
             raise ValueError("Can't start JetStream: it needs a store directory")
-        clustered = self._is_clustered()
+        clustered = clustering.is_clustered(self.options, self.registry.system, self._server_name)
         make_store_directory(options.store_dir)
         self._lock = DirectoryLock(options.store_dir)
         self.memory.limit = options.max_memory if options.max_memory is not None else memory_share()
@@ -130,7 +129,7 @@ class JetStream:
             executor=LoopTaskExecutor(loop, self._executor),
             server_name=self._server_name,
             server_id=self._server_id,
-            cluster_name=self._cluster_name(),
+            cluster_name=clustering.cluster_name(self.options, self._server_name),
             domain=options.domain,
             strict=options.strict,
             duplicates_limit=limits.duplicate_window,
@@ -144,7 +143,16 @@ class JetStream:
             from .cluster.cluster import JetStreamCluster
 
             assert self.registry.system is not None
-            self.cluster = JetStreamCluster(self, self.registry.system)
+            self.cluster = JetStreamCluster(
+                self.host,
+                self.registry.system,
+                self.accounts,
+                options=lambda: self.options,
+                quotas=(self.memory, self.files),
+                reader=self.reader,
+                leave=self.leave,
+            )
+            self._router = clustering.serve_api(self.cluster, self.registry.system, self.host)
         for account, grants in self._entitled():
             self._entitle(account, grants)
         self._refuse_others()
@@ -197,40 +205,10 @@ class JetStream:
         for name in [name for name in owners if name not in self.registry.accounts]:
             self._log.warning(f"JetStream has streams of account {name}, which cannot be found")
 
-    def _is_clustered(self) -> bool:
-        """Whether this server is one of several. Raises ValueError for what these need and is not there."""
-        cluster = self.options.cluster
-        alone = cluster is None or cluster.port is None
-        if alone and not (self.extends and self.options.jetstream.extension_hint == WILL_EXTEND):
-            return False
-        for given, wanted in (
-            (self.options.server_name, "`server_name` to be set"),
-            (self._cluster_name(), "`cluster.name` to be set"),
-            ((cluster and cluster.routes) or self.extends, _WAYS),
-            (self.registry.system, "a system account"),
-        ):
-            if not given:
-                raise ValueError(f"Can't start JetStream: JetStream cluster requires {wanted}")
-        return True
-
     @property
     def extends(self) -> bool:
         """Whether this server joins a hub's system account as a leaf, and so may belong to its JetStream."""
-        system = self.registry.system
-        if system is None or self.options.jetstream.extension_hint == NO_EXTEND:
-            return False
-        return any(
-            remote.account == system.name
-            and not any(is_subset(RAFT_SUBJECTS, denied) for denied in remote.deny_imports)
-            for remote in self.options.leafnodes.remotes
-        )
-
-    def _cluster_name(self) -> str:
-        """The configured name; a server that joins others as a leaf is a cluster of its own name."""
-        cluster = self.options.cluster
-        if cluster is not None and cluster.name:
-            return cluster.name
-        return self._server_name if self.options.leafnodes.remotes else ""
+        return clustering.extends(self.options, self.registry.system)
 
     def _sync_later(self) -> None:
         interval = self.options.jetstream.sync_interval
@@ -269,7 +247,7 @@ class JetStream:
 
     def _answers(self) -> bool:
         """Whether it is this server of several that refuses what none of them serves."""
-        return self.cluster is None or self.cluster.is_leader
+        return self.cluster is None or self.cluster.view.is_leader
 
     async def stop(self) -> None:
         """Stop all accounts; everything stored is on disk afterwards."""
@@ -390,8 +368,7 @@ class JetStream:
             self._recovery.add(jetstream)
         else:
             directory.unstage()
-        router = None if self.cluster is None else self.cluster.api_router
-        self._apis[account.name] = api = AccountApi(jetstream, router)
+        self._apis[account.name] = api = AccountApi(jetstream, self._router)
         api.start()
         if self.cluster is not None:
             self.cluster.account_came(jetstream)
@@ -464,7 +441,7 @@ class JetStream:
             "reserved_memory": self.memory.reserved,
             "reserved_storage": self.files.reserved,
             "accounts": len(self.accounts),
-            "ha_assets": 0 if self.cluster is None else self.cluster.ha_assets,
+            "ha_assets": 0 if self.cluster is None else self.cluster.view.ha_assets,
             "api": {
                 "level": API_LEVEL,
                 "total": sum(account.api_total for account in accounts),

@@ -12,7 +12,7 @@ from .request import asked
 from .view import Monitored
 
 if TYPE_CHECKING:
-    from ..jetstream.cluster.cluster import JetStreamCluster
+    from ..jetstream.cluster.view import ClusterView
     from ..jetstream.engine import JetStream
     from ..jetstream.streams.core import Stream
 
@@ -64,7 +64,7 @@ def _look(server: Monitored, request: HealthzRequest) -> Steps[tuple[int, list[H
         return OK, []
     if request.js_enabled_only or request.js_enabled:
         return OK, []
-    cluster = engine.cluster
+    cluster = None if engine.cluster is None else engine.cluster.view
     if cluster is not None:
         from ..jetstream.cluster.monitoring import meta_problem
 
@@ -127,7 +127,7 @@ def _missing(engine: JetStream, request: HealthzRequest) -> HealthzError | None:
     return None
 
 
-def _unassigned(cluster: JetStreamCluster, request: HealthzRequest) -> HealthzError | None:
+def _unassigned(cluster: ClusterView, request: HealthzRequest) -> HealthzError | None:
     """What is asked for and not assigned to this server of several."""
     state, account, name = cluster.state, request.account, request.stream
     if account and not state.streams.get(account):
@@ -140,7 +140,7 @@ def _unassigned(cluster: JetStreamCluster, request: HealthzRequest) -> HealthzEr
     return None
 
 
-def _cluster_problems(cluster: JetStreamCluster | None, request: HealthzRequest) -> Steps[list[HealthzError]]:
+def _cluster_problems(cluster: ClusterView | None, request: HealthzRequest) -> Steps[list[HealthzError]]:
     if cluster is None:
         return []
     from ..jetstream.cluster.monitoring import stream_problems

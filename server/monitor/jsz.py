@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..jetstream.account.account import JetStreamAccount
-    from ..jetstream.cluster.local_stream import LocalStream
+    from ..jetstream.cluster.local_info import LocalStreamView
     from ..jetstream.engine import JetStream
     from ..jetstream.meta.assignment import ConsumerAssignment, StreamAssignment
     from ..jetstream.streams.core import Stream
@@ -55,7 +55,7 @@ def jsz(server: Monitored, request: JszRequest | None = None) -> Steps[dict[str,
     engine = server.jetstream
     if engine is not None and not engine.running:
         engine = None  # this server was removed from its cluster
-    if request.leader_only and (engine is None or (engine.cluster and not engine.cluster.is_leader)):
+    if request.leader_only and (engine is None or (engine.cluster and not engine.cluster.view.is_leader)):
         raise OthersAskedError("not leader")
     if engine is None:
         zero = dict.fromkeys(("memory", "storage", "reserved_memory", "reserved_storage", "accounts"), 0)
@@ -74,7 +74,9 @@ def jsz(server: Monitored, request: JszRequest | None = None) -> Steps[dict[str,
     document = engine.stats() | head(server) | {"config": engine.config(), "limits": limits(engine)}
     document |= yield from _counts(engine)
     if engine.cluster is not None:
-        document["meta_cluster"] = engine.cluster.meta_cluster()
+        from ..jetstream.cluster.monitoring import meta_cluster
+
+        document["meta_cluster"] = meta_cluster(engine.cluster.view)
     if request.raft:
         document |= yield from _led(engine)
     chosen = list(engine.accounts.items())
@@ -85,7 +87,7 @@ def jsz(server: Monitored, request: JszRequest | None = None) -> Steps[dict[str,
             raise RequestError(f'account "{request.account}" not jetstream enabled')
     elif not (request.accounts or request.streams or request.consumers or request.config):
         return document
-    local_streams = {} if engine.cluster is None else engine.cluster.local_streams
+    local_streams = {} if engine.cluster is None else engine.cluster.view.local_streams
     details = []
     for name, account in page(chosen, request.offset, request.limit):
         details.append((yield from _account(name, account, request, local_streams)))
@@ -115,7 +117,7 @@ def _counts(engine: JetStream) -> Steps[dict[str, int]]:
             if engine.cluster is None:
                 counts["consumers"] += len(stream.public_consumers())
             yield
-    for local in list(engine.cluster.local_streams.values()) if engine.cluster is not None else ():
+    for local in list(engine.cluster.view.local_streams.values()) if engine.cluster is not None else ():
         counts["consumers"] += len(local.consumers())
         yield
     return counts
@@ -125,7 +127,8 @@ def _led(engine: JetStream) -> Steps[dict[str, int]]:
     """How many streams and consumers this server leads; 0 is left out."""
     streams = [stream for account in engine.accounts.values() for stream in account.streams.values()]
     if engine.cluster is not None:
-        led = yield from matching(list(engine.cluster.local_streams.values()), lambda local: local.leads())
+        local_streams = list(engine.cluster.view.local_streams.values())
+        led = yield from matching(local_streams, lambda local: local.leads())
         streams = [local.stream for local in led if local.stream is not None]
     consumers = yield from each(streams, lambda stream: len(stream.public_consumers()))
     counts = {"streams_leader": len(streams), "consumers_leader": sum(consumers)}
@@ -142,7 +145,7 @@ def account_jsz(server: Monitored, request: JszRequest) -> Steps[dict[str, Any]]
     account = engine.accounts.get(request.account)
     if account is None:
         raise RequestError(f'account "{request.account}" not jetstream enabled')
-    local_streams = {} if engine.cluster is None else engine.cluster.local_streams
+    local_streams = {} if engine.cluster is None else engine.cluster.view.local_streams
     return (yield from _account(request.account, account, request, local_streams))
 
 
@@ -150,7 +153,7 @@ def _account(
     name: str,
     account: JetStreamAccount,
     request: JszRequest,
-    local_streams: Mapping[tuple[str, str], LocalStream],
+    local_streams: Mapping[tuple[str, str], LocalStreamView],
 ) -> Steps[dict[str, Any]]:
     for stream in list(account.streams.values()):
         stream.update_usage()
@@ -179,7 +182,7 @@ def _account(
     return detail
 
 
-def _stream(stream: Stream, request: JszRequest, local: LocalStream | None) -> Steps[dict[str, Any]]:
+def _stream(stream: Stream, request: JszRequest, local: LocalStreamView | None) -> Steps[dict[str, Any]]:
     """A stream; `local_stream`: what it is in a cluster."""
     info = (stream_info.info(stream) if local is None else local.info()).to_json()
     consumers = [] if local is None else local.consumers()
@@ -207,7 +210,9 @@ def _stream(stream: Stream, request: JszRequest, local: LocalStream | None) -> S
     return detail
 
 
-def _consumers(stream: Stream, request: JszRequest, local: LocalStream | None) -> Steps[list[dict[str, Any]]]:
+def _consumers(
+    stream: Stream, request: JszRequest, local: LocalStreamView | None
+) -> Steps[list[dict[str, Any]]]:
     found = []
     names = stream.public_consumers() if local is None else local.consumers()
     for name in [consumer.name for consumer in names]:

@@ -15,7 +15,7 @@ from .view import Monitored
 
 if TYPE_CHECKING:
     from ..cluster.raft_node import RaftNode
-    from ..jetstream.cluster.cluster import JetStreamCluster
+    from ..jetstream.cluster.view import ClusterView
     from ..jetstream.meta.report import GroupView
 
 META = "_meta_"
@@ -33,7 +33,7 @@ def raftz(server: Monitored, request: RaftzRequest | None = None) -> dict[str, A
     """The groups asked for; {} where there are none."""
     request = request or RaftzRequest()
     engine, system = server.jetstream, server.registry.system
-    cluster = None if engine is None else engine.cluster
+    cluster = None if engine is None or engine.cluster is None else engine.cluster.view
     if cluster is None or system is None:
         return {}
     account = request.account or system.name
@@ -45,9 +45,7 @@ def raftz(server: Monitored, request: RaftzRequest | None = None) -> dict[str, A
     return {account: found} if found else {}
 
 
-def _groups(
-    cluster: JetStreamCluster, account: str, system: str
-) -> Iterator[tuple[str, RaftNode, GroupView]]:
+def _groups(cluster: ClusterView, account: str, system: str) -> Iterator[tuple[str, RaftNode, GroupView]]:
     if account == system and cluster.group is not None:
         from ..jetstream.cluster.monitoring import meta_view
 
@@ -59,9 +57,9 @@ def _groups(
 
 
 def _group(
-    cluster: JetStreamCluster, group: RaftNode, view: GroupView, account: str, system: str
+    cluster: ClusterView, group: RaftNode, view: GroupView, account: str, system: str
 ) -> dict[str, Any]:
-    names = cluster.node_tracker.node_statuses.names()
+    names = cluster.names()
     members, node = group.members, group.node
     found: dict[str, Any] = {
         "id": cluster.me,

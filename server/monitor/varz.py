@@ -150,7 +150,9 @@ def jetstream(server: Monitored) -> dict[str, Any]:
     found = {"config": engine.config(), "stats": engine.stats()}
     found["limits"] = limits(engine)
     if engine.cluster is not None:
-        found["meta"] = engine.cluster.meta_cluster()
+        from ..jetstream.cluster.monitoring import meta_cluster
+
+        found["meta"] = meta_cluster(engine.cluster.view)
     return found
 
 

@@ -43,7 +43,7 @@ def statsz(server: Monitored, others: int = 0) -> dict[str, Any]:
 def _jetstream(server: Monitored, facts: dict[str, Any]) -> dict[str, Any]:
     """Only who leads the meta group tells of its members."""
     cluster = server.jetstream.cluster if server.jetstream is not None else None
-    if cluster is None or cluster.is_leader:
+    if cluster is None or cluster.view.is_leader:
         return facts
     short = {key: value for key, value in facts["meta"].items() if key != "replicas"}
     return facts | {"meta": short | {"name": "_meta_"}}

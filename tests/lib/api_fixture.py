@@ -55,7 +55,8 @@ class FakeCluster:
         )
         self.silent = 0
         self.ticker.add(lambda: None)
-        self.node_tracker = SimpleNamespace(gathering=False)
+        self.gathering = False
+        self.view = self
         self.reply_router = SimpleNamespace(send=self._send)
         self._world = world
         self.decided: Callable[[Effect], None] = lambda effect: None

@@ -27,6 +27,7 @@ from pyjs.server.cluster.ticker import Ticker
 from pyjs.server.cluster.transport import RaftTransport
 from pyjs.server.config.options import AccountJetStream
 from pyjs.server.jetstream.account.account import JetStreamAccount
+from pyjs.server.jetstream.cluster.local_info import LocalStreamContext
 from pyjs.server.jetstream.cluster.local_stream import LocalStream
 from pyjs.server.jetstream.cluster.reconciler import Reconciler
 from pyjs.server.jetstream.consumers import lifecycle
@@ -115,7 +116,10 @@ class Workers:
 
 
 class Site:
-    """One server, and the `LocalStreamHost` of its streams."""
+    """One server, and the `MetaView` of its streams.
+
+    lost: while it is a list, it gets what streams forward to the meta leader, who does not.
+    """
 
     def __init__(self, sites: Sites, name: str) -> None:
         self.sites = sites
@@ -126,8 +130,9 @@ class Site:
         self.running = False
         self.log = Lines()
         self.up: list[tuple[str, str]] = []
+        self.lost: list[Command] | None = None
 
-    # LocalStreamHost
+    # MetaView
 
     @property
     def state(self) -> MetaState:
@@ -144,11 +149,15 @@ class Site:
     def member(self, node: str) -> str:
         return next((site.me for site in self.sites.all.values() if site.node == node), "")
 
-    def forward_proposal(self, command: Command) -> None:
+    def forward(self, command: Command) -> None:
+        if self.lost is not None:
+            self.lost.append(command)
+            return
         self.clock.call_later(MILLISECOND, lambda: self.sites.decide(command))
 
-    def announce_served(self, account: str, stream: str, consumer: str, info: dict[str, Any]) -> None:
-        del account, info
+    def announce(self, key: tuple[str, str, str], info: dict[str, Any]) -> None:
+        del info
+        _, stream, consumer = key
         self.up.append((stream, consumer))
 
     # start and stop
@@ -185,7 +194,8 @@ class Site:
         directory = Storage("/store", fs=self.disk).account(ACCOUNT)
         grants = {"": AccountJetStream()}
         self.jetstream = JetStreamAccount(self.account, host, directory, grants, Quota(), Quota())
-        self.reconciler = Reconciler(self, {ACCOUNT: self.jetstream})  # type: ignore[arg-type]
+        context = LocalStreamContext(self.environment, self.system, self, self.forward, self.announce)
+        self.reconciler = Reconciler(context, {ACCOUNT: self.jetstream}, {}, {})
         self.running = True
         clock.run(self._begin)
 

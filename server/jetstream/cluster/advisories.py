@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from ...cluster.announce import node_of
 from .. import advisories
-from . import local_info
 
 if TYPE_CHECKING:
     from ...accounts.account import Account
     from ..host import JetStreamHost
-    from .cluster import JetStreamCluster
-    from .local_stream import LocalStream
+    from .local_info import LocalStreamView
 
 
-def leader_elected(local: LocalStream) -> None:
+def leader_elected(local: LocalStreamView) -> None:
     """This server leads a stream, and with it the stream's consumers."""
     fields = {"leader": local.account.host.server_name, "replicas": _replicas(local)}
     _publish(local, "leader_elected", fields)
@@ -23,13 +21,13 @@ def leader_elected(local: LocalStream) -> None:
         consumer_leader_elected(local, consumer.name)
 
 
-def consumer_leader_elected(local: LocalStream, name: str) -> None:
+def consumer_leader_elected(local: LocalStreamView, name: str) -> None:
     """This server leads a consumer."""
     fields = {"leader": local.account.host.server_name, "replicas": _replicas(local)}
     _publish(local, "leader_elected", fields, name)
 
 
-def quorum_lost(local: LocalStream) -> None:
+def quorum_lost(local: LocalStreamView) -> None:
     """This server led, and has lost contact with a majority."""
     replicas = _replicas(local)
     _publish(local, "quorum_lost", {"replicas": replicas})
@@ -37,16 +35,11 @@ def quorum_lost(local: LocalStream) -> None:
         _publish(local, "quorum_lost", {"replicas": replicas}, consumer.name)
 
 
-def meta_leader_elected(cluster: JetStreamCluster, host: JetStreamHost) -> None:
-    """This server leads the meta group."""
-    document = cluster.meta_cluster()
-    here = {"name": host.server_name, "current": True, "active": 0, "peer": node_of(cluster.me)}
-    fields = {
-        "leader": node_of(cluster.me),
-        "replicas": [here, *document.get("replicas", [])],
-        "cluster": host.cluster_name,
-    }
-    advisories.publish(cluster.system, host, "DOMAIN.LEADER_ELECTED", "domain_leader_elected", fields)
+def meta_leader_elected(system: Account, host: JetStreamHost, node: str, others: list[Any]) -> None:
+    """This server leads the meta group. node: this server's; others: the other members, as jsz shows them."""
+    here = {"name": host.server_name, "current": True, "active": 0, "peer": node}
+    fields = {"leader": node, "replicas": [here, *others], "cluster": host.cluster_name}
+    advisories.publish(system, host, "DOMAIN.LEADER_ELECTED", "domain_leader_elected", fields)
 
 
 def server_removed(system: Account, host: JetStreamHost) -> None:
@@ -55,20 +48,20 @@ def server_removed(system: Account, host: JetStreamHost) -> None:
     advisories.publish(system, host, "SERVER.REMOVED", "server_removed", fields)
 
 
-def _replicas(local: LocalStream) -> list[dict[str, Any]]:
+def _replicas(local: LocalStreamView) -> list[dict[str, Any]]:
     """All members, this one included."""
-    host, node = local.account.host, node_of(local.host.me)
+    host, node = local.account.host, node_of(local.me)
     here = {"name": host.server_name, "current": True, "active": 0, "peer": node}
-    others = [peer.to_json() for peer in local_info.cluster(local).replicas if peer.peer != node]
+    others = [peer.to_json() for peer in local.cluster().replicas if peer.peer != node]
     return sorted([here, *others], key=lambda peer: str(peer["name"]))
 
 
-def _publish(local: LocalStream, what: str, fields: dict[str, Any], consumer: str = "") -> None:
-    account, host, stream = local.account.account, local.account.host, local.assignment.name
+def _publish(local: LocalStreamView, what: str, fields: dict[str, Any], consumer: str = "") -> None:
+    account, host, stream = local.account.account, local.account.host, local.name
     family = "CONSUMER" if consumer else "STREAM"
     subject = f"{family}.{what.upper()}.{stream}" + (f".{consumer}" if consumer else "")
     kind = f"{family.lower()}_{what}"
     named = {"stream": stream, **({"consumer": consumer} if consumer else {}), **fields}
     advisories.publish(account, host, subject, kind, named)
-    system = local.host.system
+    system = local.context.system
     advisories.publish(system, host, subject, kind, {"account": local.account.name, **named})

@@ -7,7 +7,7 @@ asks for infos, answered to `$JSC.TELL.<node>` in slices. Nothing is promised of
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from ....protocol.errors import ApiError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...clock import Clock, Timer
     from ...cluster.task_executor import TaskExecutor
     from ...cluster.transport import PubSub
-    from .local_stream import LocalStream
+    from .local_info import LocalStreamView
 
 Json = dict[str, Any]
 Kind = Literal["SI", "CI"]
@@ -38,7 +38,7 @@ class LeaderQueries:
         pubsub: PubSub,
         clock: Clock,
         executor: TaskExecutor,
-        local_streams: dict[tuple[str, str], LocalStream],
+        local_streams: Mapping[tuple[str, str], LocalStreamView],
     ) -> None:
         self._node = node
         self._pubsub = pubsub
@@ -164,7 +164,7 @@ class LeaderQueries:
             ):
                 late.append(local)
 
-        def reply(local_streams: list[LocalStream]) -> None:
+        def reply(local_streams: list[LocalStreamView]) -> None:
             steps = self._sending(local_streams, lambda local: _infos(kind, local, wanted), node, number)
             Slices(self._turns, paced(steps), lambda _: None, _fail)
 
@@ -174,8 +174,8 @@ class LeaderQueries:
 
     def _sending(
         self,
-        local_streams: list[LocalStream],
-        infos: Callable[[LocalStream], Iterator[tuple[str, Json]]],
+        local_streams: list[LocalStreamView],
+        infos: Callable[[LocalStreamView], Iterator[tuple[str, Json]]],
         node: str,
         number: int,
     ) -> Steps[None]:
@@ -223,7 +223,7 @@ def _fail(error: Exception) -> None:
     raise error
 
 
-def _infos(kind: Kind, local: LocalStream, names: Collection[str]) -> Iterator[tuple[str, Json]]:
+def _infos(kind: Kind, local: LocalStreamView, names: Collection[str]) -> Iterator[tuple[str, Json]]:
     """The infos that can be given: one that goes away meanwhile is left out."""
     if kind == "SI":
         yield local.assignment.name, local.info().to_json()

@@ -21,13 +21,14 @@ from ...cluster.announce import node_of
 from ..meta.command import DeleteConsumer, GroupStarted, PeersConfirmed
 from ..meta.reconcile import has_converged
 from ..replication.entry import AddConsumer, Configure, RemoveConsumer
+from . import advisories
 
 if TYPE_CHECKING:
     from ..consumers.core import Consumer
     from ..meta.assignment import ConsumerAssignment, StreamAssignment
     from ..replication.membership import ReplicaMembership
     from ..replication.stream import Outcome, ReplicatedStream
-    from .local_stream import LocalStream
+    from .local_info import LocalStreamView
 
 GRACE = 10 * SECOND
 _STREAM = ""  # stands for the stream where else is a consumer's name
@@ -36,8 +37,10 @@ _STREAM = ""  # stands for the stream where else is a consumer's name
 class Leadership:
     """What one stream's members remember for the case that they lead."""
 
-    def __init__(self, local: LocalStream) -> None:
+    def __init__(self, local: LocalStreamView) -> None:
         self._local = local
+        self._clock = local.environment.clock
+        self._meta = local.meta
         self._changed: set[str] = set()  # what was changed, so that the log may lag
         self._gone: set[tuple[str, int]] = set()  # consumers that were deleted: name, created
         self._compared: dict[str, tuple[int, int]] = {}  # what was compared: created, revision
@@ -96,7 +99,7 @@ class Leadership:
             del self._unused[name]
             return
         account, stream = local.assignment.account, local.assignment.name
-        local.host.forward_proposal(DeleteConsumer(account, stream, name, created))
+        local.context.forward(DeleteConsumer(account, stream, name, created))
 
     # --- members
 
@@ -118,7 +121,7 @@ class Leadership:
             news = GroupStarted(assignment.account, assignment.name, assignment.placed, holders)
         if news is not None and (again or news != self._sent):
             self._sent = news
-            local.host.forward_proposal(news)
+            local.context.forward(news)
 
     # --- the log and the meta state
 
@@ -137,11 +140,11 @@ class Leadership:
 
     def _due(self, what: str) -> bool:
         """Whether a difference is to be resolved here and now."""
-        now = self._local.account.host.clock.now()
+        now = self._clock.now()
         if what in self._changed:
             return True
         since = self._differs.setdefault(what, now)
-        return now - since >= GRACE and bool(self._local.host.leader_status.leader)
+        return now - since >= GRACE and bool(self._meta.leader_status.leader)
 
     def _mark_compared(self, what: str, version: tuple[int, int]) -> None:
         self._compared[what] = version
@@ -186,7 +189,13 @@ class Leadership:
         new = state is None or state.created != consumer.created
         text = json.dumps(consumer.config).encode()
         entry = AddConsumer(stream.time.next(), consumer.created, name, text)
-        self._order(entry, name, lambda: self._local.consumer_added(name, new=new))
+        self._order(entry, name, lambda: self._added(name, new=new))
+
+    def _added(self, name: str, *, new: bool) -> None:
+        """A consumer is in the stream's log."""
+        if new:
+            advisories.consumer_leader_elected(self._local, name)
+        self._local.announce_served(name)
 
     def _order(
         self,

@@ -19,55 +19,41 @@ from ..account.stream_closer import StreamCloser
 from ..consumers import lifecycle
 from ..meta.command import PeersConfirmed
 from ..meta.health import HOPELESS
-from ..meta.responder import LeaderStatus
 from ..replication import conversion
 from ..replication.membership import ReplicaMembership
-from . import advisories, local_info, r1
+from . import advisories, r1
 from .leadership import Leadership, has_begun
+from .local_info import LocalStreamContext, LocalStreamView
 
 if TYPE_CHECKING:
-    from ....protocol.api.consumer import ConsumerInfo
-    from ....protocol.api.stream import StreamInfo
     from ....store.stream import StreamStore
     from ..account.account import JetStreamAccount
     from ..consumers.core import Consumer
     from ..meta.assignment import ConsumerAssignment, StreamAssignment
-    from ..meta.health import StreamHealth
     from ..meta.reconcile import ChangeReplica
-    from ..meta.report import GroupView
     from ..replication import Replica
     from ..replication.entry import Entry
     from ..replication.stream import Outcome, ReplicatedStream
     from ..streams.core import Stream
-    from .ports import LocalStreamHost
 
 _EVERY = 4  # ticks between two checks of what is to be done
 _CONTACT = 6  # ticks after which a member should have answered its leader
 
 
-class LocalStream:
-    """stream: what the API works on; None while it cannot be served at all."""
+class LocalStream(LocalStreamView):
+    """The form that the stream has here, and the way from one to the other."""
 
     def __init__(
-        self, host: LocalStreamHost, account: JetStreamAccount, assignment: StreamAssignment
+        self, context: LocalStreamContext, account: JetStreamAccount, assignment: StreamAssignment
     ) -> None:
-        self.host = host
-        self.account = account
-        self.assignment = assignment
-        self.stream: Stream | None = None
-        self.membership: ReplicaMembership | None = None
+        super().__init__(context, account, assignment)
         self.opening: r1.StreamOpening | None = None
-        self.error = ""
         self._leadership = Leadership(self)
-        self.leader = ""  # a member of the group
-        self.leader_since = account.host.clock.now()  # of the leader, or of there being none
-        self.had_leader = False  # whether there was one
         self._led = False
         self._ticks = 0
         self._hopeless = False  # whether it was logged that no server can give what is missing here
         self._reserved: StreamConfig | None = None
         self._changing = False  # from replicated to R1
-        self._closed = False
 
     # --- opening
 
@@ -92,7 +78,7 @@ class LocalStream:
             return
         stream = self.account.make(config, self.assignment.created)
         self._serve(stream)
-        r1.sync_consumers(self, stream, consumers)
+        r1.sync_consumers(self, stream, consumers, self.ended)
 
     def keep(self, consumers: list[ConsumerAssignment], kept: Callable[[str], None]) -> None:
         """Go on with what the disk has; `kept` is given "", or why that cannot be."""
@@ -109,7 +95,7 @@ class LocalStream:
         def opened(stream: Stream) -> None:
             self.opening, why = None, ""
             self._serve(stream)
-            r1.sync_consumers(self, stream, consumers)
+            r1.sync_consumers(self, stream, consumers, self.ended)
             try:
                 if self.assignment.replicated:
                     self._start_group()
@@ -117,12 +103,12 @@ class LocalStream:
                 why = str(error)
             kept(why)
 
-        self.opening = r1.StreamOpening(self, found, opened, kept)
+        self.opening = r1.StreamOpening(self, found, self.ended, opened, kept)
         self.opening.start()
 
     def _recover_replica(self, group: str) -> None:
         """Go on as a member of the group, or end it where it has ended."""
-        environment = self.host.environment
+        environment = self.environment
         ours = self.assignment.replicated and group == self.assignment.group
         if ours or environment.incarnations(group).begun():
             self._join(group)
@@ -132,11 +118,11 @@ class LocalStream:
 
     def _join(self, group: str, store: StreamStore | None = None) -> None:
         """Join the group. store: what a new group is bootstrapped from."""
-        self.leader_since = self.account.host.clock.now()
-        self.membership = ReplicaMembership(self.account, self.host.environment, self, group, store)
+        self.leader_since = self.environment.clock.now()
+        self.membership = ReplicaMembership(self.account, self.environment, self, group, store)
         self._reserve(self._config())
         self.membership.start()
-        self.host.environment.ticker.add(self._tick)
+        self.environment.ticker.add(self._tick)
 
     def _serve(self, stream: Stream) -> None:
         """Serve an R1 stream."""
@@ -144,7 +130,7 @@ class LocalStream:
         self._reserved = stream.config
         if not has_begun(self.assignment):
             self._confirm_alone()
-            self.host.environment.ticker.add(self._tick)
+            self.environment.ticker.add(self._tick)
         self.announce_served()
 
     def _start_group(self) -> None:
@@ -190,7 +176,7 @@ class LocalStream:
             self._start_group()
         elif not has_begun(self.assignment):
             self._confirm_alone()
-            self.host.environment.ticker.add(self._tick)
+            self.environment.ticker.add(self._tick)
 
     def _dissolve(self) -> None:
         """Go on without a group: this server is its only member, and is to stay so."""
@@ -203,7 +189,7 @@ class LocalStream:
     def _alone(self, replica: Replica) -> None:
         """The group has ended, and this is what is left of it."""
         self._changing = False
-        if self._closed:
+        if self.closed:
             replica.stop()
             return
         self.membership = None
@@ -221,7 +207,7 @@ class LocalStream:
             self.error = str(error)
             self.warn(f"cannot go on by itself: {self.error}")
             return
-        r1.sync_consumers(self, self.stream, self.consumers())
+        r1.sync_consumers(self, self.stream, self.consumers(), self.ended)
         self._confirm_alone()
 
     # --- the end
@@ -272,29 +258,17 @@ class LocalStream:
         StreamCloser(self.account.host.executor, [] if self.stream is None else [self.stream], done)
 
     def _end(self) -> None:
-        self._closed = True
-        self.host.environment.ticker.remove(self._tick)
-
-    def warn(self, text: str) -> None:
-        """Log something that is not as it should be."""
-        self.account.host.log.warning(f"Stream '{self.account.name} > {self.name}' {text}")
+        self.closed = True
+        self.environment.ticker.remove(self._tick)
 
     # --- consumers
-
-    def consumers(self) -> list[ConsumerAssignment]:
-        """The stream's consumers, as decided."""
-        return self.host.state.consumers_of(self.assignment.account, self.name)
-
-    def consumer(self, name: str) -> ConsumerAssignment | None:
-        """One of them."""
-        return self.host.state.consumer(self.assignment.account, self.name, name)
 
     def consumer_made(self, consumer: ConsumerAssignment) -> None:
         """A consumer is to be there; harmless when it is."""
         if self.membership is not None:
             self._leadership.consumer_made(consumer)
         elif self.stream is not None:
-            r1.sync_consumer(self, self.stream, consumer)
+            r1.sync_consumer(self, self.stream, consumer, self.ended)
 
     def consumer_changed(self, consumer: ConsumerAssignment) -> None:
         """It has another configuration."""
@@ -315,30 +289,14 @@ class LocalStream:
                     self.warn(f"keeps files of consumer '{consumer.name}': {error.description}")
             self.announce_deleted(consumer.name)
 
-    def consumer_added(self, name: str, *, new: bool) -> None:
-        """A consumer is in the stream's log."""
-        if new:
-            advisories.consumer_leader_elected(self, name)
-        self.announce_served(name)
-
     def ended(self, consumer: Consumer) -> None:
         """A consumer of an R1 stream has come to its end."""
         lifecycle.remove(consumer.stream, consumer)
-        if not self._closed:
+        if not self.closed:
             self.unused(consumer)
-            self.host.environment.ticker.add(self._tick)
+            self.environment.ticker.add(self._tick)
 
     # --- MembershipListener
-
-    @property
-    def me(self) -> str:
-        """This server's id in the meta group."""
-        return self.host.me
-
-    @property
-    def name(self) -> str:
-        """The stream's name."""
-        return self.assignment.name
 
     def opened(self, stream: ReplicatedStream) -> None:
         """The replica is this stream now."""
@@ -348,7 +306,7 @@ class LocalStream:
         """This server leads the stream."""
         self._led = True
         label = f"{self.account.name} > {self.name}"
-        self.account.host.log.info(f"JetStream cluster new stream leader for '{label}'")
+        self.environment.log.info(f"JetStream cluster new stream leader for '{label}'")
         self._leadership.begin()
         advisories.leader_elected(self)
         self.account.appeared(self.name)
@@ -371,7 +329,7 @@ class LocalStream:
         group = None if membership is None else membership.group
         leader = "" if group is None else group.leader
         if bool(leader) != bool(self.leader) or leader:
-            self.leader_since = self.account.host.clock.now()
+            self.leader_since = self.environment.clock.now()
         self.leader = leader
         self.had_leader = self.had_leader or bool(leader)
 
@@ -393,7 +351,7 @@ class LocalStream:
             if not has_begun(self.assignment):
                 self._confirm_alone()
             elif not self._leadership.ask_deletions():
-                self.host.environment.ticker.remove(self._tick)
+                self.environment.ticker.remove(self._tick)
             return
         hopeless = membership.hopeless
         if hopeless and not self._hopeless:
@@ -414,9 +372,7 @@ class LocalStream:
     def _confirm_alone(self) -> None:
         """Tell the meta group that the only copy is here, and on the disk."""
         if not self.assignment.replicated and self.stream is not None:
-            self.host.forward_proposal(
-                PeersConfirmed(self.assignment.account, self.name, self.assignment.placed)
-            )
+            self.context.forward(PeersConfirmed(self.assignment.account, self.name, self.assignment.placed))
 
     def server_lost(self, server_id: str) -> None:
         """There is no route to the server of that id any more."""
@@ -445,54 +401,3 @@ class LocalStream:
             else:
                 group.resign()
         done(None)
-
-    # --- its state
-
-    def leads(self) -> bool:
-        """Whether this server leads the stream."""
-        if self.membership is not None:
-            return self.membership.leads
-        return self.stream is not None and not self._closed
-
-    def leader_status(self) -> LeaderStatus | None:
-        """Who leads the group, by the ids of the meta group; None for a stream without a group."""
-        if not self.assignment.replicated and self.membership is None:
-            return None
-        return local_info.leader_status(self)
-
-    def group_view(self) -> GroupView | None:
-        """The group as its member here sees it, by the ids of the meta group; None without a group."""
-        return local_info.group_view(self)
-
-    def health(self) -> StreamHealth:
-        """For healthz."""
-        return local_info.health(self)
-
-    def has_consumer(self, name: str) -> bool:
-        """Whether a consumer is here, as a leader's or as all replicas know it."""
-        if self.membership is not None:
-            replica = self.membership.replica
-            return replica is not None and name in replica.stream.states
-        return self.stream is not None and name in self.stream.consumers
-
-    def info(self) -> StreamInfo:
-        """The stream's info, with what the meta group decided where it is not open."""
-        return local_info.info(self)
-
-    def consumer_info(self, name: str) -> ConsumerInfo:
-        """A consumer's info. Raises ApiError 10014."""
-        return local_info.consumer_info(self, name)
-
-    def announce_served(self, consumer: str = "") -> None:
-        """Announce that the stream, or one of its consumers, is served."""
-        if not self.leads():
-            return
-        try:
-            info = self.consumer_info(consumer).to_json() if consumer else self.info().to_json()
-        except ApiError:
-            return
-        self.host.announce_served(self.assignment.account, self.name, consumer, info)
-
-    def announce_deleted(self, consumer: str = "") -> None:
-        """Announce that the stream, or one of its consumers, is served no more."""
-        self.host.announce_served(self.assignment.account, self.name, consumer, {})

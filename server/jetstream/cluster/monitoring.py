@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ...cluster.ticker import TICK
 from ...slices import Steps
 from ..meta import health, report
 from ..meta.health import HealthzError, StreamHealth
@@ -12,21 +13,20 @@ from ..meta.report import GroupView, MetaLog, PeerView
 
 if TYPE_CHECKING:
     from ..meta.assignment import StreamAssignment
-    from .cluster import JetStreamCluster
     from .leader_queries import Json
+    from .view import ClusterView
 
 
-def meta_view(cluster: JetStreamCluster) -> GroupView:
+def meta_view(view: ClusterView) -> GroupView:
     """The meta group as its member here sees it."""
-    group = cluster.group
+    group = view.group
     if group is None:
         return GroupView()
     silence, lags, level = group.silence(), group.lag(), group.caught_up()
-    tick = cluster.environment.ticker.tick
     peers = {
         member: PeerView(
             caught_up=member in level if group.is_leader else member == group.leader,
-            last_contact=silence[member] * tick if member in silence else -1,
+            last_contact=silence[member] * TICK if member in silence else -1,
             lag=lags.get(member, 0),
         )
         for member in group.members.all - {group.member}
@@ -34,9 +34,9 @@ def meta_view(cluster: JetStreamCluster) -> GroupView:
     return GroupView(group.leader, peers=peers)
 
 
-def meta_cluster(cluster: JetStreamCluster) -> Json:
+def meta_cluster(view: ClusterView) -> Json:
     """The `meta_cluster` of jsz."""
-    group = cluster.group
+    group = view.group
     members = () if group is None else sorted(group.members.all)
     node = None if group is None else group.node
     voters = 0 if group is None else len(group.members.voters)
@@ -44,52 +44,52 @@ def meta_cluster(cluster: JetStreamCluster) -> Json:
     if node is not None:
         log = MetaLog(voters, entries=node.log.last - node.log.snapshot.index)
     return report.meta_cluster(
-        cluster.state,
-        cluster.node_statuses,
+        view.state,
+        view.node_statuses,
         members,
-        meta_view(cluster),
-        cluster.me,
-        cluster.node_tracker.node_info().cluster,
+        meta_view(view),
+        view.me,
+        view.cluster_name,
         log,
-        names=cluster.node_tracker.node_statuses.names(),
+        names=view.names(),
     )
 
 
-def meta_problem(cluster: JetStreamCluster) -> HealthzError | None:
+def meta_problem(view: ClusterView) -> HealthzError | None:
     """What is wrong with the meta group here."""
-    group = cluster.group
+    group = view.group
     meta_health = health.MetaHealth(
         member=group is not None and group.member in group.members.all,
         leader="" if group is None else group.leader,
-        failure=cluster.failure,
-        recovering=not cluster.served,
-        quorum_diagnosis=cluster.quorum_diagnosis,
+        failure=view.failure,
+        recovering=not view.served,
+        quorum_diagnosis=view.quorum_diagnosis,
     )
     found = health.meta_problem(meta_health)
     return HealthzError("JETSTREAM", found) if found else None
 
 
 def stream_problems(
-    cluster: JetStreamCluster, wanted: Callable[[StreamAssignment], bool]
+    view: ClusterView, wanted: Callable[[StreamAssignment], bool]
 ) -> Steps[list[HealthzError]]:
     """What is wrong with the wanted ones of the streams that are assigned to this server."""
     found: list[HealthzError] = []
-    now = cluster.environment.clock.now()
-    for stream in filter(wanted, cluster.state.held_by(cluster.me)):
+    now = view.clock.now()
+    for stream in filter(wanted, view.state.held_by(view.me)):
         yield
-        if cluster.state.stream(stream.account, stream.name) is None:
+        if view.state.stream(stream.account, stream.name) is None:
             continue  # it was deleted meanwhile
         account, name = key = (stream.account, stream.name)
-        local = cluster.local_streams.get(key)
-        if key in cluster.failures:
-            stream_health = StreamHealth(error=cluster.failures[key])
+        local = view.local_streams.get(key)
+        if key in view.failures:
+            stream_health = StreamHealth(error=view.failures[key])
         else:
             stream_health = StreamHealth(found=False) if local is None else local.health()
         wrong = health.stream_problem(account, name, stream_health)
         if wrong:
             found.append(HealthzError("STREAM", wrong, account, name))
             continue
-        for consumer in cluster.state.consumers_of(account, name):
+        for consumer in view.state.consumers_of(account, name):
             yield
             there = local is not None and local.has_consumer(consumer.name)
             age = now - consumer.created

@@ -11,41 +11,61 @@ from typing import TYPE_CHECKING
 
 from ....protocol.errors import ApiError
 from ...clock import SECOND
-from ..meta.node_info import NodeInfo, node_of
+from ..meta.node_info import node_of
 from .node_report import PREFIX, NodeReport, NodeReportError
-from .node_status import EVERY, NodeStatuses
+from .node_status import EVERY
 from .usage import count, lags, used
 
 if TYPE_CHECKING:
-    from ...accounts.account import Account
+    from collections.abc import Callable, Mapping
+
     from ...accounts.subscription import Message, Subscription
     from ...clock import Timer
-    from ..engine import JetStream
+    from ...cluster.member import GroupEnvironment
+    from ..account.account import JetStreamAccount
     from ..meta.effect import Effect
+    from ..meta.node_info import NodeInfo
     from ..meta.usage import TierUsage
-    from .cluster import JetStreamCluster
+    from .node_status import NodeStatuses
+    from .proposer import Proposer
+    from .view import ClusterView
 
 LOOK = SECOND  # between two looks at what is used here
-GATHERED = 3 * SECOND  # after which a new leader takes a member without a report for offline
 
 
 class NodeTracker:
-    """One per server. node_statuses: by the reports that were received and published."""
+    """One per server. It is the only one that changes `node_statuses`.
 
-    def __init__(self, cluster: JetStreamCluster, engine: JetStream, system: Account) -> None:
-        self.node_statuses = NodeStatuses()
-        self._cluster = cluster
-        self._engine = engine
-        self._system = system
-        self._clock = cluster.environment.clock
-        self._process = cluster.environment.server
+    node_info: this server as the meta group is to know it. leader_is_at: is told the member that leads the
+    meta group, its term, and the index of what it has applied.
+    """
+
+    def __init__(
+        self,
+        environment: GroupEnvironment,
+        view: ClusterView,
+        proposer: Proposer,
+        node_statuses: NodeStatuses,
+        accounts: Mapping[str, JetStreamAccount],
+        node_info: Callable[[], NodeInfo],
+        leader_is_at: Callable[[str, int, int], None],
+    ) -> None:
+        self._node_statuses = node_statuses
+        self._view = view
+        self._proposer = proposer
+        self._accounts = accounts
+        self._node_info = node_info
+        self._leader_is_at = leader_is_at
+        self._system = view.system
+        self._clock = environment.clock
+        self._log = environment.log
+        self._process = environment.server
         self._admitting: set[str] = set()
         self._removed: dict[str, str] = {}
         self._timer: Timer | None = None
         self._looking: Timer | None = None
         self._published: dict[str, dict[str, TierUsage]] = {}
         self._subscription: Subscription | None = None
-        self._led_from = -GATHERED
         self._unnamed = ""  # the leader, while it is not known which server that is
 
     def start(self) -> None:
@@ -63,82 +83,54 @@ class NodeTracker:
             self._system.unsubscribe(self._subscription)
             self._subscription = None
 
-    def node_info(self) -> NodeInfo:
-        """This server as the meta group is to know it."""
-        engine = self._engine
-        assert engine.host is not None
-        return NodeInfo(
-            self._cluster.me,
-            engine.host.server_name,
-            engine.host.cluster_name,
-            engine.domain,
-            tuple(tag.lower() for tag in engine.options.server_tags),
-            engine.memory.limit,
-            engine.files.limit,
-        )
-
-    def lead(self) -> None:
-        """This server leads the meta group from now on: it needs to know of the others."""
-        self._led_from = self._clock.now()
-        self.publish(ask=True)
-
-    @property
-    def gathering(self) -> bool:
-        """Whether this server leads since a moment ago and has no reports of all members yet."""
-        group = self._cluster.group
-        if group is None or self._clock.now() - self._led_from > GATHERED:
-            return False
-        known, node_statuses = self._cluster.state.servers, self._cluster.node_statuses
-        return any(member not in known or member not in node_statuses for member in group.members.all)
-
     def publish(self, *, ask: bool = False) -> None:
         """Publish this server's report. ask: have the others publish theirs."""
-        cluster = self._cluster
-        group = cluster.group
-        if not cluster.me or group is None or self._subscription is None:
+        view = self._view
+        group = view.group
+        if not view.me or group is None or self._subscription is None:
             return
-        self._published = used(self._engine.accounts)
+        self._published = used(self._accounts)
         node_report = NodeReport(
-            self.node_info(),
+            self._node_info(),
             self._process,
             self._published,
-            lags(cluster.local_streams),
-            cluster.term if cluster.is_leader else 0,
+            lags(view.local_streams),
+            view.term if view.is_leader else 0,
             group.applied,
             ask,
-            {
-                name: (account.api_total, account.api_errors)
-                for name, account in self._engine.accounts.items()
-            },
+            {name: (account.api_total, account.api_errors) for name, account in self._accounts.items()},
         )
         self._take(node_report)
-        self._system.publish(PREFIX + cluster.node, node_report.encode())
+        self._system.publish(PREFIX + view.node, node_report.encode())
 
     def _look(self) -> None:
         """Publish soon what accounts use now: their limits are for all servers together."""
         self._looking = self._clock.call_later(LOOK, self._look)
-        if used(self._engine.accounts) != self._published:
+        if used(self._accounts) != self._published:
             self.publish()
 
     def _beat(self) -> None:
         self._timer = self._clock.call_later(EVERY, self._beat)
-        self._cluster.heal()
-        self.publish(ask=not self._cluster.served)
+        self._proposer.heal()
+        self.publish(ask=not self._view.served)
 
     def log_leader(self, leader: str) -> None:
         """Log who leads, as soon as that server's name is known."""
-        server = self.node_statuses.server(leader) or self._cluster.state.servers.get(leader)
+        server = self._node_statuses.server(leader) or self._view.state.servers.get(leader)
         named = server is not None and bool(server.name)
         self._unnamed = "" if named else leader
         if server is not None and named:
-            log = self._cluster.environment.log
-            log.info(f"JetStream cluster new metadata leader: {server.name}/{server.cluster}")
+            self._log.info(f"JetStream cluster new metadata leader: {server.name}/{server.cluster}")
+
+    def server_lost(self, server_id: str) -> None:
+        """There is no route to the server of that id any more."""
+        self._node_statuses.lost(server_id)
 
     # --- who belongs here
 
     def removed(self, server: NodeInfo) -> None:
         """A server was removed for good: as long as it is the same process it is not let in again."""
-        self._removed[server.node] = self.node_statuses.process(server.id)
+        self._removed[server.node] = self._node_statuses.process(server.id)
 
     def returned(self, server: NodeInfo) -> None:
         """A server was let in."""
@@ -146,11 +138,13 @@ class NodeTracker:
 
     def wanted(self) -> frozenset[str] | None:
         """The nodes that shall be members of the meta group, None for everyone who comes."""
-        group = self._cluster.group
+        group = self._view.group
         if not self._removed or group is None:
             return None
         there = {node_of(member) for member in group.members.all}
-        there.update(node_report.server.node for node_report in self.node_statuses.reports(self._clock.now()))
+        there.update(
+            node_report.server.node for node_report in self._node_statuses.reports(self._clock.now())
+        )
         return frozenset(there - self._removed.keys())
 
     # --- reports of the others
@@ -168,16 +162,16 @@ class NodeTracker:
 
     def _take(self, node_report: NodeReport) -> None:
         node, now = node_report.server.node, self._clock.now()
-        self.node_statuses.update(node_report, now)
+        self._node_statuses.update(node_report, now)
         if self._unnamed and self._unnamed == node_report.server.id:
             self.log_leader(self._unnamed)
-        for name, account in self._engine.accounts.items():
-            count(account, self.node_statuses.usage(name), self._cluster.me)
+        for name, account in self._accounts.items():
+            count(account, self._node_statuses.usage(name), self._view.me)
         if self._removed.get(node, node_report.process) != node_report.process:
             del self._removed[node]  # it was started again: it may ask to be let in
         if node_report.term:
-            self._cluster.leader_is_at(node_report.server.id, node_report.term, node_report.index)
-        if self._cluster.is_leader:
+            self._leader_is_at(node_report.server.id, node_report.term, node_report.index)
+        if self._view.is_leader:
             self._admit(node_report.server)
 
     def _admit(self, server: NodeInfo) -> None:
@@ -185,7 +179,7 @@ class NodeTracker:
         if server.id in self._admitting or server.node in self._removed:
             return
         try:
-            command = self._cluster.planner().admit(server)
+            command = self._proposer.planner().admit(server)
         except ApiError:
             return  # another incarnation took its place
         if command is None:
@@ -196,4 +190,4 @@ class NodeTracker:
             del outcome  # what failed is proposed again at the next report
             self._admitting.discard(server.id)
 
-        self._cluster.propose(command, done)
+        self._proposer.propose(command, done)

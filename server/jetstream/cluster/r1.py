@@ -15,28 +15,32 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ....store.configs import StoredConfig
+    from ..consumers.core import Consumer
     from ..meta.assignment import ConsumerAssignment
     from ..streams.core import Stream
-    from .local_stream import LocalStream
+    from .local_info import LocalStreamView
 
 
 class StreamOpening:
     """A stream with one copy, on its way from the disk.
 
-    opened: takes it when it is served; failed: takes why it cannot be. One of them is called, unless it is
-    stopped. What `start` raises: ApiError, ValueError, KeyError.
+    ended: takes a consumer that has come to its end. opened: takes the stream when it is served; failed:
+    takes why it cannot be. One of these two is called, unless it is stopped. What `start` raises: ApiError,
+    ValueError, KeyError.
     """
 
     def __init__(
         self,
-        local: LocalStream,
+        local: LocalStreamView,
         stored: StoredConfig,
+        ended: Callable[[Consumer], None],
         opened: Callable[[Stream], None],
         failed: Callable[[str], None],
     ) -> None:
-        self._local = local
+        self._environment = local.environment
         self._account = local.account
         self._stored = stored
+        self._ended = ended
         self._opened = opened
         self._failed = failed
         self._loaded: recovery.LoadedStream | None = None
@@ -44,9 +48,8 @@ class StreamOpening:
 
     def start(self) -> None:
         """Have it read by a worker."""
-        environment = self._local.host.environment
         self._account.expect(recovery.read_config(self._stored))
-        (environment.reader or environment.executor).work(self._load, self._read)
+        (self._environment.reader or self._environment.executor).work(self._load, self._read)
 
     def stop(self, done: Callable[[], None]) -> None:
         """Do no more; `done` is called when nothing is under way."""
@@ -61,14 +64,14 @@ class StreamOpening:
             self._fail(error or StoreError("it was not read"))
         else:
             Slices(
-                self._local.host.environment.executor,
+                self._environment.executor,
                 paced(self._starting(loaded)),
                 lambda _: self._started(loaded),
                 self._fail,
             )
 
     def _starting(self, loaded: recovery.LoadedStream) -> Steps[None]:
-        for steps in (recovery.adopt(loaded, self._local.ended), loaded.stream.beginning()):
+        for steps in (recovery.adopt(loaded, self._ended), loaded.stream.beginning()):
             for _ in steps:
                 if self._stopped is not None:
                     return
@@ -94,17 +97,27 @@ class StreamOpening:
             self._failed(why)
 
 
-def sync_consumers(local: LocalStream, stream: Stream, wanted: list[ConsumerAssignment]) -> None:
-    """Let there be these, and no others."""
+def sync_consumers(
+    local: LocalStreamView,
+    stream: Stream,
+    wanted: list[ConsumerAssignment],
+    ended: Callable[[Consumer], None],
+) -> None:
+    """Let there be these, and no others. ended: takes one that has come to its end."""
     known = {consumer.name: consumer.created for consumer in wanted}
     for consumer in stream.public_consumers():
         if known.get(consumer.name) != consumer.created:
             consumer.delete()
     for assignment in wanted:
-        sync_consumer(local, stream, assignment)
+        sync_consumer(local, stream, assignment, ended)
 
 
-def sync_consumer(local: LocalStream, stream: Stream, assignment: ConsumerAssignment) -> None:
+def sync_consumer(
+    local: LocalStreamView,
+    stream: Stream,
+    assignment: ConsumerAssignment,
+    ended: Callable[[Consumer], None],
+) -> None:
     """Make one, or change it; harmless when it is as it shall be."""
     name, config = assignment.name, ConsumerConfig.from_json(assignment.config)
     if name in stream.offline_consumers:
@@ -119,7 +132,7 @@ def sync_consumer(local: LocalStream, stream: Stream, assignment: ConsumerAssign
             if there is not None:
                 there.delete()
             store = lifecycle.open_store(stream, name, config, assignment.created)
-            lifecycle.adopt(stream, name, config, assignment.created, store, local.ended)
+            lifecycle.adopt(stream, name, config, assignment.created, store, ended)
     except ApiError as error:
         local.warn(f"has no consumer '{name}': {error.description}")
         return

@@ -6,7 +6,7 @@ that is not known here (yet) is left alone until it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,14 +28,14 @@ from ..meta.reconcile import (
     StartupAction,
 )
 from .local_stream import LocalStream
+from .meta_group import META
 
 if TYPE_CHECKING:
     from ..account.account import JetStreamAccount
     from ..meta.assignment import StreamAssignment
-    from .cluster import JetStreamCluster
+    from .local_info import LocalStreamContext
 
 Key = tuple[str, str]
-META = "meta"  # the meta group's name
 _ERRORS = (ApiError, StoreError, OSError, ValueError, KeyError)
 
 
@@ -49,14 +49,25 @@ def key_of(action: ReconcileAction | StartupAction) -> Key:
 
 
 class Reconciler:
-    """local_streams: this server's replicas by (account, stream). failures: why one could not be opened."""
+    """Both dicts are by (account, stream), and only the reconciler changes them.
 
-    def __init__(self, cluster: JetStreamCluster, accounts: dict[str, JetStreamAccount]) -> None:
-        self.local_streams: dict[Key, LocalStream] = {}
-        self.failures: dict[Key, str] = {}
-        self._cluster = cluster
+    local_streams: this server's replicas. failures: why one could not be opened.
+    """
+
+    def __init__(
+        self,
+        context: LocalStreamContext,
+        accounts: Mapping[str, JetStreamAccount],
+        local_streams: dict[Key, LocalStream],
+        failures: dict[Key, str],
+    ) -> None:
+        self.local_streams = local_streams
+        self.failures = failures
+        self._context = context
+        self._environment = context.environment
+        self._meta = context.meta
         self._accounts = accounts
-        self._log = cluster.environment.log
+        self._log = context.environment.log
         self._under_way: dict[Key, list[ReconcileAction | StartupAction]] = {}
         self._waiting: list[tuple[str, Callable[[], None]]] = []  # for an account, "" for all, to be idle
 
@@ -106,12 +117,12 @@ class Reconciler:
 
     def _may_be_renewed(self, account: JetStreamAccount, stream: StreamAssignment) -> bool:
         """What lies here cannot be read; if others have it, it is set aside, to be had from them."""
-        state, me = self._cluster.state, self._cluster.me
+        state, me = self._meta.state, self._meta.me
         if not any(holder != me and holder in state.servers for holder in stream.holders):
             return False
         try:
             account.directory.set_aside(stream.name)
-            self._cluster.environment.incarnations(stream.group).remove()
+            self._environment.incarnations(stream.group).remove()
         except OSError as error:
             self._fail((stream.account, stream.name), str(error))
             return False
@@ -119,8 +130,8 @@ class Reconciler:
 
     def sweep(self) -> None:
         """Remove what is left of groups that this server has no part in any more."""
-        environment, state = self._cluster.environment, self._cluster.state
-        ours = {stream.group for stream in state.held_by(self._cluster.me)}
+        environment, state = self._environment, self._meta.state
+        ours = {stream.group for stream in state.held_by(self._meta.me)}
         try:
             for name in environment.fs.names(environment.path):
                 if name not in ours and name != META:
@@ -164,8 +175,8 @@ class Reconciler:
         if account is None:
             return
         self.failures.pop(key, None)
-        local = self.local_streams[key] = LocalStream(self._cluster, account, action.stream)
-        consumers = self._cluster.state.consumers_of(*key)
+        local = self.local_streams[key] = LocalStream(self._context, account, action.stream)
+        consumers = self._meta.state.consumers_of(*key)
         try:
             if isinstance(action, RecoverReplica):
                 self._under_way[key] = []

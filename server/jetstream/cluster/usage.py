@@ -12,7 +12,7 @@ from ..meta.usage import Reports, TierUsage
 
 if TYPE_CHECKING:
     from ..account.account import JetStreamAccount
-    from .local_stream import LocalStream
+    from .local_info import LocalStreamView
 
 
 def used(accounts: Mapping[str, JetStreamAccount]) -> dict[str, dict[str, TierUsage]]:
@@ -44,7 +44,7 @@ def count(account: JetStreamAccount, reports: Reports, me: str) -> None:
         quota.set_reported(*sums.get(key, (0, 0)))
 
 
-def lags(local_streams: Mapping[tuple[str, str], LocalStream]) -> dict[tuple[str, str], dict[str, int]]:
+def lags(local_streams: Mapping[tuple[str, str], LocalStreamView]) -> dict[tuple[str, str], dict[str, int]]:
     """How many operations each member is behind, of the groups that are led here."""
     found = {}
     for key, local in local_streams.items():

@@ -297,6 +297,12 @@ def may_host_consumer(
     )
 
 
+def may_lead(state: MetaState, voters: Collection[str], cluster: str) -> set[str]:
+    """Which voters may lead the meta group of this cluster: those of leaf nodes' clusters may not."""
+    servers = state.servers
+    return {voter for voter in voters if voter not in servers or servers[voter].cluster == cluster}
+
+
 def successor(
     state: MetaState,
     members: Sequence[str],

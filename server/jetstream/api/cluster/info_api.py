@@ -41,7 +41,7 @@ class InfoApi:
         info = account_info(
             cluster.state, account.name, limits, cluster.usage(account.name), account.host.domain
         )
-        total, errors = cluster.node_tracker.node_statuses.api(account.name, cluster.me)
+        total, errors = cluster.view.api_elsewhere(account.name)
         info.api = ApiStats(
             level=API_LEVEL, total=total + account.api_total, errors=errors + account.api_errors
         )

@@ -46,7 +46,7 @@ def propose(
         try:
             command = make_command()
         except ApiError as refusal:
-            if refusal.err_code != NO_PEERS or not cluster.node_tracker.gathering:
+            if refusal.err_code != NO_PEERS or not cluster.view.gathering:
                 raise
             cluster.environment.clock.call_later(GATHERING, guarded(request, attempt))
             return

@@ -298,7 +298,7 @@ class _ForwardedRequest:
 def _route_to_leader(cluster: JetStreamCluster, account: Account, subject: str) -> MessageEndpoint | None:
     """An account's part of the route to the leader, if there is interest in a subject there."""
     raw = subject.encode("utf-8", "surrogateescape")
-    process = cluster.node_tracker.node_statuses.process(cluster.leader_status.leader)
+    process = cluster.view.process(cluster.leader_status.leader)
     plan = account.plans.get(raw) or account.plan(raw)
     routes = (each.sink for each in plan.remotes if each.kind == ConnectionKind.ROUTER)
     return next((route for route in routes if route.server_id == process), None)

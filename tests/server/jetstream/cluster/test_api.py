@@ -212,7 +212,7 @@ def test_a_new_leader_waits_for_the_others_before_it_refuses_for_too_few(site: A
     known = site.cluster.node_statuses.pop(other.id)
     request = {"name": "S", "subjects": ["S"], "num_replicas": 3}
     assert codes(site.ask("STREAM.CREATE.S", request)) == [10005]
-    site.cluster.node_tracker.gathering = True
+    site.cluster.gathering = True
     first, second = (
         site.ask("STREAM.CREATE.S", request),
         site.ask("STREAM.CREATE.T", {**request, "name": "T"}),
@@ -224,7 +224,7 @@ def test_a_new_leader_waits_for_the_others_before_it_refuses_for_too_few(site: A
     assert codes(first) == [0] and codes(second) == [10065]
     del site.cluster.node_statuses[other.id]
     third = site.ask("STREAM.CREATE.U", {"name": "U", "subjects": ["U"], "num_replicas": 3})
-    site.cluster.node_tracker.gathering = False
+    site.cluster.gathering = False
     site.clock.advance(GATHERING)
     assert codes(third) == [10005]
 

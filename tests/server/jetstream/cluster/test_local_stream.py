@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from lib.fake_disk import FakeDisk
 from lib.stream_cluster import STREAM, Site, Sites
@@ -80,22 +78,19 @@ def test_one_copy_is_a_plain_stream_that_settles() -> None:
     assert sites["two"].local is not None and sites["two"].local.membership is None
 
 
-def test_a_consumer_that_ends_while_nobody_decides_is_asked_to_be_deleted_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_consumer_that_ends_while_nobody_decides_is_asked_to_be_deleted_again() -> None:
     sites = Sites().start()
     sites.create("two")
     sites.consumer("C", inactive_threshold=5 * SECOND)
     sites.run(1)
-    lost: list[Any] = []
-    with monkeypatch.context() as patch:
-        patch.setattr(sites["two"], "forward_proposal", lost.append)
-        sites.until(lambda: lost)
+    sites["two"].lost = lost = []
+    sites.until(lambda: lost)
+    sites["two"].lost = None
     local = sites["two"].local
     assert local is not None and local.consumer("C") is not None
     sites.until(lambda: local.consumer("C") is None)
     sites.run(2)
-    assert local._tick not in local.host.environment.ticker._beats
+    assert local._tick not in local.environment.ticker._beats
 
 
 def test_the_only_copy_that_was_lost_is_logged_as_such() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 from lib.fake_clock import FakeClock
 from pyjs.server.clock import SECOND
 from pyjs.server.jetstream.cluster.node_report import NodeReport
-from pyjs.server.jetstream.cluster.node_status import EVERY
-from pyjs.server.jetstream.cluster.node_tracker import GATHERED, NodeTracker
+from pyjs.server.jetstream.cluster.node_status import EVERY, NodeStatuses
+from pyjs.server.jetstream.cluster.node_tracker import NodeTracker
 from pyjs.server.jetstream.meta.node_info import NodeInfo
 from pyjs.server.jetstream.meta.usage import TierUsage
 
@@ -30,20 +30,28 @@ class SystemAccount:
         return 1
 
 
+def make_tracker(view: Any, clock: FakeClock, accounts: Any, **log: Any) -> NodeTracker:
+    """What is not asked for in these tests raises."""
+    environment: Any = Plain(clock=clock, server="S0", log=Plain(**log))
+    proposer: Any = Plain(heal=lambda: None)
+    info = NodeInfo("N-1", "s0", "mesh")
+    return NodeTracker(
+        environment, view, proposer, NodeStatuses(), accounts, lambda: info, lambda member, term, index: None
+    )
+
+
 def stream(size: int) -> Plain:
     return Plain(config=Plain(num_replicas=1, storage="file"), store=Plain(bytes=size))
 
 
 def test_the_log_names_the_leader_once_its_name_is_known() -> None:
     lines: list[str] = []
-    environment = Plain(clock=FakeClock(), server="S0", log=Plain(info=lines.append))
-    cluster: Any = Plain(
-        environment=environment,
+    view: Any = Plain(
+        system=SystemAccount(),
         state=Plain(servers={"L-1": NodeInfo("L-1", "", cluster="mesh")}),
-        leader_is_at=lambda *_: None,
         is_leader=False,
     )
-    node_tracker = NodeTracker(cluster, Plain(accounts={}), SystemAccount())  # type: ignore[arg-type]
+    node_tracker = make_tracker(view, FakeClock(), {}, info=lines.append)
     node_tracker.log_leader("L-1")
     assert lines == []
     node_tracker._take(NodeReport(NodeInfo("X-1", "x", "mesh"), "SX"))
@@ -55,27 +63,17 @@ def test_the_log_names_the_leader_once_its_name_is_known() -> None:
 def test_usage_is_published_within_a_second_and_nothing_new_only_every_few() -> None:
     clock, system = FakeClock(), SystemAccount()
     account = Plain(streams={"S": stream(100)}, quotas={}, grants={}, api_total=0, api_errors=0)
-    engine = Plain(
-        accounts={"ACC": account},
-        host=Plain(server_name="s0", cluster_name="mesh"),
-        domain="",
-        options=Plain(server_tags=[]),
-        memory=Plain(limit=-1),
-        files=Plain(limit=-1),
-    )
-    cluster: Any = Plain(
+    view: Any = Plain(
         me="N-1",
         node="N",
+        system=system,
         term=0,
         served=True,
         is_leader=False,
         local_streams={},
         group=Plain(applied=1),
-        heal=lambda: None,
-        leader_is_at=lambda *_: None,
-        environment=Plain(clock=clock, server="S0"),
     )
-    node_tracker = NodeTracker(cluster, engine, system)  # type: ignore[arg-type]
+    node_tracker = make_tracker(view, clock, {"ACC": account})
     begin = clock.now()
     node_tracker.start()
     assert [node_report.used for node_report in system.reports] == [{"ACC": {"R1": TierUsage(0, 100)}}]
@@ -91,25 +89,3 @@ def test_usage_is_published_within_a_second_and_nothing_new_only_every_few() -> 
     count = len(system.reports)
     clock.advance(3 * EVERY)
     assert len(system.reports) == count
-
-
-def test_a_leader_gathers_until_all_members_reported_or_for_a_while() -> None:
-    clock = FakeClock()
-    cluster: Any = Plain(
-        me="",
-        environment=Plain(clock=clock, server="S0"),
-        state=Plain(servers={"A": 1}),
-        node_statuses={"A": 1},
-    )
-    cluster.group = Plain(members=Plain(all={"A", "B"}))
-    node_tracker = NodeTracker(cluster, Plain(accounts={}), SystemAccount())  # type: ignore[arg-type]
-    assert not node_tracker.gathering
-    node_tracker.lead()
-    assert node_tracker.gathering
-    cluster.state.servers["B"] = 1
-    assert node_tracker.gathering  # it was admitted, but has not reported since it started
-    cluster.node_statuses["B"] = 1
-    assert not node_tracker.gathering
-    del cluster.node_statuses["B"]
-    clock.advance(GATHERED + 1)
-    assert not node_tracker.gathering

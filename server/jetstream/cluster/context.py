@@ -1,0 +1,36 @@
+"""ClusterContext: what the API's handlers get of the cluster that this server is in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from ...clock import Clock
+    from ...cluster.task_executor import TaskExecutor
+    from ...cluster.ticker import Ticker
+    from .leader_queries import LeaderQueries
+    from .proposer import Proposer
+    from .reply_router import ReplyRouter
+    from .view import ClusterView
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterContext:
+    """One per server.
+
+    view: what this server knows. proposer: has the meta group decide. queries: asks the leaders of streams.
+    replies: sends a reply through another server. executor: calls back soon, on the loop. ticker: counts the
+    ticks by which Raft groups measure their leaders' silence. random: for choices among equals.
+    """
+
+    view: ClusterView
+    proposer: Proposer
+    queries: LeaderQueries
+    replies: ReplyRouter
+    clock: Clock
+    executor: TaskExecutor
+    ticker: Ticker
+    random: Random

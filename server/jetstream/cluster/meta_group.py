@@ -1,0 +1,213 @@
+"""MetaGroup: this server's membership of the meta group, and how far it has followed the group.
+
+It owns the member of the group and the state machine that applies what the group decides. Promises: what it
+tells its listener it tells in the order of the log; `served` becomes false with each new state machine, as it
+is not known then what is assigned to this server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from ...clock import SECOND
+from ...cluster.bootstrap import BootstrapExpect
+from ...cluster.member import GroupEnvironment, RaftMember
+from ..meta.responder import LeaderStatus
+from ..meta.state import MetaState
+from ..meta.state_machine import MetaStateMachine
+
+if TYPE_CHECKING:
+    from ...cluster.raft_node import RaftNode
+    from ..meta.effect import Effect
+    from ..meta.reconcile import ReconcileAction, ReplicaOnDisk, StartupAction
+
+META = "meta"  # the meta group's name
+GATHERED = 3 * SECOND  # after which a new leader takes a member without a report for offline
+
+
+class MetaGroupListener(Protocol):
+    """What a `MetaGroup` tells its owner."""
+
+    def restarted(self) -> None:
+        """The state machine is a new one: nothing may be served before it is current."""
+
+    def act(self, action: ReconcileAction) -> None:
+        """This server is to do that now."""
+
+    def decided(self, effect: Effect) -> None:
+        """The group has decided that; it is told on every server alike."""
+
+    def leading(self) -> None:
+        """This server leads the group, and has applied all that was decided before."""
+
+    def leader_changed(self) -> None:
+        """Another leader is known, or none."""
+
+
+class MetaGroup:
+    """The `GroupListener` of the meta group.
+
+    state_machine: None before the disk was read. leader: a member's id, "" while none is known. served:
+    whether what the group assigned to this server is opened.
+    """
+
+    def __init__(self, environment: GroupEnvironment, listener: MetaGroupListener) -> None:
+        self.state_machine: MetaStateMachine | None = None
+        self.leader = ""
+        self.served = False
+        self._environment = environment
+        self._clock = environment.clock
+        self._listener = listener
+        self._member: RaftMember | None = None
+        self._leaderless_since = self._clock.now()
+        self._ever_led = False
+        self._led_from = -GATHERED
+        self._goal = -1  # the index from which on this server is current; -1: not known yet
+
+    # --- start and stop
+
+    def start(
+        self,
+        expected: Callable[[], BootstrapExpect],
+        wanted: Callable[[], frozenset[str] | None],
+        observes: Callable[[], bool],
+    ) -> None:
+        """Join the group; see `RaftMember`."""
+        self._member = RaftMember(
+            META,
+            self._environment,
+            self._make,
+            self,
+            expected=lambda: BootstrapExpect() if observes() else expected(),
+            wanted=wanted,
+            observes=observes,
+        )
+        self._member.start()
+
+    def stop(self, done: Callable[[], None]) -> None:
+        """Leave it; `done` is called when nothing is under way."""
+        member, self._member = self._member, None
+        if member is None:
+            done()
+        else:
+            member.stop(done)
+
+    def _make(self) -> MetaStateMachine:
+        """The state machine of a new incarnation, or of the same one after its group was restarted."""
+        assert self._member is not None
+        self.suspend()
+        self._listener.restarted()
+        self.state_machine = made = MetaStateMachine(
+            self._member.member, self._listener.act, self._listener.decided
+        )
+        return made
+
+    def server_lost(self, server_id: str) -> None:
+        """There is no route to the server of that id any more."""
+        if self._member is not None:
+            self._member.server_lost(server_id)
+
+    # --- how current it is
+
+    def suspend(self) -> None:
+        """Nothing is served until it is known anew what is assigned to this server."""
+        self.served, self._goal = False, -1
+
+    def leader_is_at(self, member: str, term: int, index: int) -> None:
+        """The leader of that term has announced its index: who has applied as much is as current."""
+        group = self.group
+        if group is not None and member == group.leader and term == self.term and self._goal < 0:
+            self._goal = index
+
+    @property
+    def current(self) -> bool:
+        """Whether it has applied what was decided before it joined, and the group has admitted it."""
+        group = self.group
+        return group is not None and 0 <= self._goal <= group.applied and self.me in self.state.servers
+
+    def begin(self, on_disk: Mapping[tuple[str, str], ReplicaOnDisk]) -> Iterable[StartupAction]:
+        """What this server has to do for what it has on its disk; from now on it is told what is new."""
+        assert self.state_machine is not None
+        self.served = True
+        return list(self.state_machine.begin(on_disk))
+
+    # --- what is known of the group
+
+    @property
+    def group(self) -> RaftNode | None:
+        """The group's member here, once it has begun."""
+        return None if self._member is None else self._member.group
+
+    @property
+    def me(self) -> str:
+        """This server's id in the group; "" before the disk was read."""
+        return "" if self.state_machine is None else self.state_machine.me
+
+    @property
+    def state(self) -> MetaState:
+        """What the group has decided, as far as it is known here."""
+        return MetaState() if self.state_machine is None else self.state_machine.state
+
+    @property
+    def term(self) -> int:
+        """The group's term as it is known here."""
+        group = self.group
+        return 0 if group is None or group.node is None else group.node.term
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether it leads, has applied all that was decided before, and a majority follows it."""
+        group = self.group
+        return group is not None and group.ready and group.node is not None and group.node.accepts
+
+    @property
+    def leader_status(self) -> LeaderStatus:
+        """Who leads the group."""
+        since = 0 if self.leader else self._clock.now() - self._leaderless_since
+        return LeaderStatus(self.leader, since, self._ever_led)
+
+    @property
+    def new_leader(self) -> bool:
+        """Whether this server has led for less than GATHERED."""
+        return self._clock.now() - self._led_from <= GATHERED
+
+    @property
+    def failure(self) -> str:
+        """Why this server cannot join the group, "" for nothing."""
+        group = self.group
+        if group is not None and group.failure:
+            return group.failure
+        return "" if self._member is None else self._member.failure
+
+    @property
+    def quorum_diagnosis(self) -> str:
+        """Why nobody can lead the group, "" while somebody does or may."""
+        return "" if self._member is None else self._member.quorum_diagnosis()
+
+    # --- GroupListener
+
+    def leading(self, group: RaftNode) -> None:
+        """See GroupListener."""
+        assert self.state_machine is not None
+        self.state_machine.lead()
+        self._goal = group.applied
+        self._led_from = self._clock.now()
+        self._listener.leading()
+
+    def following(self, group: RaftNode) -> None:
+        """See GroupListener."""
+        del group
+        if self.state_machine is not None:
+            self.state_machine.follow()
+
+    def leader_changed(self, group: RaftNode) -> None:
+        """See GroupListener."""
+        if self.leader and not group.leader:
+            self._leaderless_since = self._clock.now()
+        self.leader = group.leader
+        self._ever_led = self._ever_led or bool(group.leader)
+        self._listener.leader_changed()
+
+    def failed(self, group: RaftNode) -> None:
+        """See GroupListener: healthz reports it."""

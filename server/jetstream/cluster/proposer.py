@@ -1,0 +1,156 @@
+"""Proposer: how this server has the meta group decide something, or hands its lead over.
+
+Promises: only the leader of the meta group gets an answer to what it proposes; of what is forwarded to a
+leader elsewhere nothing is promised, so who forwards it does so again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
+
+from ....protocol.errors import ApiError, api_error
+from ...cluster.proposals import Outcome, ProposalError
+from ..meta import placement
+from ..meta.command import (
+    Command,
+    DeleteConsumer,
+    GroupStarted,
+    MetaCommandError,
+    PeersConfirmed,
+    PreferLeader,
+    decode,
+    encode,
+)
+from ..meta.node_info import node_of
+from ..meta.planner import MetaPlanner
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from ...accounts.account import Account
+    from ...accounts.subscription import Message, Subscription
+    from ..meta.effect import Effect
+    from ..meta.placement import PlacementPolicy
+    from .meta_group import MetaGroup
+    from .view import ClusterView
+
+TELL = "$JSC.META"  # what a server's part forwards goes there, in the system account
+Decided = Callable[["list[Effect] | ApiError"], None]
+Forwarded = PeersConfirmed | GroupStarted | DeleteConsumer | PreferLeader
+
+
+class Proposer:
+    """One per server. policy: by which rules streams are placed."""
+
+    def __init__(
+        self,
+        meta_group: MetaGroup,
+        view: ClusterView,
+        system: Account,
+        random: Random,
+        policy: Callable[[], PlacementPolicy],
+    ) -> None:
+        self._meta_group = meta_group
+        self._view = view
+        self._system = system
+        self._random = random
+        self._policy = policy
+        self._subscription: Subscription | None = None
+
+    def start(self) -> None:
+        """Take what others forward."""
+        self._subscription = self._system.subscribe(TELL, self._received)
+
+    def stop(self) -> None:
+        """Take no more of it."""
+        if self._subscription is not None:
+            self._system.unsubscribe(self._subscription)
+
+    # --- proposals
+
+    def planner(self) -> MetaPlanner:
+        """What turns requests into commands, by what is known now."""
+        return MetaPlanner(self._view.state, self._view.node_statuses, self._random, self._policy())
+
+    def propose(self, command: Command, done: Decided) -> None:
+        """Have the meta group decide; `done` is given what became of it, or error 10008.
+
+        Only a leader gets an answer other than the error; after it the command may still be applied.
+        """
+        group, state_machine = self._meta_group.group, self._meta_group.state_machine
+        if group is None or state_machine is None or not self._meta_group.is_leader:
+            done(api_error("JSClusterNotAvailErr"))
+            return
+
+        def decided(outcome: Outcome) -> None:
+            if isinstance(outcome, ProposalError):
+                done(api_error("JSClusterNotAvailErr"))
+            else:
+                done(state_machine.outcome(outcome))
+
+        group.propose([encode(command)], decided)
+
+    def forward(self, command: Forwarded) -> None:
+        """Let whoever leads the meta group propose this; nothing is promised of it."""
+        if self._meta_group.is_leader:
+            self.propose(command, _ignore)
+        else:
+            self._system.publish(TELL, encode(command))
+
+    def _received(self, message: Message) -> None:
+        if not self._meta_group.is_leader:
+            return
+        try:
+            command = decode(message.body)
+        except MetaCommandError:
+            return
+        if isinstance(command, Forwarded):
+            self.propose(command, _ignore)
+
+    def heal(self) -> None:
+        """Give streams that lack peers some, now that there may be servers."""
+        if self._meta_group.is_leader:
+            for command in self.planner().heal():
+                self.propose(command, _ignore)
+
+    def remove_server(self, name: str, peer: str, done: Decided) -> None:
+        """Remove a server for good, by name or by peer; only a leader can. Raises ApiError 10044."""
+        self.propose(self.planner().remove_server(name, peer), done)
+
+    # --- the lead of the meta group
+
+    def successor(self, server: str = "", cluster: str = "", tags: Collection[str] = ()) -> str:
+        """To which member this server would hand over. Raises ApiError 10005."""
+        view, group = self._view, self._view.group
+        voters = frozenset[str]() if group is None else group.members.voters
+        members = sorted(placement.may_lead(view.state, voters, view.cluster_name) | {view.me})
+        return placement.successor(
+            view.state,
+            members,
+            view.me,
+            view.node_statuses,
+            self._random,
+            server=server,
+            cluster=cluster,
+            tags=[*tags],
+        )
+
+    def step_down(self, preferred: str) -> ApiError | None:
+        """Hand over to `preferred` (a member's id), or, for "", to whom can take it; why not, or None."""
+        group = self._view.group
+        if group is None or not self._meta_group.is_leader:
+            return api_error("JSClusterNotAvailErr")
+        if not preferred:
+            try:
+                preferred = self.successor()
+            except ApiError:
+                return None  # it stays, as there is nobody else
+        if preferred not in group.members.voters or node_of(preferred) == self._view.node:
+            return api_error("JSClusterNoPeersErrF", err="no replacement peer connected")
+        group.transfer(preferred)
+        return None
+
+
+def _ignore(_outcome: list[Effect] | ApiError) -> None:
+    """Nobody waits for it."""

@@ -1,0 +1,164 @@
+"""ClusterView: what this server knows of the cluster, for who answers, places and shows.
+
+Promises: nothing here changes anything; what is asked twice in one turn of the loop is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ..meta import placement
+from ..meta.responder import LeaderStatus, MetaRole, ResponderState, meta_role, stream_role
+
+if TYPE_CHECKING:
+    from ...accounts.account import Account
+    from ...clock import Clock
+    from ...cluster.raft_node import RaftNode
+    from ..meta.node_info import NodeStatus
+    from ..meta.state import MetaState
+    from ..meta.usage import Reports
+    from .local_stream import LocalStream
+    from .meta_group import MetaGroup
+    from .node_status import NodeStatuses
+
+Key = tuple[str, str]  # account, stream
+
+
+class ClusterView:
+    """One per server.
+
+    node, cluster_name: of this server. system: the system account. clock: the server's. local_streams: this
+    server's replicas. failures: why a replica could not be opened.
+    """
+
+    def __init__(
+        self,
+        node: str,
+        cluster_name: str,
+        system: Account,
+        clock: Clock,
+        meta_group: MetaGroup,
+        node_statuses: NodeStatuses,
+        local_streams: Mapping[Key, LocalStream],
+        failures: Mapping[Key, str],
+    ) -> None:
+        self.node = node
+        self.cluster_name = cluster_name
+        self.system = system
+        self.local_streams = local_streams
+        self.failures = failures
+        self.clock = clock
+        self._meta_group = meta_group
+        self._node_statuses = node_statuses
+
+    # --- the meta group
+
+    @property
+    def me(self) -> str:
+        """This server's id in the meta group; "" before the disk was read."""
+        return self._meta_group.me
+
+    @property
+    def state(self) -> MetaState:
+        """What the meta group has decided, as far as it is known here."""
+        return self._meta_group.state
+
+    @property
+    def group(self) -> RaftNode | None:
+        """The meta group's member here, once it has begun."""
+        return self._meta_group.group
+
+    @property
+    def term(self) -> int:
+        """The meta group's term as it is known here."""
+        return self._meta_group.term
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether it leads, has applied all that was decided before, and a majority follows it."""
+        return self._meta_group.is_leader
+
+    @property
+    def leader_status(self) -> LeaderStatus:
+        """Who leads the meta group."""
+        return self._meta_group.leader_status
+
+    @property
+    def served(self) -> bool:
+        """Whether what is assigned to this server is opened."""
+        return self._meta_group.served
+
+    @property
+    def failure(self) -> str:
+        """Why this server cannot join the meta group, "" for nothing."""
+        return self._meta_group.failure
+
+    @property
+    def quorum_diagnosis(self) -> str:
+        """Why nobody can lead the meta group, "" while somebody does or may."""
+        return self._meta_group.quorum_diagnosis
+
+    @property
+    def gathering(self) -> bool:
+        """Whether this server leads since a moment ago and has no reports of all members yet."""
+        group = self.group
+        if group is None or not self._meta_group.new_leader:
+            return False
+        known, node_statuses = self.state.servers, self.node_statuses
+        return any(member not in known or member not in node_statuses for member in group.members.all)
+
+    # --- the servers, by their reports
+
+    @property
+    def node_statuses(self) -> Mapping[str, NodeStatus]:
+        """The status of each member, by id."""
+        return self._node_statuses.view(self.clock.now())
+
+    def names(self) -> Mapping[str, str]:
+        """The servers' names, by member."""
+        return self._node_statuses.names()
+
+    def member(self, node: str) -> str:
+        """The meta member of a node; "" for an unknown node."""
+        found = self.state.named(node)
+        return self._node_statuses.member(node) if found is None else found.id
+
+    def process(self, member: str) -> str:
+        """The id of the server from which a member last reported; "" if it never did."""
+        return self._node_statuses.process(member)
+
+    def usage(self, account: str) -> Reports:
+        """What the servers use of an account."""
+        return self._node_statuses.usage(account)
+
+    def api_elsewhere(self, account: str) -> tuple[int, int]:
+        """How many requests of an account the other servers have answered, and with an error."""
+        return self._node_statuses.api(account, self.me)
+
+    def lags(self, account: str, stream: str) -> tuple[str, dict[str, int]]:
+        """(leader, operations each member is behind) of a stream's group, as its leader last reported."""
+        return self._node_statuses.lags(account, stream)
+
+    # --- this server
+
+    @property
+    def ha_assets(self) -> int:
+        """How many replicated streams and consumers this server holds, and the meta group."""
+        load = placement.loads(self.state).get(self.me)
+        return 1 + (0 if load is None else load.ha_assets)
+
+    def responder_state(self, account: str, stream: str = "", consumer: str = "") -> ResponderState:
+        """This server's part in answering a request about this."""
+        state, me = self.state, self.me
+        meta = meta_role(me, self.leader_status)
+        if meta is MetaRole.LEADER and not self.is_leader:
+            meta = MetaRole.FOLLOWER
+        system = account == self.system.name
+        if not stream:
+            return ResponderState(meta, system=system)
+        local = self.local_streams.get((account, stream))
+        leader = None if local is None else local.leader_status()
+        where = stream_role(state.stream(account, stream), self.node_statuses, me, leader)
+        exists = not consumer or state.consumer(account, stream, consumer) is not None
+        return ResponderState(meta, where, exists, system)

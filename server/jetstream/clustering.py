@@ -1,0 +1,68 @@
+"""Whether this server is one of several, by its options, and the API of one that is.
+
+Promises: nothing of a cluster is imported by a server that is alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...protocol.subject import is_subset
+
+if TYPE_CHECKING:
+    from ..accounts.account import Account
+    from ..config.options import Options
+    from .api.cluster.router import ClusterApiRouter
+    from .cluster.cluster import JetStreamCluster
+    from .host import JetStreamHost
+
+WILL_EXTEND, NO_EXTEND = "will_extend", "no_extend"
+RAFT_SUBJECTS = "$NRG.>"
+_WAYS = "configured routes or solicited leafnode for the system account"
+
+
+def is_clustered(options: Options, system: Account | None, server_name: str) -> bool:
+    """Whether this server is one of several. Raises ValueError for what these need and is not there."""
+    cluster, joins_hub = options.cluster, extends(options, system)
+    alone = cluster is None or cluster.port is None
+    if alone and not (joins_hub and options.jetstream.extension_hint == WILL_EXTEND):
+        return False
+    for given, wanted in (
+        (options.server_name, "`server_name` to be set"),
+        (cluster_name(options, server_name), "`cluster.name` to be set"),
+        ((cluster and cluster.routes) or joins_hub, _WAYS),
+        (system, "a system account"),
+    ):
+        if not given:
+            raise ValueError(f"Can't start JetStream: JetStream cluster requires {wanted}")
+    return True
+
+
+def extends(options: Options, system: Account | None) -> bool:
+    """Whether this server joins a hub's system account as a leaf, and so may belong to its JetStream."""
+    if system is None or options.jetstream.extension_hint == NO_EXTEND:
+        return False
+    return any(
+        remote.account == system.name
+        and not any(is_subset(RAFT_SUBJECTS, denied) for denied in remote.deny_imports)
+        for remote in options.leafnodes.remotes
+    )
+
+
+def cluster_name(options: Options, server_name: str) -> str:
+    """The configured name; a server that joins others as a leaf is a cluster of its own name."""
+    cluster = options.cluster
+    if cluster is not None and cluster.name:
+        return cluster.name
+    return server_name if options.leafnodes.remotes else ""
+
+
+def serve_api(cluster: JetStreamCluster, system: Account, host: JetStreamHost) -> ClusterApiRouter:
+    """Give the cluster the API of the system account, and make what routes the requests of all others."""
+    from .api.cluster.router import ClusterApiRouter
+    from .api.cluster.system_api import ClusterApi
+
+    router = ClusterApiRouter(cluster)
+    cluster.on_effect = router.decided
+    cluster.system_api = ClusterApi(cluster, system, host)
+    return router
