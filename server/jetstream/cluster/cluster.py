@@ -26,8 +26,7 @@ from . import advisories, monitoring
 from .context import ClusterContext
 from .leader_queries import LeaderQueries
 from .local_info import LocalStreamContext
-from .meta_extension import MetaExtension
-from .meta_group import MetaGroup
+from .meta_group import MetaExtension, MetaGroup
 from .node_status import NodeStatuses
 from .node_tracker import NodeTracker
 from .proposer import Proposer

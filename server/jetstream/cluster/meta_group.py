@@ -2,14 +2,15 @@
 
 It owns the member of the group and the state machine that applies what the group decides. Promises: what it
 tells its listener it tells in the order of the log; `served` becomes false with each new state machine, as it
-is not known then what is assigned to this server.
+is not known then what is assigned to this server. `MetaExtension` decides whether the servers of a hub lead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
+from ....store.fs import write_file
 from ...clock import SECOND
 from ...cluster.bootstrap import BootstrapExpect
 from ...cluster.member import GroupEnvironment, RaftMember
@@ -18,11 +19,14 @@ from ..meta.state import MetaState
 from ..meta.state_machine import MetaStateMachine
 
 if TYPE_CHECKING:
+    from ....store.fs import FileSystem
     from ...cluster.raft_node import RaftNode
+    from ...logging import Logger
     from ..meta.effect import Effect
     from ..meta.reconcile import ReconcileAction, ReplicaOnDisk, StartupAction
 
 META = "meta"  # the meta group's name
+_FILE = "hub-apart"
 GATHERED = 3 * SECOND  # after which a new leader takes a member without a report for offline
 
 
@@ -211,3 +215,43 @@ class MetaGroup:
 
     def failed(self, group: RaftNode) -> None:
         """See GroupListener: healthz reports it."""
+
+
+class MetaExtension:
+    """Whether this server belongs to the JetStream of the hub that it joins as a leaf.
+
+    It may, when it joins the hub's system account; it does, when the hub has the same domain. Then the hub's
+    servers bootstrap the meta group and lead it. As long as that is not known they are waited for; what was
+    known last is kept in a file, so that a leaf that starts while its hub is away goes on as before.
+
+    domain: of this server. joined: gives the domains of the hubs whose system account is joined now.
+    """
+
+    def __init__(
+        self, domain: str, joined: Callable[[], Collection[str]], *, path: str, fs: FileSystem, log: Logger
+    ) -> None:
+        self._domain = domain
+        self._joined = joined
+        self._path = path
+        self._fs = fs
+        self._log = log
+        self._apart = fs.exists(f"{path}/{_FILE}")
+
+    def observes(self) -> bool:
+        """Whether the hub leads, or may turn out to."""
+        joined = self._joined()
+        apart = self._domain not in joined if joined else self._apart
+        if apart != self._apart:
+            self._apart = apart
+            self._keep()
+        return not apart
+
+    def _keep(self) -> None:
+        try:
+            if self._apart:
+                self._fs.make_directory(self._path)
+                write_file(self._fs, f"{self._path}/{_FILE}", b"")
+            else:
+                self._fs.remove(f"{self._path}/{_FILE}")
+        except OSError as error:
+            self._log.error(f"It is not noted whose JetStream this is: {error}")

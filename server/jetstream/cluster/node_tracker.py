@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from ....protocol.errors import ApiError
 from ...clock import SECOND
 from ..meta.node_info import node_of
-from .node_report import PREFIX, NodeReport, NodeReportError
-from .node_status import EVERY
+from .node_status import EVERY, PREFIX, NodeReport, NodeReportError, NodeStatuses
 from .usage import count, lags, used
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from ..meta.effect import Effect
     from ..meta.node_info import NodeInfo
     from ..meta.usage import TierUsage
-    from .node_status import NodeStatuses
     from .proposer import Proposer
     from .view import ClusterView
 

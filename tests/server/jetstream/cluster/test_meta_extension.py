@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lib.fake_disk import FakeDisk
-from pyjs.server.jetstream.cluster.meta_extension import MetaExtension
+from pyjs.server.jetstream.cluster.meta_group import MetaExtension
 from pyjs.server.logging import NullLogger
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 from pyjs.server.clock import SECOND
-from pyjs.server.jetstream.cluster.node_report import NodeReport, NodeReportError
-from pyjs.server.jetstream.cluster.node_status import SILENCE, NodeStatuses
+from pyjs.server.jetstream.cluster.node_status import SILENCE, NodeReport, NodeReportError, NodeStatuses
 from pyjs.server.jetstream.meta.node_info import NodeInfo, NodeStatus
 from pyjs.server.jetstream.meta.usage import TierUsage
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from lib.fake_clock import FakeClock
 from pyjs.server.clock import SECOND
-from pyjs.server.jetstream.cluster.node_report import NodeReport
-from pyjs.server.jetstream.cluster.node_status import EVERY, NodeStatuses
+from pyjs.server.jetstream.cluster.node_status import EVERY, NodeReport, NodeStatuses
 from pyjs.server.jetstream.cluster.node_tracker import NodeTracker
 from pyjs.server.jetstream.meta.node_info import NodeInfo
 from pyjs.server.jetstream.meta.usage import TierUsage

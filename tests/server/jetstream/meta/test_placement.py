@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -15,6 +16,7 @@ from pyjs.server.jetstream.meta.placement import (
     PlacementPolicy,
     PlacementRequest,
     loads,
+    may_lead,
     place,
     preferred,
     successor,
@@ -250,3 +252,12 @@ def test_a_leader_steps_down_for_someone(asked: dict[str, Any], wanted: str) -> 
             successor(site.state, members, leader, site.node_statuses, site.random, **fits) for _ in range(20)
         }
         assert chosen == {server(number).id for number in expected}
+
+
+def test_servers_of_leaf_nodes_clusters_do_not_lead_the_meta_group() -> None:
+    site = Site(3)
+    members = sorted(site.state.servers)
+    away = members[0]
+    site.state.servers[away] = replace(site.state.servers[away], cluster="LEAF")
+    assert may_lead(site.state, [*members, "unknown-1"], "C") == {*members[1:], "unknown-1"}
+    assert may_lead(site.state, members, "LEAF") == {away}
