@@ -104,14 +104,7 @@ class JetStreamCluster:
         node_statuses, random = NodeStatuses(), environment.random()
         self._meta_group = MetaGroup(environment, self)
         self.view = view = ClusterView(
-            environment.node,
-            host.cluster_name,
-            system,
-            host.clock,
-            self._meta_group,
-            node_statuses,
-            local_streams,
-            failures,
+            environment.node, system, host, self._meta_group, node_statuses, local_streams, failures
         )
         self._proposer = Proposer(self._meta_group, view, system, random, self._policy)
         self._queries = LeaderQueries(view.node, system, host.clock, host.executor, local_streams)
@@ -136,7 +129,7 @@ class JetStreamCluster:
             self._replies,
             host.clock,
             host.executor,
-            environment.ticker,
+            self._ticker,
             random,
         )
 

@@ -13,8 +13,8 @@ from ..meta.responder import LeaderStatus, MetaRole, ResponderState, meta_role, 
 
 if TYPE_CHECKING:
     from ...accounts.account import Account
-    from ...clock import Clock
     from ...cluster.raft_node import RaftNode
+    from ..host import JetStreamHost
     from ..meta.node_info import NodeStatus
     from ..meta.state import MetaState
     from ..meta.usage import Reports
@@ -35,20 +35,19 @@ class ClusterView:
     def __init__(
         self,
         node: str,
-        cluster_name: str,
         system: Account,
-        clock: Clock,
+        host: JetStreamHost,
         meta_group: MetaGroup,
         node_statuses: NodeStatuses,
         local_streams: Mapping[Key, LocalStream],
         failures: Mapping[Key, str],
     ) -> None:
         self.node = node
-        self.cluster_name = cluster_name
+        self.cluster_name = host.cluster_name
         self.system = system
         self.local_streams = local_streams
         self.failures = failures
-        self.clock = clock
+        self.clock = host.clock
         self._meta_group = meta_group
         self._node_statuses = node_statuses
 

@@ -100,9 +100,8 @@ class Server:
         self.meta_group._member = member
         self.node_statuses = NodeStatuses()
         self.system: Any = SystemAccount()
-        self.view = ClusterView(
-            "A", "mesh", self.system, self.clock, self.meta_group, self.node_statuses, {}, {}
-        )
+        host: Any = Plain(cluster_name="mesh", clock=self.clock)
+        self.view = ClusterView("A", self.system, host, self.meta_group, self.node_statuses, {}, {})
         self.proposer = Proposer(self.meta_group, self.view, self.system, Random(1), lambda: ANYWHERE)
 
     def lead(self) -> None:
