@@ -316,7 +316,7 @@ class JetStream:
         elif existing is None:
             self.enable(account, grants)
         else:
-            existing.set_limits(grants)
+            existing.limits.change(grants)
             self._map_domain(account)
 
     def follow(self, account: Account) -> None:
@@ -336,7 +336,7 @@ class JetStream:
             self.disable(account.name)
         elif existing is not None:
             if not lacking:
-                existing.set_limits(grants)
+                existing.limits.change(grants)
             self._map_domain(account)
         elif not lacking:
             self.enable(account, grants)
@@ -344,8 +344,8 @@ class JetStream:
 
     def _lacking(self, grants: dict[str, AccountJetStream], existing: JetStreamAccount | None) -> str:
         """Why the server cannot grant so much, besides what it grants others; "" when it can."""
-        others = [account.grants for account in self.accounts.values() if account is not existing]
-        before: dict[str, AccountJetStream] = {} if existing is None else existing.grants
+        others = [account.limits.by_tier for account in self.accounts.values() if account is not existing]
+        before: dict[str, AccountJetStream] = {} if existing is None else existing.limits.by_tier
         for quota, name, error in (
             (self.memory, "max_memory", "JSMemoryResourcesExceededErr"),
             (self.files, "max_store", "JSStorageResourcesExceededErr"),

@@ -160,10 +160,10 @@ def _account(
         yield
     detail: dict[str, Any] = {"name": account.account.display, "id": name}
     detail |= {
-        "memory": account.memory.used,
-        "storage": account.files.used,
-        "reserved_memory": account.memory.reserved,
-        "reserved_storage": account.files.reserved,
+        "memory": account.limits.memory.used,
+        "storage": account.limits.files.used,
+        "reserved_memory": account.limits.memory.reserved,
+        "reserved_storage": account.limits.files.reserved,
         "accounts": 0,
         "ha_assets": 0,
         "api": {"level": API_LEVEL, "total": account.api_total, "errors": account.api_errors},

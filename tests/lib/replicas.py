@@ -52,9 +52,7 @@ def changed(old: StreamConfig, changes: dict[str, Any]) -> StreamConfig:
 def consumer_config(stream: Stream, name: str, config: dict[str, Any]) -> ConsumerConfig:
     """A durable consumer's configuration, as an API request would make it."""
     wanted = ConsumerConfig.from_json({"durable_name": name, "mem_storage": True, **config})
-    return check_consumer(
-        stamped(wanted), stream.config, lifecycle.bounds(stream.account, stream.config.num_replicas)
-    )
+    return check_consumer(stamped(wanted), stream.config, lifecycle.bounds(stream.host, AccountJetStream()))
 
 
 class ReplicaHost:
@@ -100,7 +98,7 @@ class Alone(ReplicaHost):
 
     def __init__(self, config: dict[str, Any]) -> None:
         super().__init__()
-        self.stream = Stream(made(config), self.store(exact=False), self.jetstream, CREATED)
+        self.stream = Stream(made(config), self.store(exact=False), self.jetstream.context("S"), CREATED)
         self.jetstream.streams["S"] = self.stream
         self.stream.start()
 
@@ -123,7 +121,9 @@ class Member(ReplicaHost):
 
     def open(self) -> None:
         self.steps: Any = None  # what is left of what it was given to apply
-        self.replica = Replica(self.config, self.store(exact=True), self.jetstream, CREATED, self.log, self)
+        self.replica = Replica(
+            self.config, self.store(exact=True), self.jetstream.context("S"), CREATED, self.log, self
+        )
         self.at = self.replica.applied
 
     @property

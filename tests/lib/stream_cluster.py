@@ -315,7 +315,9 @@ class Sites:
         wanted = stamped(ConsumerConfig.from_json({"durable_name": name, "ack_policy": "explicit", **config}))
         stream = StreamConfig.from_json(self.assignment.config)
         account = next(site.jetstream for site in self.all.values() if site.running)
-        checked = check_consumer(wanted, stream, lifecycle.bounds(account, stream.num_replicas))
+        checked = check_consumer(
+            wanted, stream, lifecycle.bounds(account.host, account.limits.of(stream.num_replicas))
+        )
         self.decide(PutConsumer(ACCOUNT, STREAM, name, checked.to_json(), created=self.clock.now()))
 
     # time

@@ -14,12 +14,15 @@ from ....protocol.errors import api_error
 from ....protocol.limits import API_LEVEL
 from ....protocol.subject_tree import SubjectOwners, SubjectTree
 from ....protocol.timestamp import format_rfc3339
+from ....store.consumer_files import ConsumerFiles
 from ....store.errors import StoreError
 from ....store.memory import MemoryStream
 from ...config.options import AccountJetStream
 from ...slices import InOrder, Steps, at_once
 from ..host import JetStreamHost
+from ..limits import JetStreamLimits
 from ..quota import Quota
+from ..streams.context import StreamContext
 from ..streams.core import Stream
 from ..streams.stream_info import stamped
 from ..streams.validation.context import ValidationContext
@@ -47,7 +50,6 @@ class JetStreamAccount:
     recovering: the configurations of the streams that are on the disk and not open yet; surveyed: whether all
     of these are known. See `recovery`.
 
-    grants: its limits by tier, `R1` for streams of one replica; or "" for one set of limits over all.
     owners: who has which subjects, see `current_owners`. changes: of its streams, one after the other.
     left: whether it serves nothing more. marks: of the streams that a cluster assigned, by name. restores:
     those under way, by stream. staged: what was restored, and is to be the content of the stream of that name
@@ -59,7 +61,7 @@ class JetStreamAccount:
         account: Account,
         host: JetStreamHost,
         directory: AccountDirectory,
-        grants: dict[str, AccountJetStream],
+        by_tier: dict[str, AccountJetStream],
         memory: Quota,
         files: Quota,
     ) -> None:
@@ -67,11 +69,7 @@ class JetStreamAccount:
         self.name = account.name
         self.host = host
         self.directory = directory
-        self.grants = grants
-        self.memory = Quota(parent=memory)
-        self.files = Quota(parent=files)
-        self._by_tier: dict[tuple[str, int], Quota] = {}
-        self.set_limits(grants)
+        self.limits = JetStreamLimits(by_tier, memory, files)
         self.streams: dict[str, Stream] = {}
         self.owners = SubjectOwners()
         self.changes = InOrder(host.turns)
@@ -86,55 +84,13 @@ class JetStreamAccount:
         self.api_total = 0
         self.api_errors = 0
 
-    # --- limits
-
-    def quota(self, storage: str, replicas: int = 1) -> Quota:
-        """The quota of "file" or "memory" streams with so many replicas."""
-        if replicas <= 1 or "" in self.grants:
-            return self.memory if storage == "memory" else self.files
-        key = (storage, replicas)
-        if key not in self._by_tier:
-            parent = (self.memory if storage == "memory" else self.files).parent
-            self._by_tier[key] = Quota(parent=parent)
-            self._grant_tiers()
-        return self._by_tier[key]
-
-    @property
-    def quotas(self) -> dict[tuple[str, int], Quota]:
-        """All there are, by storage and replicas: those of one replica are also those of flat limits."""
-        return {("memory", 1): self.memory, ("file", 1): self.files, **self._by_tier}
-
-    def set_limits(self, grants: dict[str, AccountJetStream]) -> None:
-        """Take over limits; what is stored stays."""
-        self.grants = grants
-        grant = self.limits(1)
-        self.memory.grant(None if grant is None else grant.max_memory)
-        self.files.grant(None if grant is None else grant.max_store)
-        self._grant_tiers()
-
-    def _grant_tiers(self) -> None:
-        """A tier's limits are for each replica; what is used counts for all of them."""
-        for (storage, replicas), quota in self._by_tier.items():
-            grant = self.limits(replicas)
-            most = None if grant is None else grant.max_memory if storage == "memory" else grant.max_store
-            quota.grant(most if most is None or most < 0 else most * replicas)
-
-    def limits(self, replicas: int) -> AccountJetStream | None:
-        """The limits of streams with so many replicas (0 is 1); None: the account may not have such."""
-        return self.grants.get("", self.grants.get(f"R{max(1, replicas)}"))
-
-    def must_limits(self, replicas: int) -> AccountJetStream:
-        """As `limits`. Raises ApiError 10120 when there are none."""
-        grant = self.limits(replicas)
-        if grant is None:
-            raise api_error("JSNoLimitsErr")
-        return grant
+    # --- what is validated against
 
     def validation_context(
         self, replicas: int = 1, *, pedantic: bool = False, subject_check: SubjectCheck | None = None
     ) -> ValidationContext:
         """What configurations of streams with so many replicas are validated against."""
-        grant = self.limits(replicas) or AccountJetStream()
+        grant = self.limits.of(replicas) or AccountJetStream()
         return ValidationContext(
             lookup=self.config_of,
             duplicates_limit=self.host.duplicates_limit,
@@ -149,20 +105,6 @@ class JetStreamAccount:
         """The configuration of a stream of the account, or None."""
         stream = self.streams.get(name)
         return stream.config if stream is not None else self.recovering.get(name)
-
-    def check_limits(self, config: StreamConfig, extra_bytes: int) -> None:
-        """Raise ApiError when the account may not have such a stream, or so many bytes more."""
-        limits = self.must_limits(config.num_replicas)
-        if 0 < limits.max_consumers < config.max_consumers:
-            raise api_error("JSMaximumConsumersLimitErr")
-        if config.num_replicas > 1 and "" not in self.grants:
-            return  # the quotas are those of another tier, and such a stream is going to be refused
-        if not self.quota(config.storage).can_reserve(extra_bytes):
-            raise api_error(
-                "JSMemoryResourcesExceededErr"
-                if config.storage == "memory"
-                else "JSStorageResourcesExceededErr"
-            )
 
     # --- streams
 
@@ -209,12 +151,12 @@ class JetStreamAccount:
         subject_check: what is known already about its subjects.
         """
         name = config.name
-        grant = self.must_limits(config.num_replicas)
+        grant = self.limits.required(config.num_replicas)
         others = sum(1 for other in (*self.recovering, *self.streams) if other != name)
         if 0 < grant.max_streams <= others:
             raise api_error("JSMaximumStreamsLimitErr")
         if name not in self.streams:
-            self.check_limits(config, config.max_bytes or UNLIMITED)
+            self.limits.check(config, config.max_bytes or UNLIMITED)
         context = self.validation_context(config.num_replicas, pedantic=pedantic, subject_check=subject_check)
         config = yield from checking(stamped(config), context)
         if config.num_replicas > 1:
@@ -250,7 +192,7 @@ class JetStreamAccount:
             store = MemoryStream()
         if config.first_seq > 1:
             store.skip_to(config.first_seq - 1)
-        stream = Stream(config, store, self, created)
+        stream = Stream(config, store, self.context(config.name), created)
         self.streams[config.name] = stream
         self.owners.know(config.name, config.subjects, tree)
         self.reserve(config, 1)
@@ -278,7 +220,7 @@ class JetStreamAccount:
     def reserve(self, config: StreamConfig, times: int) -> None:
         """Count what a stream is promised, or (-1) no more."""
         if config.max_bytes > 0:
-            self.quota(config.storage).reserve(times * config.max_bytes)
+            self.limits.quota(config.storage).reserve(times * config.max_bytes)
 
     def appeared(self, name: str) -> None:
         """Let mirrors and sources know that a stream is there."""
@@ -304,12 +246,16 @@ class JetStreamAccount:
             document |= cluster_mark.to_json()
         self.directory.write_stream(config.name, document)
 
-    def save(self, stream: Stream, source_offsets: dict[str, Any]) -> None:
-        """Put down how far the stream's sources were read."""
+    def context(self, name: str) -> StreamContext:
+        """What the stream of that name needs of its account."""
+        files = ConsumerFiles(self.directory, name)
+        return StreamContext(self.account, self.host, self.limits, files, self._save_offsets)
+
+    def _save_offsets(self, config: StreamConfig, created: int, source_offsets: dict[str, Any]) -> None:
         try:
-            self.put_down(stream.config, stream.created, source_offsets)
+            self.put_down(config, created, source_offsets)
         except OSError as error:
-            self.log_error(f"Offsets of the sources of '{self.name} > {stream.name}' not saved: {error}")
+            self.log_error(f"Offsets of the sources of '{self.name} > {config.name}' not saved: {error}")
 
     def current_owners(self) -> SubjectOwners:
         """The streams, open or not, by their subjects, as they are now."""
@@ -445,12 +391,12 @@ class JetStreamAccount:
         self.must_be_recovered()
         for stream in self.streams.values():
             stream.update_usage()
-        flat = self.grants.get("")
+        flat = self.limits.by_tier.get("")
         info = AccountInfo(
-            memory=self.memory.used,
-            storage=self.files.used,
-            reserved_memory=self.memory.reserved,
-            reserved_storage=self.files.reserved,
+            memory=self.limits.memory.used,
+            storage=self.limits.files.used,
+            reserved_memory=self.limits.memory.reserved,
+            reserved_storage=self.limits.files.reserved,
             streams=len(self.streams),
             consumers=sum(len(stream.consumers) for stream in self.streams.values()),
             limits=AccountLimits() if flat is None else shown_limits(flat),
@@ -463,7 +409,10 @@ class JetStreamAccount:
 
     def _tiers(self, info: AccountInfo) -> dict[str, AccountTier]:
         """The tiers that have limits, and that of the streams there are."""
-        tiers = {name: AccountTier(limits=shown_limits(grant)) for name, grant in sorted(self.grants.items())}
+        tiers = {
+            name: AccountTier(limits=shown_limits(grant))
+            for name, grant in sorted(self.limits.by_tier.items())
+        }
         if self.streams:
             own = tiers.setdefault("R1", AccountTier())
             for name in ("memory", "storage", "reserved_memory", "reserved_storage", "streams", "consumers"):

@@ -53,7 +53,7 @@ def updating(account: JetStreamAccount, config: StreamConfig, *, pedantic: bool 
     context = account.validation_context(config.num_replicas, pedantic=pedantic, subject_check=subject_check)
     yield from checking(config, context)
     stream = account.lookup(config.name)
-    account.must_limits(config.num_replicas)
+    account.limits.required(config.num_replicas)
     old = stream.config
     new = yield from checking_update(old, stamped(config), context)
     _check_consumers(stream, new)
@@ -61,7 +61,7 @@ def updating(account: JetStreamAccount, config: StreamConfig, *, pedantic: bool 
     _must_be_served(account, stream)
     grown = max(new.max_bytes, 0) - max(old.max_bytes, 0)
     if grown > 0:
-        account.check_limits(new, grown)
+        account.limits.check(new, grown)
     if new.subjects is subject_check.subjects:
         account.owners.know(new.name, new.subjects, subject_check.tree)
     yield from account.changing(stream, new)

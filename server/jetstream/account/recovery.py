@@ -76,7 +76,7 @@ def load(account: JetStreamAccount, stored: StoredConfig) -> LoadedStream:
         warn(f"Stream '{account.name} > {config.name}': {stored.mended}: written anew from the other file")
     store = account.open_store(config.name)
     try:
-        stream = Stream(config, store, account, created)
+        stream = Stream(config, store, account.context(config.name), created)
         stream.recover(stored.document.get("sources", {}))
         consumers = lifecycle.read(stream)
         for consumer in consumers:
@@ -96,15 +96,14 @@ def adopt(loaded: LoadedStream, ended: Callable[[Consumer], None] | None = None)
     for one in loaded.consumers:
         lifecycle.adopt(stream, one.name, one.config, one.created, one.store, ended, one.state)
         yield
-    account = stream.account
-    name = f"'{account.name} > {stream.name}'"
-    account.host.log.info(f"  Restored {store.messages} messages for stream {name}")
-    tell_mended(account.host.log, f"Stream {name}", store)
+    log, name = stream.host.log, f"'{stream.label}'"
+    log.info(f"  Restored {store.messages} messages for stream {name}")
+    tell_mended(log, f"Stream {name}", store)
     for error in store.faults:
-        account.log_error(f"Stream {name}: {error}")
+        log.error(f"Stream {name}: {error}")
     lost = store.damaged()
     if lost:
-        account.log_error(f"Stream {name} lost {len(lost)} messages to damage: {lost[:20]}")
+        log.error(f"Stream {name} lost {len(lost)} messages to damage: {lost[:20]}")
 
 
 def tell_mended(log: Logger, name: str, store: FileStream) -> None:

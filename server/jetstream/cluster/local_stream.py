@@ -195,7 +195,7 @@ class LocalStream(LocalStreamView):
         self.membership = None
         cluster_mark = self.account.marks[self.name]
         try:
-            self.stream = conversion.scale_down(replica, self.ended)
+            self.stream = conversion.scale_down(replica, self.account.streams, self.ended)
             self.account.marks[self.name] = ClusterMark(cluster_mark.group)
             if self.stream.config.storage == "file":
                 offsets = self.stream.source_offsets.to_json()

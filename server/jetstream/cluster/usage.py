@@ -37,10 +37,10 @@ def count(account: JetStreamAccount, reports: Reports, me: str) -> None:
     sums: dict[tuple[str, int], list[int]] = {}  # by storage and replicas: elsewhere, here
     for member, tiers in reports.items():
         for tier, used_there in tiers.items():
-            replicas = 1 if "" in account.grants else int(tier.removeprefix("R"))
+            replicas = 1 if account.limits.flat else int(tier.removeprefix("R"))
             for storage, size in (("memory", used_there.memory), ("file", used_there.store)):
                 sums.setdefault((storage, replicas), [0, 0])[member == me] += size
-    for key, quota in account.quotas.items():
+    for key, quota in account.limits.quotas.items():
         quota.set_reported(*sums.get(key, (0, 0)))
 
 

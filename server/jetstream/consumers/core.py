@@ -68,8 +68,8 @@ class Consumer:
         self.created = created
         self.host: JetStreamHost = stream.host
         self.clock: Clock = stream.clock
-        self.account: Account = stream.account.account
-        self.label = f"JetStream consumer '{self.account.name} > {stream.name} > {self.name}'"
+        self.account: Account = stream.account
+        self.label = f"JetStream consumer '{stream.label} > {self.name}'"
         self.stopped = False
         self.delivery_state: DeliveryState = DeliveryState(track=config.ack_policy != "none")
         state = self.delivery_state

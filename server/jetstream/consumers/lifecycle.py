@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from ....store.consumer import ConsumerStore
     from ....store.consumer_state import ConsumerState
     from ...accounts.account import Account
-    from ..account.account import JetStreamAccount
+    from ...config.options import AccountJetStream
+    from ..host import JetStreamHost
     from ..streams.core import Stream
     from .start import Picks
 
@@ -48,9 +49,8 @@ def _log_error(stream: Stream, text: str) -> None:
     stream.host.log.error(text)
 
 
-def bounds(account: JetStreamAccount, replicas: int) -> ConsumerBounds:
-    """Give the limits that the server and the account set, for so many replicas."""
-    host, share = account.host, account.limits(replicas)
+def bounds(host: JetStreamHost, share: AccountJetStream | None) -> ConsumerBounds:
+    """Give the limits that the server sets, and the account's for such streams; None: it has none."""
     account_most = UNLIMITED if share is None else share.max_ack_pending
     return ConsumerBounds(host.max_ack_pending, account_most, host.max_request_batch)
 
@@ -68,8 +68,7 @@ def create(
 
     picks: see `start.choose`. filter_check: what is known already about its filters.
     """
-    stream.account.must_limits(stream.config.num_replicas)
-    within = bounds(stream.account, stream.config.num_replicas)
+    within = bounds(stream.host, stream.context.limits.required(stream.config.num_replicas))
     config = check(stamped(asked), stream.config, within, pedantic=pedantic, filter_check=filter_check)
     name = config.durable_name or config.name
     stream.must_be_readable(name)
@@ -173,7 +172,7 @@ def _siblings(stream: Stream, name: str) -> list[ConsumerConfig]:
 
 
 def _check_count(stream: Stream) -> None:
-    share = stream.account.must_limits(stream.config.num_replicas)
+    share = stream.context.limits.required(stream.config.num_replicas)
     most, account_most = stream.config.max_consumers, share.max_consumers
     if most <= 0 or 0 < account_most < most:
         most = account_most
@@ -183,7 +182,7 @@ def _check_count(stream: Stream) -> None:
 
 def _update(stream: Stream, consumer: Consumer, config: ConsumerConfig) -> Consumer:
     old = consumer.config
-    check_change(stream.config, old, config, lambda: _siblings(stream, consumer.name), stream.account.account)
+    check_change(stream.config, old, config, lambda: _siblings(stream, consumer.name), stream.account)
     config = with_inactive_threshold(config)
     if config == old:
         return consumer
@@ -210,7 +209,7 @@ def _is_stored(stream: Stream, config: ConsumerConfig) -> bool:
 def _write(stream: Stream, name: str, config: ConsumerConfig, created: int) -> None:
     document = {"config": config.to_json(), "created": format_rfc3339(created)}
     try:
-        stream.account.directory.write_consumer(stream.name, name, document)
+        stream.context.files.write(name, document)
     except (OSError, StoreError) as error:
         _log_error(stream, f"Consumer '{stream.name} > {name}' can not be written: {error}")
         raise api_error("JSConsumerStoreFailedErrF", err=str(error)) from error
@@ -222,7 +221,7 @@ def open_store(stream: Stream, name: str, config: ConsumerConfig, created: int) 
         return None
     _write(stream, name, config, created)
     try:
-        return stream.account.directory.open_consumer(stream.name, name)
+        return stream.context.files.open(name)
     except (OSError, StoreError) as error:
         raise api_error("JSConsumerStoreFailedErrF", err=str(error)) from error
 
@@ -235,7 +234,7 @@ def remove(stream: Stream, consumer: Consumer) -> None:
         return  # the stream's folder goes as a whole
     if _is_stored(stream, consumer.config):
         try:
-            stream.account.directory.remove_consumer(stream.name, consumer.name)
+            stream.context.files.remove(consumer.name)
         except OSError as error:
             _log_error(stream, f"{consumer.label}: its files can not be removed: {error}")
     stream.consumer_changed()
@@ -244,7 +243,7 @@ def remove(stream: Stream, consumer: Consumer) -> None:
 def remove_offline(stream: Stream, name: str) -> None:
     """Forget a consumer that cannot be read, and its files. Raises ApiError."""
     try:
-        stream.account.directory.remove_consumer(stream.name, name)
+        stream.context.files.remove(name)
     except OSError as error:
         raise api_error("JSConsumerStoreFailedErrF", err=str(error)) from error
     del stream.offline_consumers[name]
@@ -268,9 +267,7 @@ def read(stream: Stream) -> list[RecoveredConsumer]:
     Those that cannot be read are logged, and are `offline_consumers` of the stream. What others were given
     and the stream does not have is lost, and the stream logs that.
     """
-    found = [
-        one for stored in stream.account.directory.consumers(stream.name) if (one := _read(stream, stored))
-    ]
+    found = [one for stored in stream.context.files.all() if (one := _read(stream, stored))]
     states = [one.state for one in found if one.state is not None and one.state.delivered[0]]
     known, last = max((state.delivered[1] for state in states), default=0), stream.store.last_seq
     if known > last:
@@ -283,7 +280,7 @@ def read(stream: Stream) -> list[RecoveredConsumer]:
 
 def _read(stream: Stream, stored: StoredConfig) -> RecoveredConsumer | None:
     """A consumer as the disk has it; None: it is offline now."""
-    what = f"Consumer '{stream.account.name} > {stream.name} > {stored.name}'"
+    what = f"Consumer '{stream.label} > {stored.name}'"
     if stored.mended:
         stream.host.log.warning(f"{what}: {stored.mended}: written anew from the other file")
     if stored.document is None:
@@ -291,10 +288,10 @@ def _read(stream: Stream, stored: StoredConfig) -> RecoveredConsumer | None:
         return None
     try:
         config = ConsumerConfig.from_json(stored.document["config"])
-        limits = bounds(stream.account, stream.config.num_replicas)
+        limits = bounds(stream.host, stream.context.limits.of(stream.config.num_replicas))
         config = check(config, stream.config, limits, recovering=True)
         created = parse_rfc3339(stored.document["created"])
-        store = stream.account.directory.open_consumer(stream.name, stored.name)
+        store = stream.context.files.open(stored.name)
         state = store.load()
     except (ApiError, StoreError, OSError, ValueError, KeyError) as error:
         _put_offline(stream, stored.name, f"it cannot be recovered: {error}")
@@ -308,4 +305,4 @@ def _read(stream: Stream, stored: StoredConfig) -> RecoveredConsumer | None:
 
 def _put_offline(stream: Stream, name: str, reason: str) -> None:
     stream.offline_consumers[name] = reason
-    _log_error(stream, f"Consumer '{stream.account.name} > {stream.name} > {name}' is offline: {reason}")
+    _log_error(stream, f"Consumer '{stream.label} > {name}' is offline: {reason}")

@@ -63,26 +63,28 @@ def begin(config: StreamConfig, store: StreamStore, created: int, group: str) ->
     store.commit_sync()
 
 
-def scale_down(replica: Replica, ended: Callable[[Consumer], None] | None = None) -> Stream:
+def scale_down(
+    replica: Replica, streams: dict[str, Stream], ended: Callable[[Consumer], None] | None = None
+) -> Stream:
     """End a replica and go on as a plain stream with its consumers. Raises ApiError, OSError, StoreError.
 
+    streams: those of the account, where it takes the replica's place before it begins.
     ended: is called for each consumer that has come to its end, see `lifecycle.adopt`.
     """
     old = replica.stream
-    account, config, created = old.account, old.config, old.created
+    context, config, created = old.context, old.config, old.created
     offsets = old.source_offsets.to_json()
     states = list(old.states.values())
     store = replica.hand_over()
     if config.storage == "file":
-        account.save(old, offsets)
+        context.save_offsets(config, created, offsets)
         names = {state.name for state in states}
-        for stored in account.directory.consumers(config.name):
+        for stored in context.files.all():
             if stored.name not in names:
-                account.directory.remove_consumer(config.name, stored.name)
+                context.files.remove(stored.name)
     store.note = b""
     store.commit_sync()
-    stream = Stream(config, store, account, created)
-    account.streams[config.name] = stream
+    stream = streams[config.name] = Stream(config, store, context, created)
     stream.recover(offsets)
     for state in states:
         kept = _store(stream, state)

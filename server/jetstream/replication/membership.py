@@ -326,7 +326,14 @@ class ReplicaMembership:
         if not store.note and self._listener.me in assignment.seeds and not self.damage:
             conversion.begin(config, store, assignment.created, self.name)
         return Replica(
-            config, store, self._account, assignment.created, self, self, group=self.name, joining=True
+            config,
+            store,
+            self._account.context(config.name),
+            assignment.created,
+            self,
+            self,
+            group=self.name,
+            joining=True,
         )
 
     def _mark_damaged(self, damage: str) -> None:

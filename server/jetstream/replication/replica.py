@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from ....store.stream import StreamStore
     from ...accounts.subscription import Message, Publish
     from ...slices import Steps
-    from ..account.account import JetStreamAccount
     from ..consumers.core import Consumer
+    from ..streams.context import StreamContext
 
 MOST_WAITING = 32 << 20  # bytes of entries that wait for the end of a catchup
 STEP = 128 << 10  # bytes of entries applied in one step; at most RUN publishes, or one entry more
@@ -80,7 +80,7 @@ class Replica:
         self,
         config: StreamConfig,
         store: StreamStore,
-        account: JetStreamAccount,
+        context: StreamContext,
         created: int,
         log: ReplicaLog,
         owner: ReplicaOwner,
@@ -94,7 +94,8 @@ class Replica:
         a store without a state is filled from the leader's. Raises ReplicaStateError.
         """
         self._store = store
-        self._account = account
+        self._context = context
+        self._host = context.host
         self._created = created
         self._group = group
         self._log = log
@@ -125,7 +126,7 @@ class Replica:
 
     def _over(self, config: StreamConfig, state: states.ReplicaState | None) -> ReplicatedStream:
         stream = ReplicatedStream(
-            config, self._store, self._account, self._created, proposer=self, group=self._group
+            config, self._store, self._context, self._created, proposer=self, group=self._group
         )
         if state is not None:
             states.install(stream, state)
@@ -133,8 +134,7 @@ class Replica:
         return stream
 
     def _begin(self) -> None:
-        host = self._account.host
-        self.checkpoint = Checkpoint(self.stream, host, self._reached, self._refused)
+        self.checkpoint = Checkpoint(self.stream, self._host, self._reached, self._refused)
         self.applied = self.checkpoint.durable
 
     # --- the group's application
@@ -251,7 +251,7 @@ class Replica:
         self._ask()
 
     def _log_info(self, text: str) -> None:
-        self._account.host.log.info(f"Stream '{self._account.name} > {self.stream.name}' {text}")
+        self._host.log.info(f"Stream '{self.stream.label}' {text}")
 
     def _ask(self, *, another: bool = False) -> None:
         if self.catchup is not None and not self._saving:
@@ -283,7 +283,7 @@ class Replica:
             self._store.finish(commit)
             self._saved(error)
 
-        self._account.host.executor.work(commit.run, done)
+        self._host.executor.work(commit.run, done)
 
     def _saved(self, error: BaseException | None) -> None:
         if error is not None:
@@ -319,7 +319,7 @@ class Replica:
         waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
         news = [(index, data) for index, data in waiting if index > state.index]
         self._deferred = self._applying(news, self._waiting_upto)
-        turns = self._account.host.turns
+        turns = self._host.turns
         Slices(turns, self._deferred, self._deferred_applied, lambda error: self._end(self.failure, error))
         return True
 
@@ -350,7 +350,7 @@ class Replica:
 
     def _with_room(self, run: list[Publish]) -> list[Publish]:
         config = self.stream.config
-        quota = self._account.quota(config.storage, config.num_replicas)
+        quota = self._context.limits.quota(config.storage, config.num_replicas)
         if not quota.guarded:
             return run
         kept = []
@@ -378,7 +378,7 @@ class Replica:
         subject = message.subject.encode("utf-8", "surrogateescape")
         self._gathered.append((subject, reply, len(message.header), len(payload), payload + b"\r\n"))
         if len(self._gathered) == 1:
-            self._account.host.executor.soon(self._hand_in)
+            self._host.executor.soon(self._hand_in)
 
     def _hand_in(self) -> None:
         run, self._gathered = self._gathered, []

@@ -23,13 +23,13 @@ from ...slices import Steps, at_once
 from ..consumers.core import Consumer
 from ..consumers.start import choose, picks_last
 from ..quota import Quota
+from ..streams.context import StreamContext, StreamDeps
 from ..streams.core import Ordered, Stream
 from ..streams.ingest import Duplicate
 from ..streams.publish_headers import ROLLUP
 from ..streams.readers import Readers
 from ..streams.source_offsets import SourceOffset
 from ..streams.subscriptions import StreamSubscriptions
-from ..streams.validation.environment import StreamDeps
 from . import entry as entries
 from .ack_queue import AppliedAckQueue
 from .consumer_replication import LeaderReplication
@@ -43,7 +43,6 @@ from .source_proposals import SourceProposals
 if TYPE_CHECKING:
     from ....store.stream import StreamStore
     from ...accounts.subscription import Message, Publish
-    from ..account.account import JetStreamAccount
     from ..streams.commit import AckQueue, Done
     from ..streams.origin_consumer import Origin
     from ..streams.source import SourceOrigin
@@ -106,7 +105,7 @@ class ReplicatedStream(Stream):
         self,
         config: StreamConfig,
         store: StreamStore,
-        account: JetStreamAccount,
+        context: StreamContext,
         created: int,
         *,
         proposer: Proposer,
@@ -115,19 +114,19 @@ class ReplicatedStream(Stream):
         self.index = 0
         self.between = False
         self.group = group
-        self.time = LogTime(account.host.clock)
+        self.time = LogTime(context.host.clock)
         self.random = DeterministicRandom()
         self.states: Readers[ReplicatedConsumerState] = Readers()
         self._proposer = proposer
-        self.source_proposals = SourceProposals(account.host.executor, self.time.next, proposer.order)
-        super().__init__(config, store, account, created)
+        self.source_proposals = SourceProposals(context.host.executor, self.time.next, proposer.order)
+        super().__init__(config, store, context, created)
 
     def _new_deps(self) -> StreamDeps:
         due = self._proposer.due
         age = LogClock(self.time, lambda: due(entries.AGE))
         ttl = LogClock(self.time, lambda: due(entries.LIFETIMES))
         config = self.config
-        quota = CountingQuota(parent=self.account.quota(config.storage, config.num_replicas))
+        quota = CountingQuota(parent=self.context.limits.quota(config.storage, config.num_replicas))
         return StreamDeps(age, age, ttl, self.random.below, quota, self.states)
 
     def _removal(self) -> EntryRemoval:
@@ -170,7 +169,7 @@ class ReplicatedStream(Stream):
 
     def _new_subscriptions(self) -> StreamSubscriptions:
         """Publishes go to the log first."""
-        return StreamSubscriptions(self.account.account, self._proposer.receive, self._proposer.read)
+        return StreamSubscriptions(self.account, self._proposer.receive, self._proposer.read)
 
     def _wanted(self) -> list[str]:
         """Subscribe to the subjects only as the leader."""

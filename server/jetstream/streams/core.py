@@ -16,12 +16,13 @@ from ....protocol.api.stream import StreamConfig
 from ....protocol.errors import ApiError, api_error
 from ....protocol.identifier import name_hash
 from ....protocol.timestamp import format_rfc3339
-from ....store.errors import NotFound, StoreError
-from ....store.message import StoredMessage
+from ....store.errors import NotFound
 from ....store.stream import StreamStore
 from ...slices import Steps, at_once
 from .commit import AckQueue, Answer, GroupCommit
 from .compactor import Compactor
+from .contents import reading_back
+from .context import StreamContext, StreamDeps
 from .dedupe import HEADER as MSG_ID
 from .dedupe import DedupeWindow
 from .direct import DirectGet
@@ -33,19 +34,15 @@ from .retention import InterestRetention
 from .source_offsets import SourceOffset, SourceOffsets
 from .subscriptions import StreamSubscriptions
 from .ttl import MessageTTLs
-from .validation.environment import StreamDeps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ..account.account import JetStreamAccount
     from ..consumers.core import Consumer
     from .commit import Done
     from .origin_consumer import Origin
     from .source import SourceOrigin
     from .sourcing import Sourcing
-
-READ_BACK = 128  # messages read back in one step
 
 # What something asked for came to: a number (0, False: nothing), or why it was not done.
 Ordered = int | BaseException
@@ -59,15 +56,17 @@ class Stream:
     """
 
     def __init__(
-        self, config: StreamConfig, store: StreamStore, account: JetStreamAccount, created: int
+        self, config: StreamConfig, store: StreamStore, context: StreamContext, created: int
     ) -> None:
         self.config = config
         self.name = config.name
         self.store = store
-        self.account = account
-        self.host = account.host
-        self.clock = account.host.clock
-        self.domain = account.host.domain
+        self.context = context
+        self.account = context.account
+        self.host = context.host
+        self.clock = context.host.clock
+        self.domain = context.host.domain
+        self.label = f"{context.account.name} > {config.name}"
         self.created = created
         self.consumers: Readers[Consumer] = Readers()
         self.offline_consumers: dict[str, str] = {}
@@ -95,7 +94,7 @@ class Stream:
 
     def _new_deps(self) -> StreamDeps:
         """What the stream depends on: here, this server's clock, random numbers and consumers."""
-        quota = self.account.quota(self.config.storage)
+        quota = self.context.limits.quota(self.config.storage)
         return StreamDeps(self.clock, self.clock, self.clock, self.host.random_below, quota, self.consumers)
 
     def _removal(self) -> MessageRemoval:
@@ -110,7 +109,7 @@ class Stream:
 
     def _new_subscriptions(self) -> StreamSubscriptions:
         """How it subscribes to its subjects."""
-        return StreamSubscriptions(self.account.account, self.ingest.receive, self.ingest.read)
+        return StreamSubscriptions(self.account, self.ingest.receive, self.ingest.read)
 
     @property
     def identity(self) -> str:
@@ -130,21 +129,13 @@ class Stream:
         window = self.config.duplicate_window
         if window > 0 and store.messages:
             start = store.seq_at(self.deps.clock.now() - window)
-            at_once(self._reading_back(start, self.dedupe.load))
+            at_once(reading_back(store, start, self.dedupe.load))
         last = store.last(">") if store.messages else None
         if last is not None and last.seq == store.last_seq:
             self.dedupe.last_id = headers.get(last.header, MSG_ID) or b""
         if self.expiry.active:
-            at_once(self._reading_back(store.first_seq, self.expiry.load))
+            at_once(reading_back(store, store.first_seq, self.expiry.load))
         self.limits.inspect()
-
-    def _reading_back(self, sequence: int, load: Callable[[StoredMessage], None]) -> Steps[None]:
-        """Let `load` have all messages with a header from `sequence` on; what is damaged is passed by."""
-        for place, headed in enumerate(list(self.store.headed(sequence)), 1):
-            with suppress(StoreError):
-                load(self.store.get(headed))
-            if place % READ_BACK == 0:
-                yield
 
     def start(self) -> None:
         """Begin to keep the stream's limits, and subscribe to its subjects."""
@@ -258,11 +249,11 @@ class Stream:
 
     def send(self, subject: str, header: bytes, body: bytes, *, own: bool = False) -> None:
         """Publish in the stream's account; own: see Account.publish."""
-        self.account.account.publish(subject, body, header=header, own=own)
+        self.account.publish(subject, body, header=header, own=own)
 
     def send_each(self, messages: list[tuple[bytes, bytes]]) -> None:
         """Publish many (subject, body) in the stream's account."""
-        self.account.account.publish_each(messages)
+        self.account.publish_each(messages)
 
     def _committed(self, last: int) -> None:
         self.committed_seq = last
@@ -290,10 +281,10 @@ class Stream:
 
     def log_failure(self, text: str) -> None:
         """Log that something is wrong with this stream."""
-        self.host.log.error(f"JetStream stream '{self.account.name} > {self.name}' {text}")
+        self.host.log.error(f"JetStream stream '{self.label}' {text}")
 
     def _compaction_failed(self, error: BaseException) -> None:
-        self.host.log.warning(f"No space given back by '{self.account.name} > {self.name}': {error}")
+        self.host.log.warning(f"No space given back by '{self.label}': {error}")
 
     def update_usage(self) -> None:
         """Bring the account's usage up to date with the store."""
@@ -413,12 +404,12 @@ class Stream:
         if self.config.storage != "file" or not document:
             return
         if self.stopped or self.source_offsets.all_committed(self.committed_seq):
-            self.account.save(self, document)
+            self.context.save_offsets(self.config, self.created, document)
             return
 
         def done(error: BaseException | None) -> None:
             if error is None and not self.stopped:
-                self.account.save(self, document)
+                self.context.save_offsets(self.config, self.created, document)
 
         self.ack_queue.after(done)
 
@@ -437,7 +428,7 @@ class Stream:
         self.dedupe.resize(config.duplicate_window, self.deps.clock.now())
         self.ingest.configure()
         if config.allow_msg_ttl and not old.allow_msg_ttl:
-            yield from self._reading_back(self.store.first_seq, self.expiry.load)
+            yield from reading_back(self.store, self.store.first_seq, self.expiry.load)
             self.expiry.rearm()
         yield from self.subscriptions.changing(self._wanted())
         if self.stopped or self.config is not config:

@@ -57,7 +57,7 @@ class DirectGet:
             names.add(mirror.name)
         for name in set(self._subscriptions) - names:
             self._forget(name)
-        account = self._stream.account.account
+        account = self._stream.account
         for name in names - set(self._subscriptions):
             subject = f"$JS.API.DIRECT.GET.{name}"
             self._subscriptions[name] = [
@@ -72,7 +72,7 @@ class DirectGet:
 
     def _forget(self, name: str) -> None:
         for subscription in self._subscriptions.pop(name):
-            self._stream.account.account.unsubscribe(subscription)
+            self._stream.account.unsubscribe(subscription)
 
     def _on_request(self, message: Message) -> None:
         self._answer(message, self._request)

@@ -123,9 +123,7 @@ class Origin:
 
     def start(self) -> None:
         """Begin the first attempt in the loop's next turn."""
-        self._watch = self.stream.account.account.watch_interest(
-            self._interest, self._subject(self._config())
-        )
+        self._watch = self.stream.account.watch_interest(self._interest, self._subject(self._config()))
         self._later(0)
 
     def stop(self) -> None:
@@ -138,7 +136,7 @@ class Origin:
 
     def _drop(self) -> None:
         """Leave whatever state it is in."""
-        account = self.stream.account.account
+        account = self.stream.account
         for subscription in (self._reply, self._subscription):
             if subscription is not None:
                 account.unsubscribe(subscription)
@@ -190,7 +188,7 @@ class Origin:
     def _interest(self, change: InterestChange) -> None:
         """The origin's API came within reach, or went out of it."""
         if change.delta < 0:
-            account = self.stream.account.account
+            account = self.stream.account
             self._cut = not account.has_interest(self._subject(self._config()), own=True)
         elif self._reply is None and (self._cut or not self.following):
             self._cut = False
@@ -219,7 +217,7 @@ class Origin:
 
     def _attempt(self) -> None:
         self._drop()
-        stream, account = self.stream, self.stream.account.account
+        stream, account = self.stream, self.stream.account
         self._asked = stream.clock.now()
         config = self._config()
         durable = self.source.consumer
@@ -303,7 +301,7 @@ class Origin:
         self._delivered = 0
         self.lag = int(answer.get("num_pending", 0))
         self.accepted(delivered, self.lag)
-        self._subscription = self.stream.account.account.subscribe(self._deliver_subject, self._arrived)
+        self._subscription = self.stream.account.subscribe(self._deliver_subject, self._arrived)
         self.last_active = self.stream.clock.now()
         self._timer = self.stream.clock.call_later(SILENCE, self._check_health)
 

@@ -74,7 +74,7 @@ class SourceOrigin(Origin):
         """Copy the new stream of the old name from its beginning."""
         self.stream.host.log.warning(
             f"JetStream source stream {self.source.name!r} for stream "
-            f"'{self.stream.account.name} > {self.stream.name}' was recreated, resetting source state"
+            f"'{self.stream.label}' was recreated, resetting source state"
         )
         self.stream.begin_source_anew(self.index)
         self.copied, self._again = 0, True

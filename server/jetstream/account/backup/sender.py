@@ -52,7 +52,7 @@ class BackupSender:
         """chunk, window: bytes, 0 for what is usual."""
         self._stream = stream
         self._host = stream.host
-        self._account = stream.account.account
+        self._account = stream.account
         self._deliver = deliver
         self._ended = ended
         self._chunk = min(max(SMALLEST_CHUNK, chunk or CHUNK), LARGEST_CHUNK)

@@ -63,7 +63,7 @@ class StagedStream:
 
     def _validated(self, consumer: SavedConsumer) -> SavedConsumer:
         config, account = stamped(consumer.config), self._account
-        bounds = lifecycle.bounds(account, self.config.num_replicas)
+        bounds = lifecycle.bounds(account.host, account.limits.of(self.config.num_replicas))
         consumer.config = lifecycle.with_inactive_threshold(
             check(config, self.config, bounds, recovering=True)
         )
@@ -78,7 +78,7 @@ class StagedStream:
             raise ArchiveError(f"message {seq} has no valid subject")
         if 0 <= config.max_msg_size < len(entry.header) + len(entry.body):
             raise ArchiveError(f"message {seq} exceeds the maximum message size")
-        refused = self._account.quota(config.storage, config.num_replicas).refusal(
+        refused = self._account.limits.quota(config.storage, config.num_replicas).refusal(
             self.store.bytes + self.store.size_of(entry.name, len(entry.header), len(entry.body)),
             config.num_replicas,
         )
@@ -119,7 +119,8 @@ class StagedStream:
             if stream is None:
                 raise StoreError(account.offline.get(config.name, "it cannot be opened"))
         else:
-            stream = account.streams[config.name] = Stream(config, self.store, account, created)
+            stream = Stream(config, self.store, account.context(config.name), created)
+            account.streams[config.name] = stream
             account.reserve(config, 1)
             stream.recover({})
         for consumer in here:

@@ -252,14 +252,14 @@ def validate(
     """The configuration that a request comes to, complete. Raises ApiError."""
     within = StreamConfig.from_json(stream.config)
     replicas = _replicas(asked.config, stream)
-    account.must_limits(replicas)
+    share = account.limits.required(replicas)
     config = asked.config.replace()
     name = config.durable_name or config.name
     existing = view.consumer(stream.name, name) if name else None
     old = None if existing is None else ConsumerConfig.from_json(existing.config)
     if old is not None:
         consumer_api.keep_from(old, config)
-    config = check(stamped(config), within, lifecycle.bounds(account, replicas), pedantic=asked.pedantic)
+    config = check(stamped(config), within, lifecycle.bounds(account.host, share), pedantic=asked.pedantic)
 
     def siblings() -> list[ConsumerConfig]:
         others = [one for one in view.consumers(stream.name) if one.name != name]

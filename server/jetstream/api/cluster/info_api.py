@@ -36,7 +36,7 @@ class InfoApi:
         """Answer INFO."""
         account, cluster = request.account, self._cluster
         limits: dict[str, AccountLimits] = {
-            tier: shown_limits(grant) for tier, grant in sorted(account.grants.items())
+            tier: shown_limits(grant) for tier, grant in sorted(account.limits.by_tier.items())
         }
         info = account_info(
             cluster.state, account.name, limits, cluster.usage(account.name), account.host.domain

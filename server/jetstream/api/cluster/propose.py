@@ -109,8 +109,8 @@ def requester(cluster: JetStreamCluster, request: Request) -> Requester:
 
 def tier_limits(account: JetStreamAccount, replicas: int) -> TierLimits:
     """The account's limits for what has so many replicas. Raises ApiError 10120."""
-    limits = account.must_limits(replicas)
-    tier = "" if "" in account.grants else f"R{max(1, replicas)}"
+    limits = account.limits.required(replicas)
+    tier = "" if account.limits.flat else f"R{max(1, replicas)}"
     return TierLimits(tier, limits.max_memory, limits.max_store, limits.max_streams, limits.max_consumers)
 
 

@@ -93,7 +93,7 @@ def test_no_stream_is_made_beside_one_that_is_not_open_yet(world: World) -> None
 def test_what_is_not_open_counts_against_the_limits(tmp_path: Path) -> None:
     world = World(str(tmp_path))
     world.limits.max_store = 1000
-    world.js.set_limits({"": world.limits})
+    world.js.limits.change({"": world.limits})
     world.stream("A", storage="file", subjects=["A"], max_bytes=900)
     reopen(world)
     step(world)
@@ -101,7 +101,7 @@ def test_what_is_not_open_counts_against_the_limits(tmp_path: Path) -> None:
     assert error(world.call("STREAM.CREATE.C", more)) == 10047
     finish(world)
     assert error(world.call("STREAM.CREATE.C", more)) == 10047
-    assert world.js.files.reserved == 900
+    assert world.js.limits.files.reserved == 900
 
 
 def test_publishes_wait_in_order_and_are_acknowledged_when_they_are_stored(world: World) -> None:
@@ -178,7 +178,7 @@ def test_an_account_that_stops_meanwhile_leaves_everything_as_it_was(world: Worl
     assert all(b'"err_code":10008' in body for body in acks.bodies)
     world.open()
     assert world.call("STREAM.INFO.B")["state"]["messages"] == 1
-    assert world.js.files.used == sum(stream.store.bytes for stream in world.js.streams.values())
+    assert world.js.limits.files.used == sum(stream.store.bytes for stream in world.js.streams.values())
 
 
 def test_an_account_that_comes_back_is_not_read_by_two_at_once(world: World) -> None:

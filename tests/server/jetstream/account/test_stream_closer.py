@@ -37,7 +37,7 @@ def test_what_was_stored_last_is_acknowledged_when_it_is_on_the_disk(world: Worl
     world.runner.release()
     assert [b'"seq":%d' % seq in body for seq, body in enumerate(acks.bodies, 1)] == [True, True]
     assert ends == ["closed"]
-    assert world.js.files.used == world.js.files.reserved == 0
+    assert world.js.limits.files.used == world.js.limits.files.reserved == 0
     world.runner.held = False
     world.storage.close()
     world.open()

@@ -514,6 +514,6 @@ def test_a_plain_stream_stops_while_it_is_being_opened() -> None:
     two.start()
     assert two.jetstream.recovering
     two.stop()
-    assert not two.jetstream.recovering and two.jetstream.files.reserved == 0
+    assert not two.jetstream.recovering and two.jetstream.limits.files.reserved == 0
     two.start()
     assert bodies(sites) == ["kept"]

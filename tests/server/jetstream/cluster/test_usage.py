@@ -27,14 +27,14 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 def room(world: World, storage: str, replicas: int) -> int:
     """The largest message that still has room, of at most 1000 bytes."""
-    quota = world.js.quota(storage, replicas)
+    quota = world.js.limits.quota(storage, replicas)
     return max(size for size in range(1000) if quota.refusal(size, replicas) is None)
 
 
 def test_flat_limits_are_for_all_copies_of_all_streams(world: World) -> None:
-    world.js.set_limits({"": AccountJetStream(max_memory=30, max_store=300)})
-    world.js.quota("file").add(30)
-    world.js.quota("memory").add(1)
+    world.js.limits.change({"": AccountJetStream(max_memory=30, max_store=300)})
+    world.js.limits.quota("file").add(30)
+    world.js.limits.quota("memory").add(1)
     count(world.js, REPORTS, "me")
     assert (room(world, "file", 1), room(world, "file", 3)) == (300 - 75, 75)
     assert room(world, "memory", 3) == 9
@@ -42,9 +42,9 @@ def test_flat_limits_are_for_all_copies_of_all_streams(world: World) -> None:
 
 def test_a_tiers_limits_are_for_each_copy(world: World) -> None:
     tiers = {"R1": AccountJetStream(max_store=100), "R3": AccountJetStream(max_store=100)}
-    world.js.set_limits(tiers)
-    world.js.quota("file").add(10)
-    world.js.quota("file", 3).add(20)
+    world.js.limits.change(tiers)
+    world.js.limits.quota("file").add(10)
+    world.js.limits.quota("file", 3).add(20)
     count(world.js, REPORTS, "me")
     assert (room(world, "file", 1), room(world, "file", 3)) == (100 - 15, 100 - 20)
     assert room(world, "file", 5) == 0  # the account has no such tier

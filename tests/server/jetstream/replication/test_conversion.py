@@ -63,14 +63,14 @@ def test_there_and_back(tmp_path: Path, storage: str) -> None:
     plain.delete_message(2, erase=False)
     (ack, _), _ = pulled(world, "c", 2)
     world.account.publish(ack, b"+ACK", reply="done", own=True)
-    used = world.js.quota(storage).used
+    used = world.js.limits.quota(storage).used
 
     nobody = Nobody()
-    replica = Replica(plain.config, scale_up(plain), world.js, plain.created, nobody, nobody)
+    replica = Replica(plain.config, scale_up(plain), plain.context, plain.created, nobody, nobody)
     nobody.replica = replica
     world.js.streams["S"] = replica.stream
     replica.lead()
-    assert world.js.quota(storage).used == used
+    assert world.js.limits.quota(storage).used == used
     assert replica.stream.store.messages == 3
     assert b'"duplicate": true' in world.publish("s.a", b"again", Nats_Msg_Id="id1")
     assert world.publish("s.b", b"5", Nats_Msg_Id="id5") == b'{"stream":"S","seq":5}'
@@ -79,10 +79,10 @@ def test_there_and_back(tmp_path: Path, storage: str) -> None:
     replica.order(entry.RemoveConsumer(replica.now(), "gone"), lambda _: None)
     world.clock.advance(SECOND // 10)
 
-    again = scale_down(replica)
+    again = scale_down(replica, world.js.streams)
     assert world.js.streams["S"] is again
     assert sorted(again.consumers) == ["c"]
-    assert world.js.quota(storage).used == again.store.bytes
+    assert world.js.limits.quota(storage).used == again.store.bytes
     assert world.publish("s.b", b"6") == b'{"stream":"S","seq":6}'
     world.clock.advance(3 * SECOND)
     assert [body for _, body in pulled(world, "c", 9)] == [b"2", b"3", b"5", b"6"]
@@ -103,7 +103,13 @@ def test_who_joins_a_group_bootstrapped_over_messages_catches_up_before_it_appli
     leader.replica.read([(b"s.a", b"", 0, 1, b"1\r\n")])
     joined = Member(log, {})
     joined.replica = Replica(
-        joined.config, joined.store(exact=True), joined.jetstream, CREATED, log, joined, joining=True
+        joined.config,
+        joined.store(exact=True),
+        joined.jetstream.context("S"),
+        CREATED,
+        log,
+        joined,
+        joining=True,
     )
     joined.catch_up(1)
     assert joined.stream.store.messages == 0

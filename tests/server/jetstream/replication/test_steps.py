@@ -11,7 +11,7 @@ from lib.replica_scenario import Play, tail
 from lib.replicas import Member, MemoryLog, changed, order
 from pyjs.protocol import headers
 from pyjs.server.jetstream.replication import ReplicaError, entry, removal, replica, stream
-from pyjs.server.jetstream.streams import core, limits, retention
+from pyjs.server.jetstream.streams import contents, limits, retention
 from pyjs.store import indexed
 from pyjs.store.errors import StoreError
 from pyjs.store.file import FileStream
@@ -24,7 +24,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many steps for few messages; the counts that decide what goes stay as they are."""
     monkeypatch.setattr(indexed, "STEP", 2)
     monkeypatch.setattr(retention, "paced", lambda steps: steps)
-    monkeypatch.setattr(core, "READ_BACK", 1)
+    monkeypatch.setattr(contents, "READ_BACK", 1)
     monkeypatch.setattr(stream, "RUN", 2)
     monkeypatch.setattr(replica, "STEP", 64)
     monkeypatch.setattr(FileStream, "_is_cheap", lambda *_: False)

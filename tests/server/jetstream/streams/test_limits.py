@@ -152,9 +152,9 @@ def test_an_account_at_its_limit_stores_nothing_more(tmp_path: object) -> None:
     world.publish("s", b"12345678")
     world.publish("s", b"12345678")
     assert error(world.publish("s", b"12345678"))[0] == 10002
-    assert world.js.memory.used == 50
+    assert world.js.limits.memory.used == 50
     world.js.lookup("S").purge()
-    assert world.js.memory.used == 0
+    assert world.js.limits.memory.used == 0
     assert b"error" not in world.publish("s", b"12345678")
     world.close()
 

@@ -26,7 +26,7 @@ def test_streams_come_back_with_messages_and_configuration(world: World) -> None
     assert (after.config, after.created) == (before.config, before.created)
     assert [(m.subject, m.body) for m in world.messages(after)] == [("s.a", b"hello")]
     assert world.publish("s.b") == b'{"stream":"S","seq":2}'
-    assert world.js.files.used == after.store.bytes
+    assert world.js.limits.files.used == after.store.bytes
 
 
 def test_memory_streams_do_not_come_back(world: World) -> None:
@@ -96,7 +96,7 @@ def test_a_deleted_stream_leaves_nothing_behind(world: World, tmp_path: Path) ->
     world.publish("s")
     world.js.delete("S")
     assert not list(tmp_path.rglob("S"))
-    assert (world.js.files.used, world.js.files.reserved) == (0, 0)
+    assert (world.js.limits.files.used, world.js.limits.files.reserved) == (0, 0)
     assert world.publish("s") == b""
     world.stream(subjects=["s"], storage="file")
     assert world.publish("s") == b'{"stream":"S","seq":1}'

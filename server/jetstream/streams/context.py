@@ -1,0 +1,64 @@
+"""What a stream gets from outside: its place on the server, and what decides about its messages.
+
+Promises: a stream knows nothing of its server and account but this; tests and replicas make their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ....protocol.api.stream import StreamConfig
+    from ....store.consumer_files import ConsumerFiles
+    from ...accounts.account import Account
+    from ...clock import Clock
+    from ..host import JetStreamHost
+    from ..limits import JetStreamLimits
+    from ..quota import Quota
+    from .readers import Readers
+
+    SaveOffsets = Callable[[StreamConfig, int, dict[str, Any]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamContext:
+    """The place of a stream on this server.
+
+    account: the account whose subjects it subscribes to, and in which it publishes.
+    host: the clock, the executor and the log of the server.
+    limits: what the account may store and uses.
+    files: the folders of its consumers; nothing is in them for a stream in memory.
+    save_offsets: puts down how far the sources were read, given the stream's configuration, when it was
+        created (ns) and `SourceOffsets.to_json`; it logs what the disk refuses.
+    """
+
+    account: Account
+    host: JetStreamHost
+    limits: JetStreamLimits
+    files: ConsumerFiles
+    save_offsets: SaveOffsets
+
+
+@dataclass(frozen=True, slots=True)
+class StreamDeps:
+    """What decides about a stream's messages; a log can replace the server as the one who gives it.
+
+    Whatever decides about a message asks here and nowhere else: two streams that are given the same answers
+    and the same operations hold the same.
+
+    clock: the time of messages.
+    age_clock: the same time; its timers are for max_age.
+    ttl_clock: the same time; its timers are for the lifetimes of single messages.
+    random_below: draws a number in [0, bound).
+    quota: the bytes that the stream's account uses and may use.
+    readers: those for whom messages are kept, under retention by interest and in work queues.
+    """
+
+    clock: Clock
+    age_clock: Clock
+    ttl_clock: Clock
+    random_below: Callable[[int], int]
+    quota: Quota
+    readers: Readers[Any]
