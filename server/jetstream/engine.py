@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .api.cluster.router import ClusterApiRouter
     from .api.system import SystemApi
     from .cluster.cluster import JetStreamCluster
+    from .consumers.core import Consumer
     from .streams.commit import TaskExecutor
     from .streams.core import Stream
 
@@ -379,7 +380,7 @@ class JetStream:
         if name in self.accounts:
             self._stop_account(name)
 
-    def _close(self, name: str, streams: list[Stream]) -> None:
+    def _close(self, name: str, streams: list[Stream[Consumer]]) -> None:
         """Write the streams of an account out; it is not read again before that is done."""
         assert self.host is not None and self._recovery is not None
         recovery = self._recovery

@@ -13,6 +13,7 @@ from .view import Monitored
 
 if TYPE_CHECKING:
     from ..jetstream.cluster.view import ClusterView
+    from ..jetstream.consumers.core import Consumer
     from ..jetstream.engine import JetStream
     from ..jetstream.streams.core import Stream
 
@@ -169,7 +170,7 @@ def _damage(engine: JetStream, request: HealthzRequest) -> Steps[list[HealthzErr
     return found
 
 
-def _stream_damage(account: str, stream: Stream, consumer: str) -> Iterator[HealthzError]:
+def _stream_damage(account: str, stream: Stream[Consumer], consumer: str) -> Iterator[HealthzError]:
     what = f"{account} > {stream.name}"
     damaged = stream.store.damaged()
     if damaged:

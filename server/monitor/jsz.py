@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from ..jetstream.account.account import JetStreamAccount
     from ..jetstream.cluster.local_info import LocalStreamView
+    from ..jetstream.consumers.core import Consumer
     from ..jetstream.engine import JetStream
     from ..jetstream.meta.assignment import ConsumerAssignment, StreamAssignment
     from ..jetstream.streams.core import Stream
@@ -182,7 +183,9 @@ def _account(
     return detail
 
 
-def _stream(stream: Stream, request: JszRequest, local: LocalStreamView | None) -> Steps[dict[str, Any]]:
+def _stream(
+    stream: Stream[Consumer], request: JszRequest, local: LocalStreamView | None
+) -> Steps[dict[str, Any]]:
     """A stream; `local_stream`: what it is in a cluster."""
     info = (stream_info.info(stream) if local is None else local.info()).to_json()
     consumers = [] if local is None else local.consumers()
@@ -211,7 +214,7 @@ def _stream(stream: Stream, request: JszRequest, local: LocalStreamView | None) 
 
 
 def _consumers(
-    stream: Stream, request: JszRequest, local: LocalStreamView | None
+    stream: Stream[Consumer], request: JszRequest, local: LocalStreamView | None
 ) -> Steps[list[dict[str, Any]]]:
     found = []
     names = stream.public_consumers() if local is None else local.consumers()

@@ -49,7 +49,7 @@ def changed(old: StreamConfig, changes: dict[str, Any]) -> StreamConfig:
     return check_update(old, check(wanted, context), context)
 
 
-def consumer_config(stream: Stream, name: str, config: dict[str, Any]) -> ConsumerConfig:
+def consumer_config(stream: Stream[Consumer], name: str, config: dict[str, Any]) -> ConsumerConfig:
     """A durable consumer's configuration, as an API request would make it."""
     wanted = ConsumerConfig.from_json({"durable_name": name, "mem_storage": True, **config})
     return check_consumer(stamped(wanted), stream.config, lifecycle.bounds(stream.host, AccountJetStream()))
@@ -200,7 +200,7 @@ def applied(steps: Steps[None] | None) -> None:
         at_once(steps)
 
 
-def contents(stream: Stream) -> list[Any]:
+def contents(stream: Stream[Consumer]) -> list[Any]:
     """All messages, and the figures."""
     store = stream.store
     found: list[Any] = [(store.first_seq, store.last_seq, store.messages, store.bytes)]

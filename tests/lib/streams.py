@@ -16,6 +16,7 @@ from pyjs.server.config.options import AccountJetStream, Options
 from pyjs.server.jetstream.account.account import JetStreamAccount
 from pyjs.server.jetstream.account.recovery import Recovery
 from pyjs.server.jetstream.api.table import AccountApi
+from pyjs.server.jetstream.consumers.core import Consumer
 from pyjs.server.jetstream.host import JetStreamHost
 from pyjs.server.jetstream.quota import Quota
 from pyjs.server.jetstream.streams.core import Stream
@@ -131,7 +132,7 @@ class World:
     def account(self) -> Account:
         return self.registry.global_account
 
-    def stream(self, name: str = "S", **config: Any) -> Stream:
+    def stream(self, name: str = "S", **config: Any) -> Stream[Consumer]:
         """Create a stream, in memory unless said otherwise."""
         return self.js.create(StreamConfig.from_json({"name": name, "storage": "memory"} | config))
 
@@ -152,11 +153,11 @@ class World:
         answer = self.publish(f"$JS.API.{suffix}", json.dumps(body).encode() if body is not None else b"")
         return dict(json.loads(answer))
 
-    def subjects(self, stream: Stream) -> list[str]:
+    def subjects(self, stream: Stream[Consumer]) -> list[str]:
         """The subjects of all stored messages, in order."""
         return [message.subject for message in self.messages(stream)]
 
-    def messages(self, stream: Stream) -> list[Any]:
+    def messages(self, stream: Stream[Consumer]) -> list[Any]:
         """All stored messages, in order."""
         found, sequence = [], 1
         while (message := stream.store.next((), sequence)) is not None:

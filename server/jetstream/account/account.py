@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ....store.file import FileStream
     from ....store.stream import StreamStore
     from ...accounts.account import Account
+    from ..consumers.core import Consumer
     from ..streams.validation.subjects import SubjectCheck
     from .backup.restore import StreamRestore
     from .backup.staged import StagedStream
@@ -70,14 +71,14 @@ class JetStreamAccount:
         self.host = host
         self.directory = directory
         self.limits = JetStreamLimits(by_tier, memory, files)
-        self.streams: dict[str, Stream] = {}
+        self.streams: dict[str, Stream[Consumer]] = {}
         self.owners = SubjectOwners()
         self.changes = InOrder(host.turns)
         self.left = False
         self.offline: dict[str, str] = {}
         self.recovering: dict[str, StreamConfig] = {}
         self.surveyed = True
-        self._origins_missing: list[Stream] = []
+        self._origins_missing: list[Stream[Consumer]] = []
         self.marks: dict[str, ClusterMark] = {}
         self.restores: dict[str, StreamRestore] = {}
         self.staged: dict[str, StagedStream] = {}
@@ -108,7 +109,7 @@ class JetStreamAccount:
 
     # --- streams
 
-    def lookup(self, name: str) -> Stream:
+    def lookup(self, name: str) -> Stream[Consumer]:
         """Find a stream. Raises ApiError 10059, 10008 when it is not open yet, 10194 when it cannot be."""
         stream = self.streams.get(name)
         if stream is None:
@@ -139,7 +140,7 @@ class JetStreamAccount:
             self.current_owners().colliding(subject) if subject else [*self.recovering, *self.streams]
         )
 
-    def create(self, config: StreamConfig, *, pedantic: bool = False) -> Stream:
+    def create(self, config: StreamConfig, *, pedantic: bool = False) -> Stream[Consumer]:
         """Make a stream; one with an equal configuration is given as it is. Raises ApiError."""
         return at_once(changes.creating(self, config, pedantic=pedantic))
 
@@ -171,13 +172,13 @@ class JetStreamAccount:
         at_once(changes.overlapping(self, config))
         return config
 
-    def make(self, config: StreamConfig, created: int) -> Stream:
+    def make(self, config: StreamConfig, created: int) -> Stream[Consumer]:
         """Make a stream that was validated, here or by the cluster. Raises ApiError: its store refuses."""
         return at_once(self.making(config, created))
 
     def making(
         self, config: StreamConfig, created: int, tree: SubjectTree[list[int]] | None = None
-    ) -> Steps[Stream]:
+    ) -> Steps[Stream[Consumer]]:
         """As `make`, bit by bit: the stream is there from the first step on. tree: of its subjects."""
         if config.storage == "file":
             try:
@@ -192,7 +193,7 @@ class JetStreamAccount:
             store = MemoryStream()
         if config.first_seq > 1:
             store.skip_to(config.first_seq - 1)
-        stream = Stream(config, store, self.context(config.name), created)
+        stream: Stream[Consumer] = Stream(config, store, self.context(config.name), created)
         self.streams[config.name] = stream
         self.owners.know(config.name, config.subjects, tree)
         self.reserve(config, 1)
@@ -267,15 +268,15 @@ class JetStreamAccount:
         taken = {name: config.subjects for name, config in self.recovering.items()}
         return taken | {name: stream.config.subjects for name, stream in self.streams.items()}
 
-    def update(self, config: StreamConfig, *, pedantic: bool = False) -> Stream:
+    def update(self, config: StreamConfig, *, pedantic: bool = False) -> Stream[Consumer]:
         """Change a stream. Raises ApiError."""
         return at_once(changes.updating(self, config, pedantic=pedantic))
 
-    def change(self, stream: Stream, config: StreamConfig) -> None:
+    def change(self, stream: Stream[Consumer], config: StreamConfig) -> None:
         """Let a stream take over a configuration that was validated. Raises ApiError."""
         at_once(self.changing(stream, config))
 
-    def changing(self, stream: Stream, config: StreamConfig) -> Steps[None]:
+    def changing(self, stream: Stream[Consumer], config: StreamConfig) -> Steps[None]:
         """As `change`, bit by bit."""
         old = stream.config
         if config.storage == "file":
@@ -329,14 +330,14 @@ class JetStreamAccount:
         self.recovering[config.name] = config
         self.reserve(config, 1)
 
-    def opened(self, stream: Stream) -> None:
+    def opened(self, stream: Stream[Consumer]) -> None:
         """A stream that was expected is open."""
         del self.recovering[stream.name]
         self.streams[stream.name] = stream
         self._start_sourcing(stream)
         self.appeared(stream.name)
 
-    def _start_sourcing(self, *opened: Stream) -> None:
+    def _start_sourcing(self, *opened: Stream[Consumer]) -> None:
         """Start mirrors and sources, once these are open."""
         waiting, self._origins_missing = [*self._origins_missing, *opened], []
         for one in waiting:
@@ -365,7 +366,7 @@ class JetStreamAccount:
         """Log something that is wrong."""
         self.host.log.error(text)
 
-    def leave(self) -> list[Stream]:
+    def leave(self) -> list[Stream[Consumer]]:
         """Serve nothing more; gives the streams, which are to be stopped."""
         self.left = True
         for restore in list(self.restores.values()):

@@ -22,11 +22,14 @@ from ..streams.validation.update import checking_update
 
 if TYPE_CHECKING:
     from ....protocol.api.stream import StreamConfig
+    from ..consumers.core import Consumer
     from ..streams.core import Stream
     from .account import JetStreamAccount
 
 
-def creating(account: JetStreamAccount, config: StreamConfig, *, pedantic: bool = False) -> Steps[Stream]:
+def creating(
+    account: JetStreamAccount, config: StreamConfig, *, pedantic: bool = False
+) -> Steps[Stream[Consumer]]:
     """Make a stream; one with an equal configuration is given as it is. Raises ApiError."""
     name = config.name
     subject_check = yield from checking_subjects(config)
@@ -47,7 +50,9 @@ def creating(account: JetStreamAccount, config: StreamConfig, *, pedantic: bool 
     return stream
 
 
-def updating(account: JetStreamAccount, config: StreamConfig, *, pedantic: bool = False) -> Steps[Stream]:
+def updating(
+    account: JetStreamAccount, config: StreamConfig, *, pedantic: bool = False
+) -> Steps[Stream[Consumer]]:
     """Change a stream. Raises ApiError."""
     subject_check = yield from checking_subjects(config)
     context = account.validation_context(config.num_replicas, pedantic=pedantic, subject_check=subject_check)
@@ -82,7 +87,7 @@ def deleting(account: JetStreamAccount, name: str) -> Steps[None]:
     advisories.stream_action(account.account, account.host, name, "delete")
 
 
-def _ending_consumers(stream: Stream) -> Steps[None]:
+def _ending_consumers(stream: Stream[Consumer]) -> Steps[None]:
     """End the consumers of a stream that is being deleted; their files go with the stream's."""
     stream.deleting = True
     for consumer in list(stream.consumers.values()):
@@ -116,7 +121,7 @@ def overlapping(
             return
 
 
-def _must_be_served(account: JetStreamAccount, stream: Stream) -> None:
+def _must_be_served(account: JetStreamAccount, stream: Stream[Consumer]) -> None:
     """Raise ApiError when the stream ended before the change of it did."""
     if account.left:
         raise api_error("JSClusterNotAvailErr")
@@ -124,7 +129,7 @@ def _must_be_served(account: JetStreamAccount, stream: Stream) -> None:
         raise api_error("JSStreamNotFoundErr")
 
 
-def _check_consumers(stream: Stream, config: StreamConfig) -> None:
+def _check_consumers(stream: Stream[Consumer], config: StreamConfig) -> None:
     new, old = config.consumer_limits, stream.config.consumer_limits
     if new == old:
         return

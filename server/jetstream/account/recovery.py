@@ -45,7 +45,7 @@ class UnsupportedError(ValueError):
 class LoadedStream:
     """A stream as the disk has it, read and not started."""
 
-    stream: Stream
+    stream: Stream[Consumer]
     store: FileStream
     consumers: list[lifecycle.RecoveredConsumer]
 
@@ -76,7 +76,7 @@ def load(account: JetStreamAccount, stored: StoredConfig) -> LoadedStream:
         warn(f"Stream '{account.name} > {config.name}': {stored.mended}: written anew from the other file")
     store = account.open_store(config.name)
     try:
-        stream = Stream(config, store, account.context(config.name), created)
+        stream: Stream[Consumer] = Stream(config, store, account.context(config.name), created)
         stream.recover(stored.document.get("sources", {}))
         consumers = lifecycle.read(stream)
         for consumer in consumers:
@@ -116,7 +116,7 @@ def tell_mended(log: Logger, name: str, store: FileStream) -> None:
 
 def bring_back(
     account: JetStreamAccount, stored: StoredConfig, ended: Callable[[Consumer], None] | None = None
-) -> Stream | None:
+) -> Stream[Consumer] | None:
     """Open a stream at once, not started yet; None: it is in `offline` now. ended: see `adopt`."""
     try:
         loaded = load(account, stored)

@@ -13,6 +13,7 @@ from ...slices import Slices, Steps, paced
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ..consumers.core import Consumer
     from ..streams.commit import TaskExecutor
     from ..streams.core import Stream
 
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
 class StreamCloser:
     """The streams of one account, on their way to the disk. closed: is called once all of them are there."""
 
-    def __init__(self, executor: TaskExecutor, streams: Sequence[Stream], closed: Callable[[], None]) -> None:
+    def __init__(
+        self, executor: TaskExecutor, streams: Sequence[Stream[Consumer]], closed: Callable[[], None]
+    ) -> None:
         self._executor = executor
         self._left = 1 + len(streams)
         self._closed = closed
         Slices(executor, paced(self._halting(streams)), self._ended, self._failed)
 
-    def _halting(self, streams: Sequence[Stream]) -> Steps[None]:
+    def _halting(self, streams: Sequence[Stream[Consumer]]) -> Steps[None]:
         """Silence one stream after the other, and have each written out."""
         for stream in streams:
             if not stream.stopped:
@@ -37,14 +40,14 @@ class StreamCloser:
                 self._halt(stream)
             yield
 
-    def _halt(self, stream: Stream) -> None:
+    def _halt(self, stream: Stream[Consumer]) -> None:
         try:
             stream.halt()
         except Exception as error:  # whatever it is, the other streams are to be closed
             stream.log_failure(f"was not halted well: {type(error).__name__}: {error}")
         self._write_out(stream)
 
-    def _write_out(self, stream: Stream) -> None:
+    def _write_out(self, stream: Stream[Consumer]) -> None:
         def written(error: BaseException | None) -> None:
             if error is not None:
                 stream.log_failure(f"was not closed well: {error}")

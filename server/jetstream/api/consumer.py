@@ -141,7 +141,7 @@ def _shown(consumer: Consumer) -> ConsumerInfo:
     return info
 
 
-def _as_source(config: ConsumerConfig, stream: Stream) -> None:
+def _as_source(config: ConsumerConfig, stream: Stream[Consumer]) -> None:
     """Fit the consumer that another stream's mirror or source asks for to this one.
 
     Where messages go when they are acked it becomes a durable one; else its stable name gets a random end, so

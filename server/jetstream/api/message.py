@@ -7,6 +7,7 @@ from ....protocol.errors import ApiError, api_error
 from ....store.errors import Damaged, NotFound
 from ....store.message import StoredMessage
 from ...slices import Steps
+from ..consumers.core import Consumer
 from ..streams.core import Ordered, Stream
 from .request import LATER, Request, Response
 from .stream import failed
@@ -29,7 +30,7 @@ def get(request: Request) -> Response:
     return request.work(_get(request, request.account.lookup(request.tokens[3]), asked))
 
 
-def _get(request: Request, stream: Stream, asked: MsgGetRequest) -> Steps[Response]:
+def _get(request: Request, stream: Stream[Consumer], asked: MsgGetRequest) -> Steps[Response]:
     filters = [one for one in (asked.next_by_subj, asked.last_by_subj) if one]
     yield from stream.store.preparing(filters)
     found = _find(stream, asked)
@@ -45,7 +46,7 @@ def _get(request: Request, stream: Stream, asked: MsgGetRequest) -> Steps[Respon
     return response(request.kind, message=message.to_json())
 
 
-def _find(stream: Stream, asked: MsgGetRequest) -> StoredMessage | None:
+def _find(stream: Stream[Consumer], asked: MsgGetRequest) -> StoredMessage | None:
     store = stream.store
     sequence = store.seq_at(asked.start_time) if asked.start_time else asked.seq
     if asked.next_by_subj:
@@ -83,7 +84,7 @@ def delete(request: Request) -> Response:
     return LATER
 
 
-def _absent(stream: Stream, sequence: int) -> ApiError:
+def _absent(stream: Stream[Consumer], sequence: int) -> ApiError:
     """There is no such message to delete; outside of what is stored, file streams have words of their own."""
     store = stream.store
     if stream.config.storage == "memory" or store.first_seq <= sequence <= store.last_seq:

@@ -24,6 +24,7 @@ from .request import LATER, Request, Response
 if TYPE_CHECKING:
     from ....protocol.api.stream import StreamConfig
     from ..account.backup.staged import StagedStream
+    from ..consumers.core import Consumer
 
 _MADE = "stream_create"  # the type of what ends a restore
 
@@ -48,7 +49,7 @@ def snapshot(request: Request) -> Response:
     return LATER
 
 
-def _send(request: Request, asked: SnapshotRequest, stream: Stream, last: int) -> None:
+def _send(request: Request, asked: SnapshotRequest, stream: Stream[Consumer], last: int) -> None:
     """Answer, and send the stream up to the sequence `last`."""
     state = stream_info.state(stream)
     if asked.no_consumers:
@@ -133,7 +134,7 @@ def receive(request: Request, config: StreamConfig, complete: Complete) -> Respo
     host, account, started = jetstream.host, jetstream.account, jetstream.host.clock.now()
     named = {"stream": config.name, "client": client_of(request)}
 
-    def answer(reply: str, outcome: Stream | ApiError | None) -> None:
+    def answer(reply: str, outcome: Stream[Consumer] | ApiError | None) -> None:
         body = b""
         if isinstance(outcome, ApiError):
             host.log.warning(

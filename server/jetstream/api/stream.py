@@ -11,6 +11,7 @@ from ....protocol.errors import ApiError, api_error
 from ....protocol.subject import ANY_REST
 from ...slices import Steps, paced
 from ..account import changes
+from ..consumers.core import Consumer
 from ..streams import stream_info
 from ..streams.core import Ordered, Stream
 from ..streams.validation.context import invalid
@@ -48,23 +49,23 @@ def create(request: Request) -> Response:
 def _change(
     request: Request,
     reading: Steps[StreamRequest],
-    change: Callable[..., Steps[Stream]],
-    answer: Callable[[Request, Stream], Steps[Response]],
+    change: Callable[..., Steps[Stream[Consumer]]],
+    answer: Callable[[Request, Stream[Consumer]], Steps[Response]],
 ) -> Response:
     """Read a configuration, make or change the stream, and answer."""
 
-    def changing() -> Steps[Stream]:
+    def changing() -> Steps[Stream[Consumer]]:
         asked = yield from reading
         return (yield from change(request.account, asked.config(), pedantic=asked.pedantic))
 
     return request.change(changing(), partial(answer, request))
 
 
-def _created(request: Request, stream: Stream) -> Steps[Response]:
+def _created(request: Request, stream: Stream[Consumer]) -> Steps[Response]:
     return response(request.kind) | (yield from _brief(stream)) | {"did_create": True}
 
 
-def _brief(stream: Stream) -> Steps[dict[str, Any]]:
+def _brief(stream: Stream[Consumer]) -> Steps[dict[str, Any]]:
     """What create, update and list answer: no cluster, as on the reference's single server."""
     found = yield from stream_info.describing(stream)
     found.cluster = None
@@ -85,7 +86,7 @@ def update(request: Request) -> Response:
     return _change(request, reading_update(request), changes.updating, _updated)
 
 
-def _updated(request: Request, stream: Stream) -> Steps[Response]:
+def _updated(request: Request, stream: Stream[Consumer]) -> Steps[Response]:
     """The answer comes when what the new configuration does not allow is gone."""
     while stream.removal.under_way and not stream.stopped:
         yield
@@ -132,7 +133,7 @@ def info(request: Request) -> Response:
     return request.work(paced(describing(request, stream)))
 
 
-def describing(request: Request, stream: Stream) -> Steps[Response]:
+def describing(request: Request, stream: Stream[Consumer]) -> Steps[Response]:
     """The answer to STREAM.INFO about this stream. Raises ApiError."""
     asked = request.read_optional(StreamInfoRequest)
     page: dict[str, int] = {}
@@ -150,7 +151,7 @@ def describing(request: Request, stream: Stream) -> Steps[Response]:
     return answer
 
 
-def _missing(stream: Stream) -> Steps[RawJson]:
+def _missing(stream: Stream[Consumer]) -> Steps[RawJson]:
     """The first sequences that hold no message as JSON: there may be more than fit into an answer."""
     pieces: list[str] = []
     count, at = 0, 0
@@ -170,7 +171,9 @@ def _missing(stream: Stream) -> Steps[RawJson]:
     return RawJson("[" + ",".join(pieces) + "]")
 
 
-def _subjects(stream: Stream, asked: StreamInfoRequest) -> Steps[tuple[dict[str, int], RawJson | None]]:
+def _subjects(
+    stream: Stream[Consumer], asked: StreamInfoRequest
+) -> Steps[tuple[dict[str, int], RawJson | None]]:
     """Which page it is, and the subjects on it with their numbers of messages as JSON; None without any.
 
     What was read is written at once: a list of a million names would hold up Python's collector of cycles.

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ...accounts.account import Account
     from ...cluster.member import GroupEnvironment
     from ..account.account import JetStreamAccount
+    from ..consumers.core import Consumer
     from ..meta.assignment import ConsumerAssignment, StreamAssignment
     from ..meta.command import DeleteConsumer, GroupStarted, PeersConfirmed, PreferLeader
     from ..meta.node_info import NodeStatus
@@ -90,7 +91,7 @@ class LocalStreamView:
         self.meta = context.meta
         self.account = account
         self.assignment = assignment
-        self.stream: Stream | None = None
+        self.stream: Stream[Consumer] | None = None
         self.membership: ReplicaMembership | None = None
         self.error = ""
         self.leader = ""

@@ -92,7 +92,7 @@ class LocalStream(LocalStreamView):
             return
         self.account.marks[self.name] = ClusterMark(self.assignment.group if mark is None else mark.group)
 
-        def opened(stream: Stream) -> None:
+        def opened(stream: Stream[Consumer]) -> None:
             self.opening, why = None, ""
             self._serve(stream)
             r1.sync_consumers(self, stream, consumers, self.ended)
@@ -124,7 +124,7 @@ class LocalStream(LocalStreamView):
         self.membership.start()
         self.environment.ticker.add(self._tick)
 
-    def _serve(self, stream: Stream) -> None:
+    def _serve(self, stream: Stream[Consumer]) -> None:
         """Serve an R1 stream."""
         self.stream = stream
         self._reserved = stream.config

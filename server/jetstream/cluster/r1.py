@@ -34,7 +34,7 @@ class StreamOpening:
         local: LocalStreamView,
         stored: StoredConfig,
         ended: Callable[[Consumer], None],
-        opened: Callable[[Stream], None],
+        opened: Callable[[Stream[Consumer]], None],
         failed: Callable[[str], None],
     ) -> None:
         self._environment = local.environment
@@ -99,7 +99,7 @@ class StreamOpening:
 
 def sync_consumers(
     local: LocalStreamView,
-    stream: Stream,
+    stream: Stream[Consumer],
     wanted: list[ConsumerAssignment],
     ended: Callable[[Consumer], None],
 ) -> None:
@@ -114,7 +114,7 @@ def sync_consumers(
 
 def sync_consumer(
     local: LocalStreamView,
-    stream: Stream,
+    stream: Stream[Consumer],
     assignment: ConsumerAssignment,
     ended: Callable[[Consumer], None],
 ) -> None:

@@ -55,7 +55,7 @@ class Consumer:
 
     def __init__(
         self,
-        stream: Stream,
+        stream: Stream[Consumer],
         name: str,
         config: ConsumerConfig,
         created: int,
@@ -246,6 +246,7 @@ class Consumer:
 
     def _apply(self, config: ConsumerConfig) -> None:
         """Let the parts that need no more than a new value have it."""
+        self.direct = config.direct
         self.delivery_state.ack_wait = config.ack_wait
         self.delivery_state.backoff = tuple(config.backoff)
         self.delivery_state.max_deliver = config.max_deliver

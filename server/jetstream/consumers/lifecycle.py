@@ -45,7 +45,7 @@ NAME_LENGTH = 8
 UNLIMITED = -1
 
 
-def _log_error(stream: Stream, text: str) -> None:
+def _log_error(stream: Stream[Consumer], text: str) -> None:
     stream.host.log.error(text)
 
 
@@ -56,7 +56,7 @@ def bounds(host: JetStreamHost, share: AccountJetStream | None) -> ConsumerBound
 
 
 def create(
-    stream: Stream,
+    stream: Stream[Consumer],
     asked: ConsumerConfig,
     action: str = "",
     *,
@@ -95,7 +95,7 @@ def create(
 
 
 def adopt(
-    stream: Stream,
+    stream: Stream[Consumer],
     name: str,
     config: ConsumerConfig,
     created: int,
@@ -161,17 +161,17 @@ def with_inactive_threshold(config: ConsumerConfig) -> ConsumerConfig:
     return config
 
 
-def _new_name(stream: Stream) -> str:
+def _new_name(stream: Stream[Consumer]) -> str:
     while (name := stream.host.new_id(NAME_LENGTH)) in stream.consumers:
         continue
     return name
 
 
-def _siblings(stream: Stream, name: str) -> list[ConsumerConfig]:
+def _siblings(stream: Stream[Consumer], name: str) -> list[ConsumerConfig]:
     return [one.config for one in stream.consumers.values() if one.name != name and not one.config.direct]
 
 
-def _check_count(stream: Stream) -> None:
+def _check_count(stream: Stream[Consumer]) -> None:
     share = stream.context.limits.required(stream.config.num_replicas)
     most, account_most = stream.config.max_consumers, share.max_consumers
     if most <= 0 or 0 < account_most < most:
@@ -180,7 +180,7 @@ def _check_count(stream: Stream) -> None:
         raise api_error("JSMaximumConsumersLimitErr")
 
 
-def _update(stream: Stream, consumer: Consumer, config: ConsumerConfig) -> Consumer:
+def _update(stream: Stream[Consumer], consumer: Consumer, config: ConsumerConfig) -> Consumer:
     old = consumer.config
     check_change(stream.config, old, config, lambda: _siblings(stream, consumer.name), stream.account)
     config = with_inactive_threshold(config)
@@ -202,11 +202,11 @@ def pause(consumer: Consumer, until: int) -> None:
     replace(consumer, stamped(consumer.config.replace(pause_until=until)))
 
 
-def _is_stored(stream: Stream, config: ConsumerConfig) -> bool:
+def _is_stored(stream: Stream[Consumer], config: ConsumerConfig) -> bool:
     return stream.config.storage == "file" and not config.direct and not config.mem_storage
 
 
-def _write(stream: Stream, name: str, config: ConsumerConfig, created: int) -> None:
+def _write(stream: Stream[Consumer], name: str, config: ConsumerConfig, created: int) -> None:
     document = {"config": config.to_json(), "created": format_rfc3339(created)}
     try:
         stream.context.files.write(name, document)
@@ -215,7 +215,9 @@ def _write(stream: Stream, name: str, config: ConsumerConfig, created: int) -> N
         raise api_error("JSConsumerStoreFailedErrF", err=str(error)) from error
 
 
-def open_store(stream: Stream, name: str, config: ConsumerConfig, created: int) -> ConsumerStore | None:
+def open_store(
+    stream: Stream[Consumer], name: str, config: ConsumerConfig, created: int
+) -> ConsumerStore | None:
     """Put a consumer down on the disk, if it belongs there, and open its state. Raises ApiError 10104."""
     if not _is_stored(stream, config):
         return None
@@ -226,7 +228,7 @@ def open_store(stream: Stream, name: str, config: ConsumerConfig, created: int) 
         raise api_error("JSConsumerStoreFailedErrF", err=str(error)) from error
 
 
-def remove(stream: Stream, consumer: Consumer) -> None:
+def remove(stream: Stream[Consumer], consumer: Consumer) -> None:
     """Forget a consumer that has ended, and its files."""
     if stream.consumers.get(consumer.name) is consumer:
         del stream.consumers[consumer.name]
@@ -240,7 +242,7 @@ def remove(stream: Stream, consumer: Consumer) -> None:
     stream.consumer_changed()
 
 
-def remove_offline(stream: Stream, name: str) -> None:
+def remove_offline(stream: Stream[Consumer], name: str) -> None:
     """Forget a consumer that cannot be read, and its files. Raises ApiError."""
     try:
         stream.context.files.remove(name)
@@ -261,7 +263,7 @@ class RecoveredConsumer:
     state: ConsumerState | None
 
 
-def read(stream: Stream) -> list[RecoveredConsumer]:
+def read(stream: Stream[Consumer]) -> list[RecoveredConsumer]:
     """Read the consumers of a stream that is being opened. Blocks; in any thread.
 
     Those that cannot be read are logged, and are `offline_consumers` of the stream. What others were given
@@ -278,7 +280,7 @@ def read(stream: Stream) -> list[RecoveredConsumer]:
     return found
 
 
-def _read(stream: Stream, stored: StoredConfig) -> RecoveredConsumer | None:
+def _read(stream: Stream[Consumer], stored: StoredConfig) -> RecoveredConsumer | None:
     """A consumer as the disk has it; None: it is offline now."""
     what = f"Consumer '{stream.label} > {stored.name}'"
     if stored.mended:
@@ -303,6 +305,6 @@ def _read(stream: Stream, stored: StoredConfig) -> RecoveredConsumer | None:
     return RecoveredConsumer(stored.name, config, created, store, state)
 
 
-def _put_offline(stream: Stream, name: str, reason: str) -> None:
+def _put_offline(stream: Stream[Consumer], name: str, reason: str) -> None:
     stream.offline_consumers[name] = reason
     _log_error(stream, f"Consumer '{stream.label} > {name}' is offline: {reason}")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .replica import Replica
 
 
-def scale_up(stream: Stream, group: str = "") -> StreamStore:
+def scale_up(stream: Stream[Consumer], group: str = "") -> StreamStore:
     """End a plain stream and give its store, for the first `Replica` of a group.
 
     Raises OSError, StoreError.
@@ -64,8 +64,8 @@ def begin(config: StreamConfig, store: StreamStore, created: int, group: str) ->
 
 
 def scale_down(
-    replica: Replica, streams: dict[str, Stream], ended: Callable[[Consumer], None] | None = None
-) -> Stream:
+    replica: Replica, streams: dict[str, Stream[Consumer]], ended: Callable[[Consumer], None] | None = None
+) -> Stream[Consumer]:
     """End a replica and go on as a plain stream with its consumers. Raises ApiError, OSError, StoreError.
 
     streams: those of the account, where it takes the replica's place before it begins.
@@ -95,7 +95,7 @@ def scale_down(
     return stream
 
 
-def _store(stream: Stream, state: ReplicatedConsumerState) -> ConsumerStore:
+def _store(stream: Stream[Consumer], state: ReplicatedConsumerState) -> ConsumerStore:
     """A consumer's store with its state in it, durable where it is to be."""
     kept = lifecycle.open_store(stream, state.name, state.config, state.created)
     store: ConsumerStore = MemoryConsumer() if kept is None else kept

@@ -325,16 +325,8 @@ class ReplicaMembership:
         assignment = self._listener.assignment
         if not store.note and self._listener.me in assignment.seeds and not self.damage:
             conversion.begin(config, store, assignment.created, self.name)
-        return Replica(
-            config,
-            store,
-            self._account.context(config.name),
-            assignment.created,
-            self,
-            self,
-            group=self.name,
-            joining=True,
-        )
+        context = self._account.context(config.name)
+        return Replica(config, store, context, assignment.created, self, self, group=self.name, joining=True)
 
     def _mark_damaged(self, damage: str) -> None:
         """What lies here cannot be trusted."""

@@ -17,6 +17,7 @@ from ..streams.removal import MessageRemoval
 
 if TYPE_CHECKING:
     from ...slices import Steps
+    from ..consumers.core import Consumer
     from ..streams.commit import Answer
     from ..streams.core import Stream
 
@@ -28,7 +29,7 @@ class EntryRemoval(MessageRemoval):
 
     __slots__ = ("_due",)
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream[Consumer]) -> None:
         super().__init__(stream)
         self._due: deque[tuple[Steps[int], Callable[[int | Exception], object] | None]] = deque()
 

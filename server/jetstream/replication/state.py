@@ -25,6 +25,7 @@ from .consumer_state import ReplicatedConsumerState
 
 if TYPE_CHECKING:
     from ....store.stream import StreamStore
+    from ..consumers.core import Consumer
     from ..streams.core import Stream
     from ..streams.dedupe import DedupeWindow
     from .stream import ReplicatedStream
@@ -86,12 +87,12 @@ def gathering(stream: ReplicatedStream) -> Steps[ReplicaState]:
     )
 
 
-def knowledge(stream: Stream) -> PartialReplicaState:
+def knowledge(stream: Stream[Consumer]) -> PartialReplicaState:
     """Give what any stream knows besides its messages and consumers."""
     return at_once(knowing(stream))
 
 
-def knowing(stream: Stream) -> Steps[PartialReplicaState]:
+def knowing(stream: Stream[Consumer]) -> Steps[PartialReplicaState]:
     """The same in steps, during which nothing may be stored or removed."""
     store, order = stream.store, stream.dedupe.order()
     gone: list[tuple[int, int, bytes]] = []

@@ -94,7 +94,7 @@ class Proposer(Protocol):
         """A consumer has ended by itself, since nobody used it (or `RemoveConsumer` ended it)."""
 
 
-class ReplicatedStream(Stream):
+class ReplicatedStream(Stream[Consumer]):
     """One replica. index: of the last entry applied, group: whose entry that is. between: whether another one
     is applied in part: what the stream holds is of no index then.
 

@@ -9,7 +9,7 @@ source.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ....protocol import headers
 from ....protocol.api.stream import StreamConfig
@@ -28,7 +28,7 @@ from .dedupe import DedupeWindow
 from .direct import DirectGet
 from .ingest import Duplicate, Ingest
 from .limits import StreamLimits
-from .readers import Readers
+from .readers import Readers, StreamReader
 from .removal import MessageRemoval
 from .retention import InterestRetention
 from .source_offsets import SourceOffset, SourceOffsets
@@ -38,7 +38,6 @@ from .ttl import MessageTTLs
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ..consumers.core import Consumer
     from .commit import Done
     from .origin_consumer import Origin
     from .source import SourceOrigin
@@ -47,8 +46,10 @@ if TYPE_CHECKING:
 # What something asked for came to: a number (0, False: nothing), or why it was not done.
 Ordered = int | BaseException
 
+R = TypeVar("R", bound=StreamReader)  # what reads the stream: its consumers, a layer above
 
-class Stream:
+
+class Stream(Generic[R]):
     """One stream of an account. `committed_seq` is the last sequence that consumers may be given.
 
     offline_consumers: those on the disk that cannot be read, and why. deleting: whether its consumers end
@@ -68,14 +69,14 @@ class Stream:
         self.domain = context.host.domain
         self.label = f"{context.account.name} > {config.name}"
         self.created = created
-        self.consumers: Readers[Consumer] = Readers()
+        self.consumers: Readers[R] = Readers()
         self.offline_consumers: dict[str, str] = {}
         self.deps = self._new_deps()
         self.quota = self.deps.quota
         self.committed_seq = store.last_seq
         self.sourcing: Sourcing | None = None
         self.stopped = self.deleting = False
-        self._halted: list[Consumer] = []
+        self._halted: list[R] = []
         self._counted = 0
         self._on_disk = config.storage == "file"
         self.removal = self._removal()
@@ -305,11 +306,11 @@ class Stream:
         if self.ack_queue.idle:
             self.ack_queue.wake()
 
-    def remove_acked(self, sequence: int, consumer: Consumer) -> None:
+    def remove_acked(self, sequence: int, consumer: R) -> None:
         """`consumer` is done with a message: work queues and interest let go of it."""
         self.retention.acked(sequence, consumer)
 
-    def remove_all_acked(self, sequences: list[int], consumer: Consumer) -> None:
+    def remove_all_acked(self, sequences: list[int], consumer: R) -> None:
         """The same of many messages."""
         self.let_go(self.retention.all_acked(sequences, consumer))
 
@@ -469,11 +470,11 @@ class Stream:
 
     # --- consumers
 
-    def public_consumers(self) -> list[Consumer]:
+    def public_consumers(self) -> list[R]:
         """The consumers that lists show and limits count, by name."""
-        return [c for _, c in sorted(self.consumers.items()) if not c.config.direct]
+        return [c for _, c in sorted(self.consumers.items()) if not c.direct]
 
-    def lookup_consumer(self, name: str) -> Consumer:
+    def lookup_consumer(self, name: str) -> R:
         """Find a consumer. Raises ApiError 10014, or 10195 when it is there but cannot be read."""
         consumer = self.consumers.get(name)
         if consumer is None:

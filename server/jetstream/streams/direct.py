@@ -7,7 +7,7 @@ allows it. Source: ADR-31.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....protocol import gojson
 from ....protocol.api.messages import MsgGetRequest
@@ -38,7 +38,7 @@ class _Refused(Exception):  # noqa: N818 - carries a status, which is an answer
 class DirectGet:
     """The direct reads of one stream."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream[Any]) -> None:
         self._stream = stream
         self.caught_up = False  # a mirror answers for its origin only when it has (nearly) all
         self._subscriptions: dict[str, list[Subscription]] = {}

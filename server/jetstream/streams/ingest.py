@@ -8,7 +8,7 @@ has validated. Hot path: no JSON, no objects per message beyond the answer's byt
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....protocol import headers
 from ....protocol.errors import ApiError, api_error
@@ -39,7 +39,7 @@ class Duplicate(Exception):  # noqa: N818 - an outcome that has an answer, not a
 class Ingest:
     """The publish path of one stream."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream[Any]) -> None:
         self._stream = stream
         self._store = stream.store
         self._now = stream.deps.clock.now

@@ -57,7 +57,7 @@ class Origin:
     setup_failed = ""  # the error's constant
     first_level = 0  # the API level asked for first
 
-    def __init__(self, stream: Stream, source: StreamSource, attempts: LoopTurns) -> None:
+    def __init__(self, stream: Stream[Any], source: StreamSource, attempts: LoopTurns) -> None:
         self.stream = stream
         self._attempts = attempts
         self.source = source

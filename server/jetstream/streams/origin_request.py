@@ -6,7 +6,7 @@ external prefixes in place of the local API's. Pure.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.api.stream import StreamSource
@@ -22,7 +22,7 @@ API = "$JS.API"
 
 
 def consumer_config(
-    kind: str, name: str, stream: Stream, source: StreamSource, *, sourcing: bool
+    kind: str, name: str, stream: Stream[Any], source: StreamSource, *, sourcing: bool
 ) -> ConsumerConfig:
     """Give the consumer's configuration without its place to start. `kind` is "mirror" or "src"."""
     metadata = {f"_nats.{kind}.stream": stream.name, f"_nats.{kind}.acc": stream.account.name}

@@ -6,7 +6,7 @@ reference's code, in its order. A message without headers never comes here. Read
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....protocol import headers
 from ....protocol.errors import ApiError, api_error
@@ -39,7 +39,7 @@ class PublishHeaders:
         self.refusal: ApiError | None = None
 
 
-def validate(stream: Stream, subject: str, header: bytes, *, sourced: bool) -> PublishHeaders:
+def validate(stream: Stream[Any], subject: str, header: bytes, *, sourced: bool) -> PublishHeaders:
     """Validate the headers of a message for `subject`."""
     if header.startswith(b"NATS/1.0 "):
         header = VERSION + header[header.find(b"\r\n") + 2 :]
@@ -95,7 +95,7 @@ def _number(value: bytes | None) -> int | None:
     return int(value) if value.isdigit() else -1
 
 
-def _check_expected(stream: Stream, subject: str, header: bytes) -> None:
+def _check_expected(stream: Stream[Any], subject: str, header: bytes) -> None:
     get = headers.get
     expected_stream = get(header, b"Nats-Expected-Stream")
     if expected_stream and expected_stream != stream.name.encode():
@@ -122,14 +122,14 @@ def _asks_for_ttl(header: bytes) -> bool:
         return False
 
 
-def _last_on(stream: Stream, subject: str) -> int:
+def _last_on(stream: Stream[Any], subject: str) -> int:
     if "*" in subject or ">" in subject:
         message = stream.store.last(subject)
         return message.seq if message is not None else 0
     return stream.store.subject_last(subject)
 
 
-def _read_rollup(stream: Stream, publish_headers: PublishHeaders, *, sourced: bool) -> None:
+def _read_rollup(stream: Stream[Any], publish_headers: PublishHeaders, *, sourced: bool) -> None:
     rollup = headers.get(publish_headers.header, ROLLUP)
     if not rollup:
         return
@@ -144,7 +144,7 @@ def _read_rollup(stream: Stream, publish_headers: PublishHeaders, *, sourced: bo
         publish_headers.rollup = rollup
 
 
-def _read_ttl(stream: Stream, publish_headers: PublishHeaders, *, sourced: bool) -> None:
+def _read_ttl(stream: Stream[Any], publish_headers: PublishHeaders, *, sourced: bool) -> None:
     """Read the TTL; an invalid one is refused last, as its check is, and where there are none as well."""
     value = headers.get(publish_headers.header, b"Nats-TTL")
     if not value or (sourced and not stream.config.allow_msg_ttl):

@@ -10,6 +10,7 @@ from collections.abc import Iterator, MutableMapping, Sequence, ValuesView
 from typing import Protocol, TypeVar
 
 from ....protocol.subject_tree import SubjectTree
+from ...slices import Steps
 
 LETTERS = 8192  # of one reader's filters, up to which they are put into the tree: a few milliseconds
 
@@ -30,6 +31,43 @@ class RetentionReader(Protocol):
 
     def needs(self, seq: int) -> bool:
         """Whether a message that it selects has to be kept for it."""
+
+
+class StreamReader(RetentionReader, Protocol):
+    """A consumer, as its stream sees it.
+
+    name: unique in the stream.
+    stopped: whether it has ended, and takes nothing more.
+    direct: whether it is internal: lists do not show it and limits do not count it.
+    """
+
+    name: str
+    stopped: bool
+    direct: bool
+
+    def on_append(self, last_seq: int, /) -> None:
+        """Messages up to `last_seq` may be delivered now."""
+
+    def on_removed(self, seq: int, subject: str) -> None:
+        """A message left the stream; its subject is "" where nobody knows it."""
+
+    def on_purging(self, gone: Sequence[int] | None) -> Steps[None]:
+        """A part of what is purged left the stream: these sequences, or (None) all below its first."""
+
+    def after_purge(self) -> Steps[None]:
+        """All that was to be purged has left the stream."""
+
+    def stop(self) -> None:
+        """Stop with the server, with everything on the disk afterwards. Blocks."""
+
+    def halt(self) -> None:
+        """Unsubscribe, and send nothing more; `write_out` ends it."""
+
+    def write_out(self) -> None:
+        """Put on the disk what is known. Blocks; in any thread."""
+
+    def delete(self, reason: str = "", /) -> None:
+        """End for good."""
 
 
 R = TypeVar("R", bound=RetentionReader)

@@ -8,7 +8,7 @@ requester is answered when all of it is noted on the disk. A stream that stops e
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....store.errors import StoreClosed
 from ....store.subjects import Heap, releasing
@@ -24,7 +24,7 @@ class MessageRemoval:
 
     __slots__ = ("_stream", "_sweep_again", "_sweeps", "under_way")
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream[Any]) -> None:
         self._stream = stream
         self._sweeps = self._sweep_again = False
         self.under_way = 0

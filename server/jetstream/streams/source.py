@@ -6,7 +6,7 @@ copies' headers and in the stream's source offsets. Message ids are deduplicated
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....protocol import headers
 from ....protocol.api.consumer import ConsumerConfig
@@ -35,7 +35,7 @@ class SourceOrigin(Origin):
     first_level = 5
 
     def __init__(
-        self, stream: Stream, source: StreamSource, attempts: LoopTurns, namesakes: Mapping[str, int]
+        self, stream: Stream[Any], source: StreamSource, attempts: LoopTurns, namesakes: Mapping[str, int]
     ) -> None:
         super().__init__(stream, source, attempts)
         self._namesakes = namesakes

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....protocol.api.stream import StreamSource, StreamSourceInfo
 from ...slices import Shared, Slices, Steps, at_once, paced
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Sourcing:
     """The origins of one stream. A source that is not opened yet is not in the info."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream[Any]) -> None:
         self._stream = stream
         self._mirror: MirrorOrigin | None = None
         self._sources: dict[str, SourceOrigin] = {}

@@ -7,7 +7,7 @@ others to add, when they are asked for.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....protocol.api.cluster import ClusterInfo
 from ....protocol.api.stream import LostStreamData, StreamConfig, StreamInfo, StreamState
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .core import Stream
 
 
-def state(stream: Stream) -> StreamState:
+def state(stream: Stream[Any]) -> StreamState:
     """Give the stream's state."""
     store = stream.store
     lost = store.damaged()
@@ -33,7 +33,7 @@ def state(stream: Stream) -> StreamState:
         num_subjects=store.num_subjects,
         num_deleted=store.num_deleted,
         lost=LostStreamData(msgs=lost) if lost else None,
-        consumer_count=sum(1 for consumer in stream.consumers.values() if not consumer.config.direct),
+        consumer_count=sum(1 for consumer in stream.consumers.values() if not consumer.direct),
     )
 
 
@@ -55,12 +55,12 @@ def stamped(config: StreamConfig) -> StreamConfig:
     return replace(config, metadata=metadata)
 
 
-def info(stream: Stream) -> StreamInfo:
+def info(stream: Stream[Any]) -> StreamInfo:
     """Give everything about the stream."""
     return at_once(describing(stream))
 
 
-def describing(stream: Stream) -> Steps[StreamInfo]:
+def describing(stream: Stream[Any]) -> Steps[StreamInfo]:
     """As `info`, in steps."""
     host = stream.host
     sourcing = stream.sourcing

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .....protocol.api.stream import StreamConfig
     from ....accounts.subscription import Message, Subscription
     from ....clock import Timer
+    from ...consumers.core import Consumer
     from ...streams.core import Stream
     from ..account import JetStreamAccount
 
@@ -26,8 +27,8 @@ PATIENCE = 30_000_000_000  # ns without a chunk
 _SUBJECT = "$JS.SNAPSHOT.RESTORE."
 
 Json = dict[str, Any]
-Answer = Callable[[str, "Stream | ApiError | None"], None]
-Restored = Callable[["Stream | ApiError"], None]
+Answer = Callable[[str, "Stream[Consumer] | ApiError | None"], None]
+Restored = Callable[["Stream[Consumer] | ApiError"], None]
 Complete = Callable[[StagedStream, Restored], None]
 
 
@@ -151,7 +152,7 @@ class StreamRestore:
         except ERRORS as error:
             self._is_given_up(reply, error)
 
-    def _completed(self, reply: str, outcome: Stream | ApiError) -> None:
+    def _completed(self, reply: str, outcome: Stream[Consumer] | ApiError) -> None:
         if not self._is_given_up(reply, outcome if isinstance(outcome, ApiError) else None):
             self._end()
             self._answer(reply, outcome)

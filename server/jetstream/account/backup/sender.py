@@ -19,6 +19,7 @@ from .content import SavedConsumer, consumer_entry, state_entry
 if TYPE_CHECKING:
     from ....accounts.subscription import Message, Subscription
     from ....clock import Timer
+    from ...consumers.core import Consumer
     from ...streams.core import Stream
 
 SMALLEST_CHUNK, CHUNK, LARGEST_CHUNK = 1024, 128 << 10, 1 << 20
@@ -40,7 +41,7 @@ class BackupSender:
 
     def __init__(
         self,
-        stream: Stream,
+        stream: Stream[Consumer],
         state: StreamState,
         deliver: str,
         ended: Ended,

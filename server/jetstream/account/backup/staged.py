@@ -102,7 +102,7 @@ class StagedStream:
         if not self._whole:
             raise ArchiveError("it was cut short")
 
-    def adopt(self, created: int, ended: Callable[[Consumer], None] | None = None) -> Stream:
+    def adopt(self, created: int, ended: Callable[[Consumer], None] | None = None) -> Stream[Consumer]:
         """Make it one of the account's streams. Raises ApiError, OSError, StoreError.
 
         ended: see `lifecycle.adopt`.

@@ -19,6 +19,7 @@ from ..request import Request, Response
 if TYPE_CHECKING:
     from ...cluster.cluster import JetStreamCluster
     from ...cluster.local_stream import LocalStream
+    from ...consumers.core import Consumer
     from ...streams.core import Stream
 
 Json = dict[str, Any]
@@ -57,7 +58,7 @@ class InfoApi:
             raise api_error("JSClusterNotAvailErr")
         return request.work(self._describing(request, local, local.stream))
 
-    def _describing(self, request: Request, local: LocalStream, stream: Stream) -> Steps[Response]:
+    def _describing(self, request: Request, local: LocalStream, stream: Stream[Consumer]) -> Steps[Response]:
         account, name = request.account, request.tokens[2]
         answer = yield from stream_api.describing(request, stream)
         answer["cluster"] = local.info().to_json()["cluster"]

@@ -8,6 +8,7 @@ import pytest
 from lib.streams import Spy, World
 from pyjs.protocol import headers
 from pyjs.server.accounts.subscription import Message, Publish
+from pyjs.server.jetstream.consumers.core import Consumer
 from pyjs.server.jetstream.streams.core import Stream
 
 ID = headers.encode({"Nats-Msg-Id": "once"})
@@ -42,7 +43,7 @@ CONFIGS: list[dict[str, Any]] = [
 ]
 
 
-def together(_: World, stream: Stream) -> None:
+def together(_: World, stream: Stream[Consumer]) -> None:
     run: list[Publish] = []
     for subject, reply, header, body in PARTS:
         size = len(header) + len(body)
@@ -51,7 +52,7 @@ def together(_: World, stream: Stream) -> None:
     stream.ingest.read(run)
 
 
-def one_by_one(world: World, stream: Stream) -> None:
+def one_by_one(world: World, stream: Stream[Consumer]) -> None:
     for subject, reply, header, body in PARTS:
         stream.ingest.receive(Message(subject, reply.decode(), header, body, None))
 

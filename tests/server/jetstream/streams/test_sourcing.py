@@ -11,6 +11,7 @@ from pyjs.protocol import headers
 from pyjs.protocol.api.stream import StreamConfig
 from pyjs.server import slices
 from pyjs.server.accounts.subscription import Message
+from pyjs.server.jetstream.consumers.core import Consumer
 from pyjs.server.jetstream.streams.core import Stream
 from pyjs.server.jetstream.streams.origin_consumer import Origin
 from pyjs.server.slices import at_once
@@ -29,11 +30,11 @@ def run(world: World, seconds: int = 1) -> None:
         world.clock.advance(100 * MILLISECOND)
 
 
-def bodies(world: World, stream: Stream) -> list[bytes]:
+def bodies(world: World, stream: Stream[Consumer]) -> list[bytes]:
     return [message.body for message in world.messages(stream)]
 
 
-def origin_of(stream: Stream) -> Origin:
+def origin_of(stream: Stream[Consumer]) -> Origin:
     assert stream.sourcing is not None
     found = stream.sourcing._mirror or next(iter(stream.sourcing._sources.values()))
     assert found is not None
