@@ -16,10 +16,10 @@ from ...slices import at_once
 from ..streams.removal import MessageRemoval
 
 if TYPE_CHECKING:
-    from ...slices import Steps
-    from ..consumers.core import Consumer
+    from ...slices import Shared, Steps
     from ..streams.commit import Answer
-    from ..streams.core import Stream
+    from ..streams.contents import StreamContents
+    from ..streams.removal import RemovalEvents
 
 AT_ONCE = 512  # messages rolled up in one go
 
@@ -29,8 +29,8 @@ class EntryRemoval(MessageRemoval):
 
     __slots__ = ("_due",)
 
-    def __init__(self, stream: Stream[Consumer]) -> None:
-        super().__init__(stream)
+    def __init__(self, contents: StreamContents, turns: Shared, events: RemovalEvents) -> None:
+        super().__init__(contents, turns, events)
         self._due: deque[tuple[Steps[int], Callable[[int | Exception], object] | None]] = deque()
 
     def begin(self, steps: Steps[int], done: Callable[[int | Exception], object] | None = None) -> None:
@@ -39,7 +39,7 @@ class EntryRemoval(MessageRemoval):
 
     def roll_up(self, subject: str, sequence: int) -> list[Answer] | None:
         """As in `MessageRemoval`; little goes at once. What is little depends on what is stored alone."""
-        store = self._stream.store
+        store = self._contents.store
         literal = subject and is_literal(subject)
         if (store.subject_count(subject) if literal else store.messages) > AT_ONCE:
             return super().roll_up(subject, sequence)
@@ -60,4 +60,4 @@ class EntryRemoval(MessageRemoval):
             if done is not None:
                 done(outcome)
             elif isinstance(outcome, Exception):
-                self._stream.store_failed(outcome)
+                self._events.store_failed(outcome)

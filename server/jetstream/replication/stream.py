@@ -131,7 +131,7 @@ class ReplicatedStream(Stream[Consumer]):
 
     def _removal(self) -> EntryRemoval:
         """Together with an entry."""
-        self.removals = EntryRemoval(self)
+        self.removals = EntryRemoval(self.contents, self.host.turns, self)
         return self.removals
 
     def _new_ack_queue(self) -> AckQueue:
@@ -185,7 +185,7 @@ class ReplicatedStream(Stream[Consumer]):
         self.expiry.rearm()
         for state in self.states.values():
             self._start_consumer(state)
-        self.direct_get.configure()
+        self.direct_get.configure(self.config)
         self._listen()
         self.start_sourcing()
 

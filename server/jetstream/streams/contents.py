@@ -1,25 +1,160 @@
-"""What a stream holds: its messages, and what is known of them."""
+"""StreamContents: what a stream holds, and the rules that it holds it by.
+
+The parts of a stream that change its messages share this; they know nothing of the stream. Promises: the
+account's usage is what the store holds; what the stream knew when it stopped is read back from the messages.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
+from ....protocol import headers
 from ....store.errors import StoreError
-from ...slices import Steps
+from ...slices import Steps, at_once
+from .dedupe import HEADER as MSG_ID
+from .dedupe import DedupeWindow
+from .limits import StreamLimits
+from .retention import InterestRetention
+from .ttl import MessageTTLs
 
 if TYPE_CHECKING:
+    from ....protocol.api.stream import StreamConfig
     from ....store.message import StoredMessage
     from ....store.stream import StreamStore
+    from .commit import AckQueue
+    from .context import StreamDeps
+    from .source_offsets import SourceOffsets
 
 READ_BACK = 128  # messages read back in one step
 
 
-def reading_back(store: StreamStore, sequence: int, load: Callable[[StoredMessage], None]) -> Steps[None]:
-    """Give `load` all messages with a header from `sequence` on; damaged ones are left out."""
-    for place, headed in enumerate(list(store.headed(sequence)), 1):
-        with suppress(StoreError):
-            load(store.get(headed))
-        if place % READ_BACK == 0:
-            yield
+class ContentsEvents(Protocol):
+    """What is to be done about the contents of a stream."""
+
+    def removed(self, sequence: int, subject: str) -> None:
+        """A message left the store."""
+
+    def let_go(self, steps: Steps[int]) -> None:
+        """Have messages removed, over the next turns of the loop if they are many."""
+
+    def leave_marker(self, subject: str, header: bytes) -> None:
+        """Store a delete marker."""
+
+
+class StreamContents:
+    """The contents of one stream.
+
+    name: the name of the stream.
+    config: the configuration as it is now.
+    store: the messages.
+    deps: the time, random numbers and quota that decide about them.
+    ack_queue: keeps the answers to stored messages until the messages are safe.
+    source_offsets: how far the sources were read.
+    limits, retention, expiry, dedupe: what the configuration demands, each kept up to date with the store.
+    """
+
+    __slots__ = (
+        "_counted",
+        "ack_queue",
+        "config",
+        "dedupe",
+        "deps",
+        "expiry",
+        "limits",
+        "name",
+        "retention",
+        "source_offsets",
+        "store",
+    )
+
+    def __init__(
+        self,
+        config: StreamConfig,
+        store: StreamStore,
+        deps: StreamDeps,
+        ack_queue: AckQueue,
+        source_offsets: SourceOffsets,
+        events: ContentsEvents,
+        *,
+        unreadable: Collection[str],
+    ) -> None:
+        """unreadable: see `InterestRetention`."""
+        self.name = config.name
+        self.config = config
+        self.store = store
+        self.deps = deps
+        self.ack_queue = ack_queue
+        self.source_offsets = source_offsets
+        removed = events.removed
+        self.limits = StreamLimits(config, store, deps.age_clock, removed, events.let_go)
+        self.retention = InterestRetention(config, store, deps.readers, removed, unreadable=unreadable)
+        self.expiry = MessageTTLs(config, store, deps.ttl_clock, self.limits, removed, events.leave_marker)
+        self.dedupe = DedupeWindow(config.duplicate_window)
+        self._counted = 0
+
+    # --- start and stop
+
+    def recover(self, offsets: Mapping[str, Any]) -> None:
+        """Read back what the stream knew when it stopped: message ids, TTLs, offsets of sources. Blocks."""
+        if self.config.sources:
+            self.source_offsets.load(offsets)
+        store = self.store
+        window = self.config.duplicate_window
+        if window > 0 and store.messages:
+            start = store.seq_at(self.deps.clock.now() - window)
+            at_once(self._reading_back(start, self.dedupe.load))
+        last = store.last(">") if store.messages else None
+        if last is not None and last.seq == store.last_seq:
+            self.dedupe.last_id = headers.get(last.header, MSG_ID) or b""
+        if self.expiry.active:
+            at_once(self._reading_back(store.first_seq, self.expiry.load))
+        self.limits.inspect()
+
+    def _reading_back(self, sequence: int, load: Callable[[StoredMessage], None]) -> Steps[None]:
+        """Give `load` all messages with a header from `sequence` on; damaged ones are left out."""
+        for place, headed in enumerate(list(self.store.headed(sequence)), 1):
+            with suppress(StoreError):
+                load(self.store.get(headed))
+            if place % READ_BACK == 0:
+                yield
+
+    def starting(self) -> Steps[None]:
+        """Begin to keep the limits, bit by bit."""
+        self.update_usage()
+        self.expiry.rearm()
+        yield from self.limits.recover()
+        yield from self.retention.recover()
+        self.update_usage()
+
+    def stop(self) -> None:
+        """Drop the timers."""
+        self.limits.stop()
+        self.expiry.stop()
+        self.source_offsets.stop()
+
+    # --- changes
+
+    def configuring(self, config: StreamConfig) -> Steps[None]:
+        """Take over a configuration, at once but for the lifetimes of messages, which may have to be read."""
+        old, self.config = self.config, config
+        self.limits.configure(config)
+        self.retention.configure(config)
+        self.expiry.configure(config)
+        self.dedupe.resize(config.duplicate_window, self.deps.clock.now())
+        if config.allow_msg_ttl and not old.allow_msg_ttl:
+            yield from self._reading_back(self.store.first_seq, self.expiry.load)
+            self.expiry.rearm()
+
+    def update_usage(self) -> None:
+        """Bring the account's usage up to date with the store."""
+        size = self.store.bytes
+        if size != self._counted:
+            self.deps.quota.add(size - self._counted)
+            self._counted = size
+
+    def end_usage(self) -> None:
+        """Count nothing of what is stored any more."""
+        self.deps.quota.add(-self._counted)
+        self._counted = 0

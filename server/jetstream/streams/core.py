@@ -11,7 +11,6 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ....protocol import headers
 from ....protocol.api.stream import StreamConfig
 from ....protocol.errors import ApiError, api_error
 from ....protocol.identifier import name_hash
@@ -21,19 +20,14 @@ from ....store.stream import StreamStore
 from ...slices import Steps, at_once
 from .commit import AckQueue, Answer, GroupCommit
 from .compactor import Compactor
-from .contents import reading_back
+from .contents import StreamContents
 from .context import StreamContext, StreamDeps
-from .dedupe import HEADER as MSG_ID
-from .dedupe import DedupeWindow
 from .direct import DirectGet
 from .ingest import Duplicate, Ingest
-from .limits import StreamLimits
 from .readers import Readers, StreamReader
 from .removal import MessageRemoval
-from .retention import InterestRetention
 from .source_offsets import SourceOffset, SourceOffsets
 from .subscriptions import StreamSubscriptions
-from .ttl import MessageTTLs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -77,21 +71,27 @@ class Stream(Generic[R]):
         self.sourcing: Sourcing | None = None
         self.stopped = self.deleting = False
         self._halted: list[R] = []
-        self._counted = 0
         self._on_disk = config.storage == "file"
-        self.removal = self._removal()
-        self.limits = StreamLimits(config, store, self.deps.age_clock, self.removed, self.removal.begin)
-        self.retention = InterestRetention(
-            config, store, self.deps.readers, self.removed, unreadable=self.offline_consumers
-        )
-        self.expiry = MessageTTLs(config, store, self.deps.ttl_clock, self.limits, self.removed, self._mark)
-        self.dedupe = DedupeWindow(config.duplicate_window)
         self.ack_queue: AckQueue = self._new_ack_queue()
         self.compactor = Compactor(store, self.clock, self.host.executor, self._compaction_failed)
         self.source_offsets = SourceOffsets(store, self.clock, self._save_offsets)
-        self.ingest = Ingest(self)
+        self.contents = contents = StreamContents(
+            config,
+            store,
+            self.deps,
+            self.ack_queue,
+            self.source_offsets,
+            self,
+            unreadable=self.offline_consumers,
+        )
+        self.limits = contents.limits
+        self.retention = contents.retention
+        self.expiry = contents.expiry
+        self.dedupe = contents.dedupe
+        self.removal = self._removal()
+        self.ingest = Ingest(contents, self, domain=self.domain)
         self.subscriptions = self._new_subscriptions()
-        self.direct_get = DirectGet(self)
+        self.direct_get = DirectGet(config, store, self.account, self.host, self.send, self.log_failure)
 
     def _new_deps(self) -> StreamDeps:
         """What the stream depends on: here, this server's clock, random numbers and consumers."""
@@ -100,7 +100,7 @@ class Stream(Generic[R]):
 
     def _removal(self) -> MessageRemoval:
         """What it lets go of: here, in the next turns of the loop."""
-        return MessageRemoval(self)
+        return MessageRemoval(self.contents, self.host.turns, self)
 
     def _new_ack_queue(self) -> AckQueue:
         """What answers publishers, and when: here, when the messages are on this disk."""
@@ -124,19 +124,7 @@ class Stream(Generic[R]):
 
         Blocks, and costs by what is stored; it may run in any thread, as nobody else has the stream yet.
         """
-        if self.config.sources:
-            self.source_offsets.load(offsets)
-        store = self.store
-        window = self.config.duplicate_window
-        if window > 0 and store.messages:
-            start = store.seq_at(self.deps.clock.now() - window)
-            at_once(reading_back(store, start, self.dedupe.load))
-        last = store.last(">") if store.messages else None
-        if last is not None and last.seq == store.last_seq:
-            self.dedupe.last_id = headers.get(last.header, MSG_ID) or b""
-        if self.expiry.active:
-            at_once(reading_back(store, store.first_seq, self.expiry.load))
-        self.limits.inspect()
+        self.contents.recover(offsets)
 
     def start(self) -> None:
         """Begin to keep the stream's limits, and subscribe to its subjects."""
@@ -149,18 +137,14 @@ class Stream(Generic[R]):
 
     def starting(self) -> Steps[None]:
         """Begin to keep the stream's limits, bit by bit."""
-        self.update_usage()
-        self.expiry.rearm()
-        yield from self.limits.recover()
-        yield from self.retention.recover()
-        self.update_usage()
+        yield from self.contents.starting()
 
     def serving(self) -> Steps[None]:
         """Subscribe to the stream's subjects. A stream that stops in between keeps no subscriptions."""
         yield from self.subscriptions.changing(self._wanted())
         if self.stopped:
             return
-        self.direct_get.configure()
+        self.direct_get.configure(self.config)
         if self.store.last_seq != self.committed_seq:
             self.ack_queue.wake()
 
@@ -205,8 +189,7 @@ class Stream(Generic[R]):
     def answer(self) -> None:
         """Acknowledge what was stored last; what is stored counts no more."""
         self.ack_queue.answer()
-        self.quota.add(-self._counted)
-        self._counted = 0
+        self.contents.end_usage()
 
     def silencing(self) -> Steps[None]:
         """End its subscriptions, before it is stopped or deleted."""
@@ -219,8 +202,7 @@ class Stream(Generic[R]):
         for consumer in list(self.consumers.values()):
             consumer.stop()
         self.ack_queue.close()
-        self.quota.add(-self._counted)
-        self._counted = 0
+        self.contents.end_usage()
         return self.store
 
     def delete(self) -> None:
@@ -231,8 +213,7 @@ class Stream(Generic[R]):
             consumer.delete("stream deleted")
         self.consumers.clear()
         self.ack_queue.close()
-        self.quota.add(-self._counted)
-        self._counted = 0
+        self.contents.end_usage()
         self.removal.release(self.store.release())
 
     def _silence(self) -> None:
@@ -241,9 +222,7 @@ class Stream(Generic[R]):
         self.direct_get.stop()
         if self.sourcing is not None:
             self.sourcing.stop()
-        self.limits.stop()
-        self.expiry.stop()
-        self.source_offsets.stop()
+        self.contents.stop()
         self.compactor.halt()
 
     # --- what happens to messages
@@ -258,7 +237,7 @@ class Stream(Generic[R]):
 
     def _committed(self, last: int) -> None:
         self.committed_seq = last
-        self.update_usage()
+        self.contents.update_usage()
         self._tidy()
         for consumer in list(self.consumers.values()):
             try:
@@ -289,10 +268,7 @@ class Stream(Generic[R]):
 
     def update_usage(self) -> None:
         """Bring the account's usage up to date with the store."""
-        size = self.store.bytes
-        if size != self._counted:
-            self.quota.add(size - self._counted)
-            self._counted = size
+        self.contents.update_usage()
 
     def removed(self, sequence: int, subject: str) -> None:
         """A message left the store: tell the consumers that may wait for it."""
@@ -302,7 +278,7 @@ class Stream(Generic[R]):
             self.source_offsets.removed(sequence)
         for consumer in self.consumers.concerned(sequence, subject):
             consumer.on_removed(sequence, subject)
-        self.update_usage()
+        self.contents.update_usage()
         if self.ack_queue.idle:
             self.ack_queue.wake()
 
@@ -314,8 +290,8 @@ class Stream(Generic[R]):
         """The same of many messages."""
         self.let_go(self.retention.all_acked(sequences, consumer))
 
-    def _mark(self, subject: str, header: bytes) -> None:
-        """Leave a delete marker."""
+    def leave_marker(self, subject: str, header: bytes) -> None:
+        """Store a delete marker."""
         try:
             self.ingest.store(subject, header, b"")
         except ApiError as error:
@@ -423,18 +399,12 @@ class Stream(Generic[R]):
     def applying(self, config: StreamConfig) -> Steps[None]:
         """As `apply`, bit by bit; a stream that stops in between is left as it is."""
         old, self.config = self.config, config
-        self.limits.configure(config)
-        self.retention.configure(config)
-        self.expiry.configure(config)
-        self.dedupe.resize(config.duplicate_window, self.deps.clock.now())
-        self.ingest.configure()
-        if config.allow_msg_ttl and not old.allow_msg_ttl:
-            yield from reading_back(self.store, self.store.first_seq, self.expiry.load)
-            self.expiry.rearm()
+        self.ingest.configure(config)
+        yield from self.contents.configuring(config)
         yield from self.subscriptions.changing(self._wanted())
         if self.stopped or self.config is not config:
             return
-        self.direct_get.configure()
+        self.direct_get.configure(self.config)
         self._follow(old)
         self.let_go(self._fitting(old))
 
@@ -447,6 +417,10 @@ class Stream(Generic[R]):
         if config.retention != old.retention:
             gone += yield from self.removal.sweeping()
         return gone
+
+    def readers(self) -> Sequence[R]:
+        """Those who are told of what is removed, now."""
+        return list(self.consumers.values())
 
     def prepared(self, filters: Sequence[str]) -> Steps[None]:
         """Get the store ready for questions about these filters."""

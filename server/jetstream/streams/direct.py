@@ -7,7 +7,7 @@ allows it. Source: ADR-31.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ....protocol import gojson
 from ....protocol.api.messages import MsgGetRequest
@@ -22,8 +22,12 @@ from ..host import MOST_WAITING, serves_level
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ....protocol.api.stream import StreamConfig
+    from ....store.stream import StreamStore
+    from ...accounts.account import Account
     from ...accounts.subscription import Message, Subscription
-    from .core import Stream
+    from ..host import JetStreamHost
+    from .commit import Send
 
 QUEUE = "_sys_"
 MOST_RESULTS = 1024
@@ -36,11 +40,27 @@ class _Refused(Exception):  # noqa: N818 - carries a status, which is an answer
 
 
 class DirectGet:
-    """The direct reads of one stream."""
+    """The direct reads of one stream.
 
-    def __init__(self, stream: Stream[Any]) -> None:
-        self._stream = stream
-        self.caught_up = False  # a mirror answers for its origin only when it has (nearly) all
+    send: publishes an answer. failed: is given what could not be served, for the log.
+    """
+
+    def __init__(
+        self,
+        config: StreamConfig,
+        store: StreamStore,
+        account: Account,
+        host: JetStreamHost,
+        send: Send,
+        failed: Callable[[str], None],
+    ) -> None:
+        self._config = config
+        self._store = store
+        self._account = account
+        self._host = host
+        self._send = send
+        self._failed = failed
+        self._caught_up = False  # a mirror answers for its origin only when it has (nearly) all
         self._subscriptions: dict[str, list[Subscription]] = {}
 
     @property
@@ -48,22 +68,28 @@ class DirectGet:
         """The streams that are answered for."""
         return set(self._subscriptions)
 
-    def configure(self) -> None:
+    def configure(self, config: StreamConfig) -> None:
         """Listen for the stream itself (allow_direct) and for the origin of a mirror (mirror_direct)."""
-        config = self._stream.config
+        self._config = config
         names = {config.name} if config.allow_direct else set()
         mirror = config.mirror
-        if mirror is not None and config.mirror_direct and mirror.external is None and self.caught_up:
+        if mirror is not None and config.mirror_direct and mirror.external is None and self._caught_up:
             names.add(mirror.name)
         for name in set(self._subscriptions) - names:
             self._forget(name)
-        account = self._stream.account
+        account = self._account
         for name in names - set(self._subscriptions):
             subject = f"$JS.API.DIRECT.GET.{name}"
             self._subscriptions[name] = [
                 account.subscribe(subject, self._on_request, queue=QUEUE),
                 account.subscribe(subject + ".>", self._on_last, queue=QUEUE),
             ]
+
+    def mirror_caught_up(self) -> None:
+        """The mirror has (nearly) all that its origin has: answer for the origin from now on."""
+        if not self._caught_up:
+            self._caught_up = True
+            self.configure(self._config)
 
     def stop(self) -> None:
         """Listen no more."""
@@ -72,7 +98,7 @@ class DirectGet:
 
     def _forget(self, name: str) -> None:
         for subscription in self._subscriptions.pop(name):
-            self._stream.account.unsubscribe(subscription)
+            self._account.unsubscribe(subscription)
 
     def _on_request(self, message: Message) -> None:
         self._answer(message, self._request)
@@ -137,7 +163,7 @@ class DirectGet:
 
     def _serve(self, request: MsgGetRequest, reply: str) -> None:
         """Answer in slices; what takes only one is answered now, unless others wait."""
-        turns = self._stream.host.turns
+        turns = self._host.turns
         if len(turns) >= MOST_WAITING:
             raise _Refused("503 Insufficient Resources")
         turns.now(lambda: Slices(turns, self._serving(request, reply), _nothing, self._on_error(reply)))
@@ -147,7 +173,7 @@ class DirectGet:
             yield from self._serve_many(request, reply)
             return
         filters = [one for one in (request.next_by_subj, request.last_by_subj) if one]
-        yield from self._stream.store.preparing(filters)
+        yield from self._store.preparing(filters)
         if request.batch > 0:
             yield from self._serve_batch(request, reply)
             return
@@ -161,15 +187,15 @@ class DirectGet:
             if isinstance(error, _Refused):
                 self._refuse(reply, error)
             else:
-                self._stream.log_failure(f"can not serve a direct get: {type(error).__name__}: {error}")
+                self._failed(f"can not serve a direct get: {type(error).__name__}: {error}")
 
         return tell
 
     def _refuse(self, reply: str, refused: _Refused) -> None:
-        self._stream.send(reply, f"NATS/1.0 {refused}\r\n\r\n".encode(), b"")
+        self._send(reply, f"NATS/1.0 {refused}\r\n\r\n".encode(), b"")
 
     def _find(self, request: MsgGetRequest) -> StoredMessage | None:
-        store = self._stream.store
+        store = self._store
         sequence = store.seq_at(request.start_time) if request.start_time else request.seq
         try:
             if request.next_by_subj:
@@ -181,11 +207,11 @@ class DirectGet:
             return None
 
     def _serve_batch(self, request: MsgGetRequest, reply: str) -> Steps[None]:
-        store = self._stream.store
+        store = self._store
         sequence = store.seq_at(request.start_time) if request.start_time else request.seq
         filters = (request.next_by_subj,) if request.next_by_subj else ()
         pending = store.count(filters, sequence)
-        budget = request.max_bytes or self._stream.host.max_pending
+        budget = request.max_bytes or self._host.max_pending
         last, sent = 0, 0
         ahead: list[StoredMessage] = []  # the next ones, last first
         for index in range(request.batch):
@@ -209,7 +235,7 @@ class DirectGet:
         self._end(reply, pending, last)
 
     def _serve_many(self, request: MsgGetRequest, reply: str) -> Steps[None]:
-        store = self._stream.store
+        store = self._store
         up_to = request.up_to_seq
         if request.up_to_time:
             up_to = store.seq_at(request.up_to_time)
@@ -228,7 +254,7 @@ class DirectGet:
             raise _Refused("404 No Results")
         if len(found) > MOST_RESULTS:
             raise _Refused("413 Too Many Results")
-        budget = request.max_bytes or self._stream.host.max_pending
+        budget = request.max_bytes or self._host.max_pending
         last, sent, pending = 0, 0, len(found)
         for index, sequence in enumerate(found, 1):
             if index % _AHEAD == 0:
@@ -252,22 +278,22 @@ class DirectGet:
         self, message: StoredMessage, reply: str, *, plain: bool, batch: tuple[int, int] | None = None
     ) -> None:
         if plain:
-            self._stream.send(reply, b"", message.body)
+            self._send(reply, b"", message.body)
             return
         lines = (
-            f"Nats-Stream: {self._stream.name}\r\nNats-Subject: {message.subject}\r\n"
+            f"Nats-Stream: {self._config.name}\r\nNats-Subject: {message.subject}\r\n"
             f"Nats-Sequence: {message.seq}\r\nNats-Time-Stamp: {format_rfc3339(message.time)}\r\n"
         )
         if batch is not None:
             lines += f"Nats-Num-Pending: {batch[0]}\r\nNats-Last-Sequence: {batch[1]}\r\n"
         start = message.header[:-2] if message.header else b"NATS/1.0\r\n"
-        self._stream.send(reply, start + lines.encode("utf-8", "surrogateescape") + b"\r\n", message.body)
+        self._send(reply, start + lines.encode("utf-8", "surrogateescape") + b"\r\n", message.body)
 
     def _end(self, reply: str, pending: int, last: int, up_to: int = 0) -> None:
         text = f"NATS/1.0 204 EOB\r\nNats-Num-Pending: {pending}\r\nNats-Last-Sequence: {last}\r\n"
         if up_to:
             text += f"Nats-UpTo-Sequence: {up_to}\r\n"
-        self._stream.send(reply, f"{text}\r\n".encode(), b"")
+        self._send(reply, f"{text}\r\n".encode(), b"")
 
 
 def _nothing(_: None) -> None:

@@ -8,7 +8,7 @@ has validated. Hot path: no JSON, no objects per message beyond the answer's byt
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 from ....protocol import headers
 from ....protocol.errors import ApiError, api_error
@@ -19,9 +19,12 @@ from .dedupe import HEADER as MSG_ID
 from .publish_headers import PublishHeaders, validate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ....protocol.api.stream import StreamConfig
     from ...accounts.subscription import Message, Publish
     from .commit import Answer
-    from .core import Stream
+    from .contents import StreamContents
 
 MAX_HEADER = 65535
 MAX_RECORD = 32 * 1024 * 1024
@@ -36,27 +39,48 @@ class Duplicate(Exception):  # noqa: N818 - an outcome that has an answer, not a
         self.sequence = sequence
 
 
+class IngestEvents(Protocol):
+    """What a stream does for its publishes."""
+
+    def send_each(self, messages: list[Answer]) -> None:
+        """Publish answers."""
+
+    def store_failed(self, error: Exception) -> None:
+        """A message could not be stored, although it was valid."""
+
+    def roll_up(self, rollup: bytes, subject: str, sequence: int) -> list[Answer] | None:
+        """Let the message just stored replace those before it; see `Stream.roll_up`."""
+
+
+def refusal_answer(stream: str, error: Exception, failed: Callable[[Exception], None]) -> bytes:
+    """Give the answer of a stream to a publisher that gets this error; `failed` gets what is no ApiError."""
+    if not isinstance(error, ApiError):
+        failed(error)
+        error = api_error("JSStreamStoreFailedF", err=str(error) or type(error).__name__)
+    return json.dumps({"error": error.to_json(), "stream": stream, "seq": 0}, separators=(",", ":")).encode()
+
+
 class Ingest:
-    """The publish path of one stream."""
+    """The publish path of one stream. domain: the JetStream domain that answers name, or ""."""
 
-    def __init__(self, stream: Stream[Any]) -> None:
-        self._stream = stream
-        self._store = stream.store
-        self._now = stream.deps.clock.now
-        self._ack_queue = stream.ack_queue
-        self._limits = stream.limits
-        self._dedupe = stream.dedupe
-        self._expiry = stream.expiry
-        self._retention = stream.retention
-        self._quota = stream.quota
+    def __init__(self, contents: StreamContents, events: IngestEvents, *, domain: str) -> None:
+        self._contents = contents
+        self._events = events
+        self._domain = domain
+        self._store = contents.store
+        self._now = contents.deps.clock.now
+        self._ack_queue = contents.ack_queue
+        self._limits = contents.limits
+        self._dedupe = contents.dedupe
+        self._expiry = contents.expiry
+        self._retention = contents.retention
+        self._quota = contents.deps.quota
         self._rolling: list[Answer] | None = None  # answers that wait until the last message has rolled up
-        self.configure()
+        self.configure(contents.config)
 
-    def configure(self) -> None:
-        """Take over the stream's configuration."""
-        config = self._stream.config
-        domain = self._stream.domain
-        domain_field = f',"domain":{json.dumps(domain)}' if domain else ""
+    def configure(self, config: StreamConfig) -> None:
+        """Take over a configuration."""
+        domain_field = f',"domain":{json.dumps(self._domain)}' if self._domain else ""
         self._ack = f'{{"stream":{json.dumps(config.name)}{domain_field},"seq":'.encode()
         self._acks = not config.no_ack
         self._sealed = config.sealed
@@ -73,7 +97,7 @@ class Ingest:
     def _compile(self, source: str, destination: str) -> SubjectTransform | None:
         if not destination:
             return None
-        return SubjectTransform(source, destination, random_below=self._stream.deps.random_below)
+        return SubjectTransform(source, destination, random_below=self._contents.deps.random_below)
 
     def read(self, run: list[Publish]) -> None:
         """Take publishes that came together and see that each is answered, as `receive` does one by one."""
@@ -110,7 +134,7 @@ class Ingest:
         except Exception as error:  # as in `receive`
             refusal = self.refusal(error)
             if self._acks:
-                self._stream.send_each([(reply, refusal) for reply in replies if reply])
+                self._events.send_each([(reply, refusal) for reply in replies if reply])
         else:
             self._dedupe.last_id = b""
             if self._acks:
@@ -143,7 +167,7 @@ class Ingest:
                 )
         except Exception as error:  # one message must not end the connection that it came on
             if reply and self._acks:
-                self._stream.send_each([(reply, self.refusal(error))])
+                self._events.send_each([(reply, self.refusal(error))])
             return
         else:
             if reply and self._acks:
@@ -153,13 +177,8 @@ class Ingest:
             ack_queue.wake()
 
     def refusal(self, error: Exception) -> bytes:
-        """Give the error answer for a publisher; what is no ApiError is logged."""
-        if not isinstance(error, ApiError):
-            self._stream.store_failed(error)
-            error = api_error("JSStreamStoreFailedF", err=str(error) or type(error).__name__)
-        return json.dumps(
-            {"error": error.to_json(), "stream": self._stream.name, "seq": 0}, separators=(",", ":")
-        ).encode()
+        """Give the error answer for a publisher; what is no ApiError is a failure of the stream."""
+        return refusal_answer(self._contents.name, error, self._events.store_failed)
 
     def store(self, subject: str, header: bytes, body: bytes, *, sourced: bool = False) -> int:
         """Validate and store one message; give its sequence. Raises Duplicate and ApiError."""
@@ -178,7 +197,7 @@ class Ingest:
         now = self._now()
         publish_headers: PublishHeaders | None = None
         if header:
-            publish_headers = validate(self._stream, subject, header, sourced=sourced)
+            publish_headers = validate(self._contents, subject, header, sourced=sourced)
             header = publish_headers.header
             self._check_duplicate(publish_headers, now)
             if len(header) > MAX_HEADER:
@@ -203,7 +222,7 @@ class Ingest:
         if limits.ages:
             limits.stored()
         if self._quota.guarded:
-            self._stream.update_usage()
+            self._contents.update_usage()
         return sequence
 
     def _check_room(
@@ -262,7 +281,7 @@ class Ingest:
             if publish_headers.identifier:
                 self._dedupe.last_id = publish_headers.identifier
                 self._dedupe.remember(publish_headers.identifier, sequence, now)
-            self._rolling = self._stream.roll_up(publish_headers.rollup, subject, sequence)
+            self._rolling = self._events.roll_up(publish_headers.rollup, subject, sequence)
         return sequence
 
     def _note(self, publish_headers: PublishHeaders, subject: str, sequence: int, now: int) -> None:
@@ -272,7 +291,7 @@ class Ingest:
         if publish_headers.ttl:
             self._expiry.stored(sequence, publish_headers.header, now)
         if publish_headers.rollup:
-            self._rolling = self._stream.roll_up(publish_headers.rollup, subject, sequence)
+            self._rolling = self._events.roll_up(publish_headers.rollup, subject, sequence)
 
     def _send_again(
         self, subject: str, header: bytes, body: bytes, sequence: int, time: int, previous: int
@@ -282,7 +301,7 @@ class Ingest:
         if not target or not is_literal(target):
             return
         lines = (
-            f"Nats-Stream: {self._stream.name}\r\nNats-Subject: {subject}\r\nNats-Sequence: {sequence}\r\n"
+            f"Nats-Stream: {self._contents.name}\r\nNats-Subject: {subject}\r\nNats-Sequence: {sequence}\r\n"
             f"Nats-Time-Stamp: {format_rfc3339(time)}\r\nNats-Last-Sequence: {previous}\r\n"
         )
         if self._headers_only:

@@ -49,7 +49,5 @@ class MirrorOrigin(Origin):
 
     def _may_answer(self, pending: int) -> None:
         """Once nearly caught up, direct gets of the origin may be answered here."""
-        direct = self.stream.direct_get
-        if pending < NEARLY and not direct.caught_up:
-            direct.caught_up = True
-            direct.configure()
+        if pending < NEARLY:
+            self.stream.direct_get.mirror_caught_up()

@@ -6,7 +6,7 @@ reference's code, in its order. A message without headers never comes here. Read
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ....protocol import headers
 from ....protocol.errors import ApiError, api_error
@@ -14,7 +14,7 @@ from .source_header import HEADER as SOURCE
 from .ttl import parse_ttl
 
 if TYPE_CHECKING:
-    from .core import Stream
+    from .contents import StreamContents
 
 VERSION = b"NATS/1.0\r\n"
 ROLLUP = b"Nats-Rollup"
@@ -39,7 +39,7 @@ class PublishHeaders:
         self.refusal: ApiError | None = None
 
 
-def validate(stream: Stream[Any], subject: str, header: bytes, *, sourced: bool) -> PublishHeaders:
+def validate(contents: StreamContents, subject: str, header: bytes, *, sourced: bool) -> PublishHeaders:
     """Validate the headers of a message for `subject`."""
     if header.startswith(b"NATS/1.0 "):
         header = VERSION + header[header.find(b"\r\n") + 2 :]
@@ -59,13 +59,13 @@ def validate(stream: Stream[Any], subject: str, header: bytes, *, sourced: bool)
     get = headers.get
     if not sourced:
         _check_features(header)
-        _check_expected(stream, subject, header)
+        _check_expected(contents, subject, header)
         if get(header, SOURCE):
             raise api_error("JSMessageSourceHdrNotAllowedErr")
     publish_headers.identifier = get(header, b"Nats-Msg-Id") or b""
     publish_headers.expected_id = get(header, b"Nats-Expected-Last-Msg-Id") or None
-    _read_rollup(stream, publish_headers, sourced=sourced)
-    _read_ttl(stream, publish_headers, sourced=sourced)
+    _read_rollup(contents, publish_headers, sourced=sourced)
+    _read_ttl(contents, publish_headers, sourced=sourced)
     return publish_headers
 
 
@@ -95,24 +95,24 @@ def _number(value: bytes | None) -> int | None:
     return int(value) if value.isdigit() else -1
 
 
-def _check_expected(stream: Stream[Any], subject: str, header: bytes) -> None:
+def _check_expected(contents: StreamContents, subject: str, header: bytes) -> None:
     get = headers.get
     expected_stream = get(header, b"Nats-Expected-Stream")
-    if expected_stream and expected_stream != stream.name.encode():
+    if expected_stream and expected_stream != contents.name.encode():
         raise api_error("JSStreamNotMatchErr")
-    if get(header, b"Nats-TTL") and not stream.config.allow_msg_ttl and _asks_for_ttl(header):
+    if get(header, b"Nats-TTL") and not contents.config.allow_msg_ttl and _asks_for_ttl(header):
         raise api_error("JSMessageTTLDisabledErr")
     other = get(header, b"Nats-Expected-Last-Subject-Sequence-Subject")
     expected = _number(get(header, b"Nats-Expected-Last-Subject-Sequence"))
     if expected is not None:
-        last = _last_on(stream, other.decode("utf-8", "surrogateescape") if other else subject)
+        last = _last_on(contents, other.decode("utf-8", "surrogateescape") if other else subject)
         if last != expected:
             raise api_error("JSStreamWrongLastSequenceErrF", seq=last)
     elif other:
         raise api_error("JSStreamExpectedLastSeqPerSubjectInvalid")
     expected = _number(get(header, b"Nats-Expected-Last-Sequence"))
-    if expected is not None and expected != stream.store.last_seq:
-        raise api_error("JSStreamWrongLastSequenceErrF", seq=stream.store.last_seq)
+    if expected is not None and expected != contents.store.last_seq:
+        raise api_error("JSStreamWrongLastSequenceErrF", seq=contents.store.last_seq)
 
 
 def _asks_for_ttl(header: bytes) -> bool:
@@ -122,18 +122,18 @@ def _asks_for_ttl(header: bytes) -> bool:
         return False
 
 
-def _last_on(stream: Stream[Any], subject: str) -> int:
+def _last_on(contents: StreamContents, subject: str) -> int:
     if "*" in subject or ">" in subject:
-        message = stream.store.last(subject)
+        message = contents.store.last(subject)
         return message.seq if message is not None else 0
-    return stream.store.subject_last(subject)
+    return contents.store.subject_last(subject)
 
 
-def _read_rollup(stream: Stream[Any], publish_headers: PublishHeaders, *, sourced: bool) -> None:
+def _read_rollup(contents: StreamContents, publish_headers: PublishHeaders, *, sourced: bool) -> None:
     rollup = headers.get(publish_headers.header, ROLLUP)
     if not rollup:
         return
-    config = stream.config
+    config = contents.config
     allowed = config.allow_rollup_hdrs and not config.deny_purge
     if not allowed and not sourced:
         publish_headers.refusal = api_error("JSStreamRollupFailedF", err="rollup not permitted")
@@ -144,10 +144,10 @@ def _read_rollup(stream: Stream[Any], publish_headers: PublishHeaders, *, source
         publish_headers.rollup = rollup
 
 
-def _read_ttl(stream: Stream[Any], publish_headers: PublishHeaders, *, sourced: bool) -> None:
+def _read_ttl(contents: StreamContents, publish_headers: PublishHeaders, *, sourced: bool) -> None:
     """Read the TTL; an invalid one is refused last, as its check is, and where there are none as well."""
     value = headers.get(publish_headers.header, b"Nats-TTL")
-    if not value or (sourced and not stream.config.allow_msg_ttl):
+    if not value or (sourced and not contents.config.allow_msg_ttl):
         return
     try:
         ttl = parse_ttl(value)
@@ -155,9 +155,9 @@ def _read_ttl(stream: Stream[Any], publish_headers: PublishHeaders, *, sourced: 
         if not sourced:
             publish_headers.refusal = publish_headers.refusal or error
         return
-    if not stream.config.allow_msg_ttl:
+    if not contents.config.allow_msg_ttl:
         return
     publish_headers.ttl = ttl
-    publish_headers.header = stream.expiry.adjust(
-        publish_headers.header, publish_headers.ttl, one_per_subject=stream.config.max_msgs_per_subject == 1
+    publish_headers.header = contents.expiry.adjust(
+        publish_headers.header, publish_headers.ttl, one_per_subject=contents.config.max_msgs_per_subject == 1
     )

@@ -7,25 +7,49 @@ requester is answered when all of it is noted on the disk. A stream that stops e
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from ....store.errors import StoreClosed
 from ....store.subjects import Heap, releasing
-from ...slices import Slices, Steps, paced
+from ...slices import Shared, Slices, Steps, paced
+from .ingest import refusal_answer
 
 if TYPE_CHECKING:
     from .commit import Answer
-    from .core import Stream
+    from .contents import StreamContents
+    from .readers import StreamReader
+
+
+class RemovalEvents(Protocol):
+    """What a removal needs of its stream."""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the stream has ended."""
+
+    def readers(self) -> Sequence[StreamReader]:
+        """Those who are told of what is removed."""
+
+    def send_each(self, messages: list[Answer]) -> None:
+        """Publish answers."""
+
+    def store_failed(self, error: Exception) -> None:
+        """Something could not be done, although it was valid."""
+
+    def log_failure(self, text: str) -> None:
+        """Log that something is wrong with the stream."""
 
 
 class MessageRemoval:
     """The removals of one stream. under_way: how many there are."""
 
-    __slots__ = ("_stream", "_sweep_again", "_sweeps", "under_way")
+    __slots__ = ("_contents", "_events", "_sweep_again", "_sweeps", "_turns", "under_way")
 
-    def __init__(self, stream: Stream[Any]) -> None:
-        self._stream = stream
+    def __init__(self, contents: StreamContents, turns: Shared, events: RemovalEvents) -> None:
+        self._contents = contents
+        self._turns = turns
+        self._events = events
         self._sweeps = self._sweep_again = False
         self.under_way = 0
 
@@ -37,26 +61,30 @@ class MessageRemoval:
             self.under_way -= 1
             if done is not None:
                 done(outcome)
-            elif isinstance(outcome, Exception) and not self._stream.stopped:
-                self._stream.log_failure(f"could not remove messages: {type(outcome).__name__}: {outcome}")
+            elif isinstance(outcome, Exception) and not self._events.stopped:
+                self._events.log_failure(f"could not remove messages: {type(outcome).__name__}: {outcome}")
 
-        Slices(self._stream.host.turns, self._while_served(steps), over, over)
+        Slices(self._turns, self._while_served(steps), over, over)
 
     def _while_served(self, steps: Steps[int]) -> Steps[int]:
         """A stream that stopped may have given its store to another one."""
-        while not self._stream.stopped:
+        while not self._events.stopped:
             try:
                 next(steps)
             except StopIteration as end:
                 return int(end.value)
             yield
         steps.close()
-        raise StoreClosed(self._stream.name)
+        raise StoreClosed(self._contents.name)
 
     def release(self, remains: list[Heap]) -> None:
         """Give memory back in slices, also of a stream that has ended."""
-        turns = self._stream.host.turns
-        Slices(turns, releasing(remains), lambda _: None, lambda error: self._stream.log_failure(str(error)))
+        Slices(
+            self._turns,
+            releasing(remains),
+            lambda _: None,
+            lambda error: self._events.log_failure(str(error)),
+        )
 
     def sweeping(self) -> Steps[int]:
         """Let go of what nobody wants; one sweep at a time, and once more for who asks meanwhile."""
@@ -67,14 +95,14 @@ class MessageRemoval:
         try:
             while self._sweep_again:
                 self._sweep_again = False
-                gone += yield from self._stream.retention.sweeping()
+                gone += yield from self._contents.retention.sweeping()
         finally:
             self._sweeps = False
         return gone
 
     def roll_up(self, subject: str, sequence: int) -> list[Answer] | None:
         """Remove what is before `sequence`, of this subject if one is given; see `Stream.roll_up`."""
-        stream, steps = self._stream, paced(self.purging(subject=subject, up_to=sequence))
+        contents, steps = self._contents, paced(self.purging(subject=subject, up_to=sequence))
         answers: list[Answer] = []
         under_way = True
 
@@ -82,44 +110,44 @@ class MessageRemoval:
             nonlocal under_way
             under_way = False
             if isinstance(outcome, Exception):
-                refusal = stream.ingest.refusal(outcome)
-                stream.send_each([(reply, refusal) for reply, _ in answers])
+                refused = refusal_answer(contents.name, outcome, self._events.store_failed)
+                self._events.send_each([(reply, refused) for reply, _ in answers])
                 return
             if answers:
-                stream.ack_queue.answers.extend(answers)
-                stream.ack_queue.wake()
-            if stream.limits.active:
-                stream.limits.enforce(subject)
+                contents.ack_queue.answers.extend(answers)
+                contents.ack_queue.wake()
+            if contents.limits.active:
+                contents.limits.enforce(subject)
 
         self.begin(steps, over)
         return answers if under_way else None
 
     def purging(self, *, subject: str | None = None, up_to: int = 0, keep: int = 0) -> Steps[int]:
         """Purge; see `StreamStore.purging`."""
-        stream, store = self._stream, self._stream.store
-        if stream.config.sources:
-            stream.source_offsets.save()
+        contents, store = self._contents, self._contents.store
+        if contents.config.sources:
+            contents.source_offsets.save()
         steps = store.purging(subject=subject or None, up_to=up_to, keep=keep)
         purged, before = 0, store.messages
         for gone in steps:
             if removed := before - store.messages:
                 purged += removed
-                if stream.limits.keep:
+                if contents.limits.keep:
                     self._keep_no_more(gone)
-                for consumer in list(stream.consumers.values()):
-                    yield from consumer.on_purging(gone)
-                stream.update_usage()
-                stream.ack_queue.wake()
+                for reader in self._events.readers():
+                    yield from reader.on_purging(gone)
+                contents.update_usage()
+                contents.ack_queue.wake()
             yield
             before = store.messages
-        for consumer in list(stream.consumers.values()):
-            yield from consumer.after_purge()
-        stream.limits.rearm()
-        stream.ack_queue.wake()
+        for reader in self._events.readers():
+            yield from reader.after_purge()
+        contents.limits.rearm()
+        contents.ack_queue.wake()
         return purged
 
     def _keep_no_more(self, gone: object) -> None:
-        limits, first = self._stream.limits, self._stream.store.first_seq
+        limits, first = self._contents.limits, self._contents.store.first_seq
         if isinstance(gone, list):
             limits.keep.difference_update(gone)
         else:
