@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from ...accounts.subscription import Message, Publish
     from ..streams.commit import AckQueue, Done
     from ..streams.origin_consumer import Origin
-    from ..streams.source import SourceOrigin
 
 RUN = 512  # publishes of one step
 LARGE = 8192  # bytes of a message that may push out many
@@ -267,7 +266,7 @@ class ReplicatedStream(Stream[Consumer]):
             entries.MirroredMsgs, (sequence, time, subject, header, body), origin.refused
         )
 
-    def copy(self, origin: SourceOrigin, sequence: int, subject: str, header: bytes, body: bytes) -> None:
+    def copy(self, origin: Origin, sequence: int, subject: str, header: bytes, body: bytes) -> None:
         """Propose a message of a source."""
         message = (origin.index, origin.identity, sequence, subject, header, body)
         self.source_proposals.add(entries.SourcedMsgs, message, origin.refused)

@@ -27,6 +27,7 @@ from .ingest import Duplicate, Ingest
 from .readers import Readers, StreamReader
 from .removal import MessageRemoval
 from .source_offsets import SourceOffset, SourceOffsets
+from .sourcing import Sourcing
 from .subscriptions import StreamSubscriptions
 
 if TYPE_CHECKING:
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 
     from .commit import Done
     from .origin_consumer import Origin
-    from .source import SourceOrigin
-    from .sourcing import Sourcing
 
 # What something asked for came to: a number (0, False: nothing), or why it was not done.
 Ordered = int | BaseException
@@ -150,10 +149,9 @@ class Stream(Generic[R]):
 
     def start_sourcing(self) -> None:
         """Begin to follow the mirror's or sources' origins, once all streams of the account are there."""
-        from .sourcing import Sourcing
-
         if self.sourcing is None and (self.config.mirror is not None or self.config.sources):
-            self.sourcing = Sourcing(self)
+            caught_up = self.direct_get.mirror_caught_up
+            self.sourcing = Sourcing(self.contents, self.context, self, caught_up, self.log_failure)
             self.sourcing.start()
 
     def _wanted(self) -> list[str]:
@@ -343,11 +341,13 @@ class Stream(Generic[R]):
 
     # --- what comes from other streams
 
-    def mirror(self, _: Origin, sequence: int, subject: str, header: bytes, body: bytes, time: int) -> None:
+    def mirror(
+        self, origin: Origin, sequence: int, subject: str, header: bytes, body: bytes, time: int
+    ) -> None:
         """Store a message of the mirror's origin under its sequence. Raises ApiError."""
         self.ingest.replicate(sequence, subject, header, body, time)
 
-    def copy(self, origin: SourceOrigin, sequence: int, subject: str, header: bytes, body: bytes) -> None:
+    def copy(self, origin: Origin, sequence: int, subject: str, header: bytes, body: bytes) -> None:
         """Store the message `sequence` of a source, whose header names its origin. Raises ApiError."""
         try:
             copy = self.ingest.store(subject, header, body, sourced=True)

@@ -11,7 +11,7 @@ real servers send.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ....protocol import gojson, headers
 from ....protocol.api.consumer import ConsumerConfig
@@ -19,15 +19,25 @@ from ....protocol.api.stream import StreamSource, StreamSourceInfo
 from ....protocol.errors import ApiError, api_error
 from ....protocol.identifier import name_hash
 from ....protocol.transform import SubjectTransform
-from .delivery import ReplyInfo, read_delivery
-from .origin_request import HEARTBEAT, SILENCE, consumer_config, deliver_subject, request_subject
+from .origin_request import (
+    HEARTBEAT,
+    SILENCE,
+    ReplyInfo,
+    Requester,
+    consumer_config,
+    deliver_subject,
+    read_delivery,
+    request_subject,
+)
 
 if TYPE_CHECKING:
     from ...accounts.space import InterestWatch
     from ...accounts.subscription import InterestChange, Message, Subscription
     from ...clock import Timer
     from ...slices import LoopTurns
-    from .core import Stream
+    from .commit import Done
+    from .contents import StreamContents
+    from .context import StreamContext
 
 MILLISECOND = 1_000_000
 SECOND = 1_000_000_000
@@ -46,21 +56,61 @@ FLOW_CONTROL = "$JS.FC."
 STALLED = ApiError(500, 10228, "stream source consumer stalled on flow control")
 
 
+class OriginTarget(Protocol):
+    """What a stream does with what its origins bring."""
+
+    def mirror(
+        self, origin: Origin, sequence: int, subject: str, header: bytes, body: bytes, time: int
+    ) -> None:
+        """Store a message of the mirror's origin under its sequence. Raises ApiError."""
+
+    def copy(self, origin: Origin, sequence: int, subject: str, header: bytes, body: bytes) -> None:
+        """Store the message `sequence` of a source, whose header names its origin. Raises ApiError."""
+
+    def pass_by(self, sequence: int) -> None:
+        """The mirror's origin has nothing up to `sequence` that is not here."""
+
+    def begin_source_anew(self, index: str) -> None:
+        """A source's origin was made anew: forget how far it was read."""
+
+    def when_safe(self, done: Done) -> None:
+        """Call `done` once all that came so far is safe."""
+
+    def send(self, subject: str, header: bytes, body: bytes, *, own: bool = False) -> None:
+        """Publish in the stream's account; own: see Account.publish."""
+
+
 class Origin:
     """One origin. Subclasses decide where to start and what to do with messages.
 
+    contents: what the stream holds that takes the copies.
+    target: that stream, to which the messages are given.
     attempts: when it is this one's turn to try; many origins of a stream may want to at the same moment.
+    index: what tells a source apart from the stream's other sources; "" for a mirror.
     """
 
     kind = ""  # "mirror" or "src": the word in the consumer's name and metadata
     letter = ""  # in the delivery subject
     setup_failed = ""  # the error's constant
     first_level = 0  # the API level asked for first
+    index = ""
 
-    def __init__(self, stream: Stream[Any], source: StreamSource, attempts: LoopTurns) -> None:
-        self.stream = stream
-        self._attempts = attempts
+    def __init__(
+        self,
+        contents: StreamContents,
+        context: StreamContext,
+        target: OriginTarget,
+        source: StreamSource,
+        attempts: LoopTurns,
+    ) -> None:
+        self.contents = contents
+        self.target = target
         self.source = source
+        self._host = context.host
+        self._clock = context.host.clock
+        self._account = context.account
+        self._attempts = attempts
+        self._requester = Requester(contents.name, context.account.name, context.host.domain)
         self.identity = ""
         self.lag = 0
         self.last_active = 0
@@ -81,7 +131,7 @@ class Origin:
         self._watch: InterestWatch | None = None
         self._queued = False
         self._stopped = False
-        below = stream.host.random_below
+        below = context.host.random_below
         self.transforms = [
             SubjectTransform(t.src, t.dest, random_below=below) if t.dest else None
             for t in source.subject_transforms
@@ -109,10 +159,7 @@ class Origin:
 
     def consumer_hash(self) -> str:
         """Give the stable part of the consumer's name."""
-        parts = [self.stream.name, self.stream.account.name]
-        if self.stream.domain:
-            parts.append(self.stream.domain)
-        return name_hash(" ".join(parts))
+        return name_hash(" ".join([part for part in self._requester if part]))
 
     # --- lifecycle
 
@@ -123,7 +170,7 @@ class Origin:
 
     def start(self) -> None:
         """Begin the first attempt in the loop's next turn."""
-        self._watch = self.stream.account.watch_interest(self._interest, self._subject(self._config()))
+        self._watch = self._account.watch_interest(self._interest, self._subject(self._config()))
         self._later(0)
 
     def stop(self) -> None:
@@ -136,7 +183,7 @@ class Origin:
 
     def _drop(self) -> None:
         """Leave whatever state it is in."""
-        account = self.stream.account
+        account = self._account
         for subscription in (self._reply, self._subscription):
             if subscription is not None:
                 account.unsubscribe(subscription)
@@ -150,7 +197,7 @@ class Origin:
     def _later(self, delay: int) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self.stream.clock.call_later(delay, self._due)
+        self._timer = self._clock.call_later(delay, self._due)
 
     def _due(self) -> None:
         """Try when it is its turn, unless something else happens to the origin before."""
@@ -170,14 +217,14 @@ class Origin:
             self.error = error
         if failed:
             self._fails += 1
-        wait = max(self._asked + APART - self.stream.clock.now(), 0)
+        wait = max(self._asked + APART - self._clock.now(), 0)
         wait += min(BACKOFF * self._fails, LONGEST)
-        jitter = int.from_bytes(self.stream.host.random_bytes(2), "big") % 100
+        jitter = int.from_bytes(self._host.random_bytes(2), "big") % 100
         self._later(wait + (100 + jitter) * MILLISECOND)
 
     def agreed(self) -> int:
         """The origin's sequence up to which everything is safe here."""
-        return self.stream.store.last_seq
+        return self.contents.store.last_seq
 
     def refused(self, error: ApiError | None) -> None:
         """Something that was taken did not come in after all: begin again from what did."""
@@ -188,7 +235,7 @@ class Origin:
     def _interest(self, change: InterestChange) -> None:
         """The origin's API came within reach, or went out of it."""
         if change.delta < 0:
-            account = self.stream.account
+            account = self._account
             self._cut = not account.has_interest(self._subject(self._config()), own=True)
         elif self._reply is None and (self._cut or not self.following):
             self._cut = False
@@ -203,12 +250,12 @@ class Origin:
     # --- asking
 
     def _config(self) -> ConsumerConfig:
-        stream = self.stream
+        new_id = self._host.new_id
         name = f"JS_{self.kind.upper()}_{self.consumer_hash()}"
         if not self._sourcing:
-            name += "_" + stream.host.new_id(8)
-        config = consumer_config(self.kind, name, stream, self.source, sourcing=self._sourcing)
-        config.deliver_subject = deliver_subject(self.source, self.letter, stream.host.new_id(8))
+            name += "_" + new_id(8)
+        config = consumer_config(self.kind, name, self._requester, self.source, sourcing=self._sourcing)
+        config.deliver_subject = deliver_subject(self.source, self.letter, new_id(8))
         self.start_at(config)
         return config
 
@@ -217,8 +264,8 @@ class Origin:
 
     def _attempt(self) -> None:
         self._drop()
-        stream, account = self.stream, self.stream.account
-        self._asked = stream.clock.now()
+        account = self._account
+        self._asked = self._clock.now()
         config = self._config()
         durable = self.source.consumer
         self._deliver_subject = config.deliver_subject if durable is None else durable.deliver_subject
@@ -230,9 +277,9 @@ class Origin:
             header = headers.encode({"Nats-Required-Api-Level": str(self._level)})
             if self.kind == "src" and self._level >= self.first_level:
                 header = headers.add(header, b"Nats-Stream-Identity", self.identity.encode())
-        reply = f"$JSC.R.{stream.host.new_id(8)}"
+        reply = f"$JSC.R.{self._host.new_id(8)}"
         self._reply = account.subscribe(reply, self._answered)
-        self._timer = stream.clock.call_later(HASTE if self._hasty else PATIENCE, self._unanswered)
+        self._timer = self._clock.call_later(HASTE if self._hasty else PATIENCE, self._unanswered)
         subject = self._subject(config)
         target = account.mapped(subject)
         receivers = account.publish(target, body, reply=reply, header=header, own=True) if target else 0
@@ -301,21 +348,21 @@ class Origin:
         self._delivered = 0
         self.lag = int(answer.get("num_pending", 0))
         self.accepted(delivered, self.lag)
-        self._subscription = self.stream.account.subscribe(self._deliver_subject, self._arrived)
-        self.last_active = self.stream.clock.now()
-        self._timer = self.stream.clock.call_later(SILENCE, self._check_health)
+        self._subscription = self._account.subscribe(self._deliver_subject, self._arrived)
+        self.last_active = self._clock.now()
+        self._timer = self._clock.call_later(SILENCE, self._check_health)
 
     def _check_health(self) -> None:
         self._timer = None
-        quiet = self.stream.clock.now() - self.last_active
+        quiet = self._clock.now() - self.last_active
         if quiet >= SILENCE:
             self.retry(self._failure("origin is silent"))
         else:
-            self._timer = self.stream.clock.call_later(SILENCE - quiet, self._check_health)
+            self._timer = self._clock.call_later(SILENCE - quiet, self._check_health)
 
     def doubt(self) -> None:
         """The consumer may have gone with its leader: unless a message comes soon, ask for another."""
-        since = self.stream.clock.now()
+        since = self._clock.now()
 
         def look() -> None:
             if self.last_active < since:
@@ -325,14 +372,14 @@ class Origin:
 
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self.stream.clock.call_later(DOUBT, look)
+        self._timer = self._clock.call_later(DOUBT, look)
 
     # --- following
 
     def _arrived(self, message: Message) -> None:
         if self._subscription is None:
             return
-        self.last_active = self.stream.clock.now()
+        self.last_active = self._clock.now()
         if not message.body and message.header.startswith(CONTROL):
             self._control(message)
             return
@@ -402,9 +449,9 @@ class Origin:
             if error is None and not self._stopped:
                 # The origin chose the subject: what it asks for is flow control, and nothing else.
                 own = reply.startswith(FLOW_CONTROL)
-                self.stream.send(reply, headers.encode(seen), b"", own=own)
+                self.target.send(reply, headers.encode(seen), b"", own=own)
 
-        self.stream.when_safe(done)
+        self.target.when_safe(done)
 
     # --- its info
 
@@ -414,7 +461,7 @@ class Origin:
             name=self.source.name,
             external=self.source.external,
             lag=self.lag,
-            active=self.stream.clock.now() - self.last_active if self.last_active else -1,
+            active=self._clock.now() - self.last_active if self.last_active else -1,
             error=self.error,
             filter_subject=self.source.filter_subject,
             subject_transforms=list(self.source.subject_transforms),

@@ -1,4 +1,4 @@
-"""The consumer that a mirror or source asks its origin for, the subjects of the request and of its messages.
+"""What a mirror or source asks of its origin, and what the subjects of the messages that come say.
 
 Promises: what real servers send, byte for byte where they read it: stable names, metadata that name who asks,
 external prefixes in place of the local API's. Pure.
@@ -6,13 +6,10 @@ external prefixes in place of the local API's. Pure.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import NamedTuple
 
 from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.api.stream import StreamSource
-
-if TYPE_CHECKING:
-    from .core import Stream
 
 SECOND = 1_000_000_000
 HEARTBEAT = SECOND
@@ -21,13 +18,21 @@ ACK_WAIT = 22 * 3600 * SECOND
 API = "$JS.API"
 
 
+class Requester(NamedTuple):
+    """Which stream asks. domain: its server's JetStream domain, "" for none."""
+
+    stream: str
+    account: str
+    domain: str
+
+
 def consumer_config(
-    kind: str, name: str, stream: Stream[Any], source: StreamSource, *, sourcing: bool
+    kind: str, name: str, requester: Requester, source: StreamSource, *, sourcing: bool
 ) -> ConsumerConfig:
     """Give the consumer's configuration without its place to start. `kind` is "mirror" or "src"."""
-    metadata = {f"_nats.{kind}.stream": stream.name, f"_nats.{kind}.acc": stream.account.name}
-    if stream.domain:
-        metadata[f"_nats.{kind}.domain"] = stream.domain
+    metadata = {f"_nats.{kind}.stream": requester.stream, f"_nats.{kind}.acc": requester.account}
+    if requester.domain:
+        metadata[f"_nats.{kind}.domain"] = requester.domain
     config = ConsumerConfig(
         name=name,
         ack_policy="none",
@@ -68,3 +73,49 @@ def request_subject(source: StreamSource, config: ConsumerConfig) -> str:
     external = source.external
     prefix = external.api if external is not None and external.api else API
     return f"{prefix}.{subject}".replace("..", ".")
+
+
+class ReplyInfo(NamedTuple):
+    """One delivery of an origin's consumer.
+
+    stream, consumer: the origin and its consumer.
+    tries: how often the message was delivered, this time included.
+    stream_seq: the sequence of the message in the origin.
+    consumer_seq: the number of the delivery.
+    time: when the origin stored the message, ns.
+    pending: how many messages the origin has for the consumer after this one.
+    subject: of the message; "" when the reply does not have it.
+    """
+
+    stream: str
+    consumer: str
+    tries: int
+    stream_seq: int
+    consumer_seq: int
+    time: int
+    pending: int
+    subject: str
+
+
+def read_delivery(reply: str) -> ReplyInfo | None:
+    """Read the reply subject of a delivered message; None: it is none.
+
+    `$JS.ACK.<stream>.<consumer>.<delivered>.<stream seq>.<consumer seq>.<time>.<pending>`, or with domain and
+    account hash before the stream and possibly more tokens at the end; what crossed a leaf or route carries
+    `@<subject>` behind it.
+    """
+    acks, _, subject = reply.partition("@")
+    tokens = acks.split(".")
+    if len(tokens) == 9:
+        at = 2
+    elif len(tokens) >= 11:
+        at = 4
+    else:
+        return None
+    if tokens[0] != "$JS" or tokens[1] != "ACK":
+        return None
+    numbers = tokens[at + 2 : at + 7]
+    if not all(number.isdigit() for number in numbers):
+        return None
+    tries, stream_seq, consumer_seq, time, pending = map(int, numbers)
+    return ReplyInfo(tokens[at], tokens[at + 1], tries, stream_seq, consumer_seq, time, pending, subject)

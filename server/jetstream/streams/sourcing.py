@@ -7,27 +7,191 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ....protocol import headers
+from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.api.stream import StreamSource, StreamSourceInfo
+from ....protocol.identifier import name_hash
 from ...slices import Shared, Slices, Steps, at_once, paced
-from .mirror import MirrorOrigin
-from .source import SourceOrigin
+from . import source_header
+from .origin_consumer import Origin, OriginTarget
+from .origin_request import ReplyInfo
 from .source_header import source_index
 
 if TYPE_CHECKING:
-    from .core import Stream
+    from collections.abc import Callable, Mapping
+
+    from ...slices import LoopTurns
+    from .contents import StreamContents
+    from .context import StreamContext
+
+NEARLY = 10  # messages behind
+
+
+class MirrorOrigin(Origin):
+    """The origin of a mirror: the stream gets its messages with their sequences and times.
+
+    What the origin does not have (any more) is a deleted sequence here too.
+    """
+
+    kind = "mirror"
+    letter = "M"
+    setup_failed = "JSMirrorConsumerSetupFailedErrF"
+    first_level = 4
+
+    def __init__(
+        self,
+        contents: StreamContents,
+        context: StreamContext,
+        target: OriginTarget,
+        source: StreamSource,
+        attempts: LoopTurns,
+        caught_up: Callable[[], None],
+    ) -> None:
+        """caught_up: is called when the stream has (nearly) all that the origin has."""
+        super().__init__(contents, context, target, source, attempts)
+        self._caught_up = caught_up
+        self._behind = True
+
+    def start_at(self, config: ConsumerConfig) -> None:
+        """Begin after the last sequence; the configured start only counts for an unused stream."""
+        store, source = self.contents.store, self.source
+        start = store.last_seq + 1 if store.last_seq else 0
+        if not start and source.opt_start_seq:
+            start = source.opt_start_seq
+        if start:
+            config.deliver_policy, config.opt_start_seq = "by_start_sequence", start
+        elif source.opt_start_time is not None:
+            config.deliver_policy, config.opt_start_time = "by_start_time", source.opt_start_time
+        else:
+            config.deliver_policy = "all"
+
+    def accepted(self, delivered: int, pending: int) -> None:
+        """What lies before the consumer's beginning is not there."""
+        self.target.pass_by(delivered)
+        self.copied = max(delivered, self.contents.store.last_seq)
+        self._see_how_far(pending)
+
+    def take(self, delivery: ReplyInfo, original: str, subject: str, header: bytes, body: bytes) -> None:
+        """Store under the origin's sequence."""
+        del original
+        self._see_how_far(delivery.pending)
+        self.target.mirror(self, delivery.stream_seq, subject, header, body, delivery.time)
+
+    def _see_how_far(self, pending: int) -> None:
+        if self._behind and pending < NEARLY:
+            self._behind = False
+            self._caught_up()
+
+
+class SourceOrigin(Origin):
+    """The origin of a source: the stream takes copies with sequences and times of its own.
+
+    Each message of the origin is copied once, after restarts and cuts too: the offset is in the copies'
+    headers and in the stream's source offsets. Message ids are deduplicated as for any publish.
+    """
+
+    kind = "src"
+    letter = "S"
+    setup_failed = "JSSourceConsumerSetupFailedErrF"
+    first_level = 5
+
+    def __init__(
+        self,
+        contents: StreamContents,
+        context: StreamContext,
+        target: OriginTarget,
+        source: StreamSource,
+        attempts: LoopTurns,
+        namesakes: Mapping[str, int],
+    ) -> None:
+        """namesakes: how many of the stream's sources have which name."""
+        super().__init__(contents, context, target, source, attempts)
+        self._namesakes = namesakes
+        self.index = source_header.source_index(source)
+        self._again = False
+        known = contents.source_offsets.of(self.index)
+        if known is not None:
+            self.copied, self.identity = known
+
+    def consumer_hash(self) -> str:
+        """Tell apart several sources of one stream name."""
+        stable = super().consumer_hash()
+        return name_hash(f"{stable} {self.index}" if self._namesakes[self.source.name] > 1 else stable)
+
+    def start_at(self, config: ConsumerConfig) -> None:
+        """Begin after what was copied; at first where the configuration wants."""
+        source, store = self.source, self.contents.store
+        if self.copied:
+            config.deliver_policy, config.opt_start_seq = "by_start_sequence", self.copied + 1
+        elif source.opt_start_seq:
+            config.deliver_policy, config.opt_start_seq = "by_start_sequence", source.opt_start_seq
+        elif source.opt_start_time is not None:
+            start = max(source.opt_start_time, 0 if self._again else store.last_time)
+            config.deliver_policy = "by_start_time"
+            config.opt_start_time = start if store.last_time else source.opt_start_time
+        else:
+            config.deliver_policy = "all"
+
+    def accepted(self, delivered: int, pending: int) -> None:
+        """Nothing before the consumer's beginning will come."""
+        del pending
+        self._again = False
+        self.copied = max(self.copied, delivered)
+
+    def began_anew(self) -> None:
+        """Copy the new stream of the old name from its beginning."""
+        self._host.log.warning(
+            f"JetStream source stream {self.source.name!r} for stream "
+            f"'{self._account.name} > {self.contents.name}' was recreated, resetting source state"
+        )
+        self.target.begin_source_anew(self.index)
+        self.copied, self._again = 0, True
+
+    def take(self, delivery: ReplyInfo, original: str, subject: str, header: bytes, body: bytes) -> None:
+        """Store as a new message with a header that names its origin."""
+        value = source_header.write(self.index, delivery.stream_seq, original, self.identity)
+        header = headers.set(header, source_header.HEADER, value)
+        self.target.copy(self, delivery.stream_seq, subject, header, body)
+
+    def agreed(self) -> int:
+        """The position that is safe."""
+        known = self.contents.source_offsets.of(self.index)
+        return known.sequence if known is not None else 0
+
+    def info(self) -> StreamSourceInfo:
+        """With the origin's sequence."""
+        found = super().info()
+        found.seq = self.copied
+        return found
 
 
 class Sourcing:
-    """The origins of one stream. A source that is not opened yet is not in the info."""
+    """The origins of one stream. A source that is not opened yet is not in the info.
 
-    def __init__(self, stream: Stream[Any]) -> None:
-        self._stream = stream
+    contents, context: of the stream. target: gets what the origins bring.
+    caught_up: is called when a mirror has (nearly) all that its origin has.
+    failed: is given what went wrong, for the log.
+    """
+
+    def __init__(
+        self,
+        contents: StreamContents,
+        context: StreamContext,
+        target: OriginTarget,
+        caught_up: Callable[[], None],
+        failed: Callable[[str], None],
+    ) -> None:
+        self._contents = contents
+        self._place = contents, context, target
+        self._executor = context.host.executor
+        self._caught_up = caught_up
+        self._failed = failed
         self._mirror: MirrorOrigin | None = None
         self._sources: dict[str, SourceOrigin] = {}
         self._namesakes: Counter[str] = Counter()
-        self._attempts = Shared(partial(stream.clock.call_later, 0))
+        self._attempts = Shared(partial(context.host.clock.call_later, 0))
         self._opening: Slices | None = None
 
     def start(self) -> None:
@@ -36,9 +200,9 @@ class Sourcing:
 
     def configure(self) -> None:
         """Follow what the configuration names now; what is unchanged goes on undisturbed."""
-        config = self._stream.config
+        config = self._contents.config
         if config.mirror is not None and self._mirror is None:
-            self._mirror = MirrorOrigin(self._stream, config.mirror, self._attempts)
+            self._mirror = MirrorOrigin(*self._place, config.mirror, self._attempts, self._caught_up)
             self._mirror.start()
         self._namesakes.clear()
         self._namesakes.update(source.name for source in config.sources)
@@ -46,7 +210,7 @@ class Sourcing:
         if self._opening is not None:
             self._opening.stop()
         self._opening = Slices(
-            self._stream.host.executor, paced(self._levelling(wanted)), lambda _: None, self._failed
+            self._executor, paced(self._levelling(wanted)), lambda _: None, self._not_opened
         )
 
     def _levelling(self, wanted: dict[str, StreamSource]) -> Steps[None]:
@@ -57,13 +221,13 @@ class Sourcing:
         for index, source in wanted.items():
             if index not in self._sources:
                 made = self._sources[index] = SourceOrigin(
-                    self._stream, source, attempts=self._attempts, namesakes=self._namesakes
+                    *self._place, source, self._attempts, self._namesakes
                 )
                 made.start()
                 yield
 
-    def _failed(self, error: Exception) -> None:
-        self._stream.log_failure(f"can not open its sources: {type(error).__name__}: {error}")
+    def _not_opened(self, error: Exception) -> None:
+        self._failed(f"can not open its sources: {type(error).__name__}: {error}")
 
     def origin_appeared(self, name: str) -> None:
         """A stream of the account was made: who waits for it need not wait longer."""
@@ -104,7 +268,7 @@ class Sourcing:
     def source_infos(self) -> Steps[list[StreamSourceInfo]]:
         """Give the sources' infos, in the configuration's order."""
         found = []
-        for source in self._stream.config.sources:
+        for source in self._contents.config.sources:
             origin = self._sources.get(source_index(source))
             if origin is not None:
                 found.append(origin.info())
