@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from ....protocol.api.stream import StreamConfig
     from ..consumers.core import Consumer
     from ..streams.core import Stream
-    from .account import JetStreamAccount
+    from .streams import AccountStreams
 
 
 def creating(
-    account: JetStreamAccount, config: StreamConfig, *, pedantic: bool = False
+    account: AccountStreams, config: StreamConfig, *, pedantic: bool = False
 ) -> Steps[Stream[Consumer]]:
     """Make a stream; one with an equal configuration is given as it is. Raises ApiError."""
     name = config.name
@@ -51,7 +51,7 @@ def creating(
 
 
 def updating(
-    account: JetStreamAccount, config: StreamConfig, *, pedantic: bool = False
+    account: AccountStreams, config: StreamConfig, *, pedantic: bool = False
 ) -> Steps[Stream[Consumer]]:
     """Change a stream. Raises ApiError."""
     subject_check = yield from checking_subjects(config)
@@ -75,7 +75,7 @@ def updating(
     return stream
 
 
-def deleting(account: JetStreamAccount, name: str) -> Steps[None]:
+def deleting(account: AccountStreams, name: str) -> Steps[None]:
     """Remove a stream, its messages and consumers. Raises ApiError."""
     stream = account.lookup(name)
     yield from stream.silencing()
@@ -96,7 +96,7 @@ def _ending_consumers(stream: Stream[Consumer]) -> Steps[None]:
 
 
 def overlapping(
-    account: JetStreamAccount, config: StreamConfig, tree: SubjectTree[list[int]] | None = None
+    account: AccountStreams, config: StreamConfig, tree: SubjectTree[list[int]] | None = None
 ) -> Steps[None]:
     """Raise ApiError 10065 when another stream has some of its subjects, 10008 if it may and is not open yet.
 
@@ -121,7 +121,7 @@ def overlapping(
             return
 
 
-def _must_be_served(account: JetStreamAccount, stream: Stream[Consumer]) -> None:
+def _must_be_served(account: AccountStreams, stream: Stream[Consumer]) -> None:
     """Raise ApiError when the stream ended before the change of it did."""
     if account.left:
         raise api_error("JSClusterNotAvailErr")

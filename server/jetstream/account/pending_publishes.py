@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ....protocol.api.stream import StreamConfig
     from ...accounts.subscription import Message, Subscription
     from ...slices import Steps
-    from .account import JetStreamAccount
+    from .streams import AccountStreams
 
 MOST = 64 << 20  # bytes that wait, on one server
 OVERHEAD = 512  # bytes that a message counts besides what is in it
@@ -37,7 +37,7 @@ class PendingLimit:
 class PendingPublishes:
     """The publishes to one stream."""
 
-    def __init__(self, account: JetStreamAccount, config: StreamConfig, pending_limit: PendingLimit) -> None:
+    def __init__(self, account: AccountStreams, config: StreamConfig, pending_limit: PendingLimit) -> None:
         self._account = account
         self._name = config.name
         self._subjects = [] if config.mirror is not None else config.subjects

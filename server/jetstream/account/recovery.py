@@ -15,30 +15,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ....protocol.api.stream import StreamConfig
 from ....protocol.errors import ApiError
-from ....protocol.limits import KNOWN_API_LEVEL
 from ....protocol.timestamp import parse_rfc3339
 from ....store.errors import StoreError
 from ...slices import Slices, Steps, at_once, paced
 from ..consumers import lifecycle
 from ..streams.core import Stream
+from .document import read_config
 from .pending_publishes import PendingLimit, PendingPublishes
 
 if TYPE_CHECKING:
+    from ....protocol.api.stream import StreamConfig
     from ....store.configs import StoredConfig
     from ....store.file import FileStream
     from ...logging import Logger
     from ..consumers.core import Consumer
     from ..streams.commit import TaskExecutor
-    from .account import JetStreamAccount
+    from .streams import AccountStreams
 
 SIDE_BY_SIDE = 4  # streams of an account that are being read at the same time
 _ERRORS = (ApiError, StoreError, OSError, ValueError, KeyError)
-
-
-class UnsupportedError(ValueError):
-    """The stream needs a newer server."""
 
 
 @dataclass(slots=True)
@@ -50,20 +46,7 @@ class LoadedStream:
     consumers: list[lifecycle.RecoveredConsumer]
 
 
-def read_config(stored: StoredConfig) -> StreamConfig:
-    """A stream's configuration. Raises ApiError, ValueError, KeyError."""
-    if stored.document is None:
-        raise ValueError(stored.damage)
-    config = StreamConfig.from_json(stored.document["config"])
-    level = config.metadata.get("_nats.req.level", "0")
-    if not level.isdigit() or int(level) > KNOWN_API_LEVEL:
-        raise UnsupportedError(
-            f"unsupported - required API level: {level}, current API level: {KNOWN_API_LEVEL}"
-        )
-    return config
-
-
-def load(account: JetStreamAccount, stored: StoredConfig) -> LoadedStream:
+def load(account: AccountStreams, stored: StoredConfig) -> LoadedStream:
     """Read a stream with its consumers. Blocks; in any thread, as nobody has the stream yet.
 
     Raises ApiError, StoreError, OSError, ValueError, KeyError.
@@ -115,7 +98,7 @@ def tell_mended(log: Logger, name: str, store: FileStream) -> None:
 
 
 def bring_back(
-    account: JetStreamAccount, stored: StoredConfig, ended: Callable[[Consumer], None] | None = None
+    account: AccountStreams, stored: StoredConfig, ended: Callable[[Consumer], None] | None = None
 ) -> Stream[Consumer] | None:
     """Open a stream at once, not started yet; None: it is in `offline` now. ended: see `adopt`."""
     try:
@@ -142,11 +125,11 @@ class Recovery:
         self.pending_limit = PendingLimit()
         self._accounts: dict[str, _Account] = {}
         self._holds: dict[str, int] = {}  # why an account may not be read yet, counted
-        self._jetstream_accounts: dict[str, JetStreamAccount] = {}
+        self._jetstream_accounts: dict[str, AccountStreams] = {}
         self._unlisted: dict[str, str] = {}  # accounts whose streams cannot be listed, and why
         self._waiting: list[Callable[[], None]] = []
 
-    def add(self, account: JetStreamAccount) -> None:
+    def add(self, account: AccountStreams) -> None:
         """Open the streams of an account; until a stream is open, it is among the account's `recovering`.
 
         An account without files serves at once.
@@ -159,7 +142,7 @@ class Recovery:
         else:
             self._begin(account)
 
-    def _begin(self, account: JetStreamAccount) -> None:
+    def _begin(self, account: AccountStreams) -> None:
         one = self._accounts[account.name] = _Account(self, account)
         one.start()
 
@@ -235,7 +218,7 @@ class Recovery:
 class _Account:
     """The recovery of one account. known: whether its streams are. total: how many there are."""
 
-    def __init__(self, owner: Recovery, account: JetStreamAccount) -> None:
+    def __init__(self, owner: Recovery, account: AccountStreams) -> None:
         self.account = account
         self.known = False
         self.total = 0
@@ -382,7 +365,7 @@ class _Found:
     def __init__(self) -> None:
         self.loaded: LoadedStream | None = None
 
-    def load(self, account: JetStreamAccount, stored: StoredConfig) -> None:
+    def load(self, account: AccountStreams, stored: StoredConfig) -> None:
         """Read it."""
         self.loaded = load(account, stored)
 

@@ -14,7 +14,7 @@ from ....protocol.api.stream import StreamConfig
 from ....protocol.errors import ApiError, api_error
 from ....store.errors import StoreError
 from ...cluster.announce import node_of
-from ..account.cluster_mark import ClusterMark
+from ..account.document import ClusterMark
 from ..account.stream_closer import StreamCloser
 from ..consumers import lifecycle
 from ..meta.command import PeersConfirmed

@@ -9,6 +9,7 @@ from ....protocol.errors import ApiError
 from ....store.errors import StoreError
 from ...slices import Slices, Steps, paced
 from ..account import recovery
+from ..account.document import read_config
 from ..consumers import lifecycle
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class StreamOpening:
 
     def start(self) -> None:
         """Have it read by a worker."""
-        self._account.expect(recovery.read_config(self._stored))
+        self._account.expect(read_config(self._stored))
         (self._environment.reader or self._environment.executor).work(self._load, self._read)
 
     def stop(self, done: Callable[[], None]) -> None:

@@ -20,7 +20,7 @@ from ...cluster.announce import node_of
 from ...cluster.bootstrap import BootstrapExpect
 from ...cluster.member import RaftMember
 from ...cluster.proposals import ProposalLostError
-from ..account.cluster_mark import ClusterMark
+from ..account.document import ClusterMark
 from ..account.recovery import tell_mended
 from . import Replica, conversion
 from .catchup import CatchupError, CatchupMismatchError, CatchupSenderError

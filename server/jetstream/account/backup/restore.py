@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ....clock import Timer
     from ...consumers.core import Consumer
     from ...streams.core import Stream
-    from ..account import JetStreamAccount
+    from ..streams import AccountStreams
 
 PATIENCE = 30_000_000_000  # ns without a chunk
 _SUBJECT = "$JS.SNAPSHOT.RESTORE."
@@ -41,7 +41,7 @@ class StreamRestore:
 
     def __init__(
         self,
-        account: JetStreamAccount,
+        account: AccountStreams,
         config: StreamConfig,
         answer: Answer,
         ended: Callable[[int], None],

@@ -17,10 +17,12 @@ from .....protocol.timestamp import format_rfc3339
 from .....store.consumer import MemoryConsumer
 from .....store.errors import StoreError
 from .....store.memory import MemoryStream
+from ....slices import at_once
 from ...consumers import lifecycle
 from ...consumers.config import check
 from ...consumers.info import stamped
 from ...streams.core import Stream
+from ..document import writing
 from ..recovery import bring_back
 from .content import read_consumer, read_state
 
@@ -28,14 +30,14 @@ if TYPE_CHECKING:
     from .....protocol.api.stream import StreamConfig, StreamState
     from .....store.stream import StreamStore
     from ...consumers.core import Consumer
-    from ..account import JetStreamAccount
+    from ..streams import AccountStreams
     from .content import SavedConsumer
 
 
 class StagedStream:
     """One stream of an account. store, consumers: what has come so far; adopted: whether it is one now."""
 
-    def __init__(self, account: JetStreamAccount, config: StreamConfig) -> None:
+    def __init__(self, account: AccountStreams, config: StreamConfig) -> None:
         """Raises OSError, StoreError."""
         self._account = account
         self.config = config
@@ -145,9 +147,7 @@ class StagedStream:
             store = directory.open_consumer(name, consumer.name)
             store.save(consumer.state)
             store.close()
-        cluster_mark = self._account.marks.get(name)
-        shown = {} if cluster_mark is None else cluster_mark.to_json()
-        directory.write_stream(name, {"config": self.config.to_json(), "created": created_at, **shown})
+        directory.write_stream(name, at_once(writing(self.config, created, self._account.marks.get(name))))
         return others
 
 

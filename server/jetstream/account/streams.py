@@ -1,0 +1,341 @@
+"""AccountStreams: the streams of one account on this server, those that are open and those that are not.
+
+Promises: the name, the subjects and the reserved bytes of a stream are taken from the moment it is known; its
+configuration is on the disk before it is served; one that cannot be opened is reported and left there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ....protocol.api.stream import StreamConfig
+from ....protocol.errors import api_error
+from ....protocol.subject_tree import SubjectOwners, SubjectTree
+from ....store.consumer_files import ConsumerFiles
+from ....store.errors import StoreError
+from ....store.memory import MemoryStream
+from ...config.options import AccountJetStream
+from ...slices import Steps, at_once
+from ..host import JetStreamHost
+from ..limits import JetStreamLimits
+from ..streams.context import StreamContext
+from ..streams.core import Stream
+from ..streams.stream_info import stamped
+from ..streams.validation.context import ValidationContext
+from ..streams.validation.create import checking
+from .document import writing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ....store.configs import AccountDirectory
+    from ....store.file import FileStream
+    from ....store.stream import StreamStore
+    from ...accounts.account import Account
+    from ..consumers.core import Consumer
+    from ..streams.validation.subjects import SubjectCheck
+    from .document import ClusterMark
+
+UNLIMITED = -1
+
+
+class AccountStreams:
+    """The streams of one account.
+
+    account: whose subjects the streams have.
+    host: what they need of the server.
+    directory: the account on the disk.
+    limits: what the account may store, and uses.
+    streams: those that are open, by name.
+    recovering: the configurations of the streams that are on the disk and not open yet, by name.
+    surveyed: whether all of `recovering` are known; see `recovery`.
+    offline: the streams that could not be opened, and why.
+    owners: the streams by their subjects; see `current_owners`.
+    marks: what the disk records of the cluster, of the streams that one assigned, by name.
+    left: whether nothing is served any more.
+    """
+
+    def __init__(
+        self,
+        account: Account,
+        host: JetStreamHost,
+        directory: AccountDirectory,
+        limits: JetStreamLimits,
+    ) -> None:
+        self.account = account
+        self.name = account.name
+        self.host = host
+        self.directory = directory
+        self.limits = limits
+        self.streams: dict[str, Stream[Consumer]] = {}
+        self.owners = SubjectOwners()
+        self.left = False
+        self.offline: dict[str, str] = {}
+        self.recovering: dict[str, StreamConfig] = {}
+        self.surveyed = True
+        self._origins_missing: list[Stream[Consumer]] = []
+        self.marks: dict[str, ClusterMark] = {}
+
+    # --- what is validated against
+
+    def validation_context(
+        self, replicas: int = 1, *, pedantic: bool = False, subject_check: SubjectCheck | None = None
+    ) -> ValidationContext:
+        """What configurations of streams with so many replicas are validated against."""
+        grant = self.limits.of(replicas) or AccountJetStream()
+        return ValidationContext(
+            lookup=self.config_of,
+            duplicates_limit=self.host.duplicates_limit,
+            max_bytes_required=grant.max_bytes_required,
+            memory_max_stream_bytes=grant.memory_max_stream_bytes,
+            storage_max_stream_bytes=grant.store_max_stream_bytes,
+            pedantic=pedantic,
+            subject_check=subject_check,
+        )
+
+    def config_of(self, name: str) -> StreamConfig | None:
+        """The configuration of a stream of the account, or None."""
+        stream = self.streams.get(name)
+        return stream.config if stream is not None else self.recovering.get(name)
+
+    # --- streams
+
+    def lookup(self, name: str) -> Stream[Consumer]:
+        """Find a stream. Raises ApiError 10059, 10008 when it is not open yet, 10194 when it cannot be."""
+        stream = self.streams.get(name)
+        if stream is None:
+            self.must_not_be_here(name)
+            raise api_error("JSStreamNotFoundErr")
+        return stream
+
+    def must_not_be_here(self, name: str) -> None:
+        """Raise ApiError when the disk has a stream of that name that is not served (yet)."""
+        if name in self.recovering or not self.surveyed:
+            raise api_error("JSClusterNotAvailErr")
+        if name in self.offline:
+            raise api_error("JSStreamOfflineReasonErrF", err=self.offline[name])
+
+    def must_be_recovered(self) -> None:
+        """Raise ApiError 10008 while there are streams that are not open yet: it asks about all."""
+        if self.recovering or not self.surveyed:
+            raise api_error("JSClusterNotAvailErr")
+
+    def names(self, subject: str = "") -> list[str]:
+        """The names of the streams, in order; with a `subject` of those whose subjects collide with it.
+
+        Raises ApiError 10008 while they are not known.
+        """
+        if not self.surveyed:
+            raise api_error("JSClusterNotAvailErr")
+        return sorted(
+            self.current_owners().colliding(subject) if subject else [*self.recovering, *self.streams]
+        )
+
+    def validating(
+        self, config: StreamConfig, *, pedantic: bool = False, subject_check: SubjectCheck | None = None
+    ) -> Steps[StreamConfig]:
+        """What a new stream's configuration becomes, by itself and the account's limits. Raises ApiError.
+
+        subject_check: what is known already about its subjects.
+        """
+        name = config.name
+        grant = self.limits.required(config.num_replicas)
+        others = sum(1 for other in (*self.recovering, *self.streams) if other != name)
+        if 0 < grant.max_streams <= others:
+            raise api_error("JSMaximumStreamsLimitErr")
+        if name not in self.streams:
+            self.limits.check(config, config.max_bytes or UNLIMITED)
+        context = self.validation_context(config.num_replicas, pedantic=pedantic, subject_check=subject_check)
+        config = yield from checking(stamped(config), context)
+        if config.num_replicas > 1:
+            raise api_error("JSStreamReplicasNotSupportedErr")
+        return config
+
+    def make(self, config: StreamConfig, created: int) -> Stream[Consumer]:
+        """Make a stream that was validated, here or by the cluster. Raises ApiError: its store refuses."""
+        return at_once(self.making(config, created))
+
+    def making(
+        self, config: StreamConfig, created: int, tree: SubjectTree[list[int]] | None = None
+    ) -> Steps[Stream[Consumer]]:
+        """As `make`, bit by bit: the stream is there from the first step on. tree: of its subjects."""
+        if config.storage == "file":
+            try:
+                yield from self.putting_down(config, created)
+                store: StreamStore = self.open_store(config.name)
+            except (OSError, StoreError) as error:
+                self.log_error(f"Stream create failed for '{self.name} > {config.name}': {error}")
+                raise api_error(
+                    "JSStreamStoreFailedF", err=f"error creating store for stream: {error}"
+                ) from error
+        else:
+            store = MemoryStream()
+        if config.first_seq > 1:
+            store.skip_to(config.first_seq - 1)
+        stream: Stream[Consumer] = Stream(config, store, self.context(config.name), created)
+        self.streams[config.name] = stream
+        self.owners.know(config.name, config.subjects, tree)
+        self.reserve(config, 1)
+        yield from stream.beginning()
+        if not stream.stopped:
+            stream.start_sourcing()
+            self.appeared(config.name)
+        return stream
+
+    def open_store(
+        self, name: str, *, exact: bool = False, damaged: Callable[[str], None] | None = None
+    ) -> FileStream:
+        """Open a stream's messages; see `FileStream`. damaged: is given what a read finds.
+
+        Raises OSError, StoreError.
+        """
+
+        def found(sequence: int, where: str) -> None:
+            self.log_error(f"Stream '{self.name} > {name}' lost message {sequence} to damage: {where}")
+            if damaged is not None:
+                damaged(where)
+
+        return self.directory.open_stream(name, on_damage=found, exact=exact)
+
+    def reserve(self, config: StreamConfig, times: int) -> None:
+        """Count what a stream is promised, or (-1) no more."""
+        if config.max_bytes > 0:
+            self.limits.quota(config.storage).reserve(times * config.max_bytes)
+
+    def appeared(self, name: str) -> None:
+        """Let mirrors and sources know that a stream is there."""
+        for other in self.streams.values():
+            if other.sourcing is not None:
+                other.sourcing.origin_appeared(name)
+
+    def put_down(
+        self, config: StreamConfig, created: int, source_offsets: dict[str, Any] | None = None
+    ) -> None:
+        """Write a stream's document, durably. Raises OSError."""
+        at_once(self.putting_down(config, created, source_offsets))
+
+    def putting_down(
+        self, config: StreamConfig, created: int, source_offsets: dict[str, Any] | None = None
+    ) -> Steps[None]:
+        """As `put_down`, bit by bit until it is written."""
+        document = yield from writing(config, created, self.marks.get(config.name), source_offsets)
+        self.directory.write_stream(config.name, document)
+
+    def context(self, name: str) -> StreamContext:
+        """What the stream of that name needs of its account."""
+        files = ConsumerFiles(self.directory, name)
+        return StreamContext(self.account, self.host, self.limits, files, self._save_offsets)
+
+    def _save_offsets(self, config: StreamConfig, created: int, source_offsets: dict[str, Any]) -> None:
+        try:
+            self.put_down(config, created, source_offsets)
+        except OSError as error:
+            self.log_error(f"Offsets of the sources of '{self.name} > {config.name}' not saved: {error}")
+
+    def current_owners(self) -> SubjectOwners:
+        """The streams, open or not, by their subjects, as they are now."""
+        self.owners.follow(self.subjects().items())
+        return self.owners
+
+    def subjects(self) -> dict[str, list[str]]:
+        """The subjects of the streams, open or not, by name."""
+        taken = {name: config.subjects for name, config in self.recovering.items()}
+        return taken | {name: stream.config.subjects for name, stream in self.streams.items()}
+
+    def change(self, stream: Stream[Consumer], config: StreamConfig) -> None:
+        """Let a stream take over a configuration that was validated. Raises ApiError."""
+        at_once(self.changing(stream, config))
+
+    def changing(self, stream: Stream[Consumer], config: StreamConfig) -> Steps[None]:
+        """As `change`, bit by bit."""
+        old = stream.config
+        if config.storage == "file":
+            try:
+                yield from self.putting_down(config, stream.created, stream.source_offsets.to_json())
+            except OSError as error:
+                raise api_error("JSStreamUpdateErrF", err=str(error)) from error
+        self.reserve(old, -1)
+        self.reserve(config, 1)
+        yield from stream.applying(config)
+
+    def remove(self, name: str) -> None:
+        """Remove a stream that is there. Raises ApiError: the disk refuses, it is served no more."""
+        stream = self.streams.pop(name)
+        self.reserve(stream.config, -1)
+        try:
+            stream.delete()
+            if stream.config.storage == "file":
+                self.remove_files(name)
+        except OSError as error:
+            raise api_error("JSStreamDeleteErrF", err=str(error)) from error
+
+    def remove_files(self, name: str) -> None:
+        """Let a stream be no more on the disk; its files go on a worker thread. Raises OSError."""
+        folder = self.directory.take_away_stream(name)
+
+        def removed(error: BaseException | None) -> None:
+            if error is not None:
+                self.host.log.warning(f"{folder} can not be removed, until the next start: {error}")
+
+        if folder:
+            self.host.executor.work(lambda: self.directory.destroy(folder), removed)
+
+    # --- start and stop
+
+    def expect(self, config: StreamConfig) -> None:
+        """A stream is on the disk and is going to be opened: its name, subjects and bytes are taken."""
+        self.recovering[config.name] = config
+        self.reserve(config, 1)
+
+    def opened(self, stream: Stream[Consumer]) -> None:
+        """A stream that was expected is open."""
+        del self.recovering[stream.name]
+        self.streams[stream.name] = stream
+        self._start_sourcing(stream)
+        self.appeared(stream.name)
+
+    def _start_sourcing(self, *opened: Stream[Consumer]) -> None:
+        """Start mirrors and sources, once these are open."""
+        waiting, self._origins_missing = [*self._origins_missing, *opened], []
+        for one in waiting:
+            config = one.config
+            origins = [*config.sources, *([] if config.mirror is None else [config.mirror])]
+            if any(origin.external is None and origin.name in self.recovering for origin in origins):
+                self._origins_missing.append(one)
+            elif not one.stopped:
+                one.start_sourcing()
+
+    def put_offline(self, name: str, reason: str) -> None:
+        """A stream on the disk cannot be opened."""
+        config = self.recovering.pop(name, None)
+        if config is not None:
+            self.reserve(config, -1)
+            self._start_sourcing()
+        self.offline[name] = reason
+        self.host.log.error(f"Stream '{self.name} > {name}' is offline: {reason}")
+
+    def forget_recovering(self, *names: str) -> None:
+        """What is not open yet is not going to be, all or these: it stops."""
+        for name in names or list(self.recovering):
+            self.reserve(self.recovering.pop(name), -1)
+
+    def log_error(self, text: str) -> None:
+        """Log something that is wrong."""
+        self.host.log.error(text)
+
+    def leave(self) -> list[Stream[Consumer]]:
+        """Serve nothing more; gives the streams, which are to be stopped."""
+        self.left = True
+        streams = list(self.streams.values())
+        self.streams.clear()
+        for stream in streams:
+            self.reserve(stream.config, -1)
+        return streams
+
+    def stop(self) -> None:
+        """Stop all streams, one after the other. Blocks; what is stored is on disk afterwards."""
+        for stream in self.leave():
+            try:
+                stream.stop()
+            except (OSError, StoreError) as error:
+                stream.log_failure(f"was not closed well: {error}")
