@@ -21,7 +21,7 @@ from ..limits import JetStreamLimits
 from ..streams.context import StreamContext
 from ..streams.core import Stream
 from ..streams.stream_info import stamped
-from ..streams.validation.context import ValidationContext
+from ..streams.validation.context import SubjectCheck, ValidationContext
 from ..streams.validation.create import checking
 from .document import writing
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from ....store.stream import StreamStore
     from ...accounts.account import Account
     from ..consumers.core import Consumer
-    from ..streams.validation.subjects import SubjectCheck
     from .document import ClusterMark
 
 UNLIMITED = -1

@@ -2,8 +2,9 @@
 
 Promises: what is acknowledged is on disk (file storage); consumers only see what is committed; the store
 holds no more than the configuration allows; stopping and starting again changes nothing but the consumers'
-clocks. The parts: ingest (publishes), limits, ttl, retention, dedupe, commit, direct (reads), mirror and
-source.
+clocks. The parts know `StreamContents` and a port each, never the stream: `Ingest` takes publishes,
+`MessageRemoval` removes messages, the ack queue commits and answers, `DirectGet` reads, and `Sourcing`
+follows a mirror's or sources' origins.
 """
 
 from __future__ import annotations
@@ -43,10 +44,16 @@ R = TypeVar("R", bound=StreamReader)  # what reads the stream: its consumers, a 
 
 
 class Stream(Generic[R]):
-    """One stream of an account. `committed_seq` is the last sequence that consumers may be given.
+    """One stream of an account.
 
-    offline_consumers: those on the disk that cannot be read, and why. deleting: whether its consumers end
-    because it does.
+    label: the account and the name, for the log.
+    created: when it was made, ns.
+    consumers: those that are served, by name.
+    offline_consumers: those on the disk that cannot be read, and why.
+    committed_seq: the last sequence that consumers may be given.
+    sourcing: follows the origins, once they may be followed; None for a stream without any.
+    stopped: whether it has ended, and takes nothing more.
+    deleting: whether its consumers end because it does.
     """
 
     def __init__(

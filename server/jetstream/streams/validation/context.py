@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from .....protocol.api.stream import StreamConfig
 from .....protocol.errors import ApiError, api_error
-
-if TYPE_CHECKING:
-    from .subjects import SubjectCheck
+from .....protocol.subject_tree import SubjectTree
 
 
 def nowhere(_name: str) -> StreamConfig | None:
@@ -22,13 +19,30 @@ def nowhere(_name: str) -> StreamConfig | None:
 
 
 @dataclass(frozen=True, slots=True)
+class SubjectCheck:
+    """The result of checking the subjects of a configuration by themselves.
+
+    subjects: those that were checked.
+    tree: the same as a tree, with their places in the list.
+    error: why they are not accepted.
+    """
+
+    subjects: list[str]
+    tree: SubjectTree[list[int]]
+    error: ApiError | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ValidationContext:
     """The context of one configuration check.
 
-    `lookup` gives the configuration of another stream of the account, or None. `duplicates_limit` is the
-    server's longest duplicate window (ns, 0 = none). `max_bytes_required` and the two `max_stream_bytes`
-    limits are the account's (-1 or 0 = none). `pedantic`: what the server would otherwise adjust is refused.
-    `clustered`: there are other servers for replicas. `subject_check`: what is known already of the subjects.
+    lookup: gives the configuration of another stream of the account, or None.
+    duplicates_limit: the longest duplicate window that the server allows, ns; 0: any.
+    max_bytes_required: whether the account's streams must limit their bytes.
+    memory_max_stream_bytes, storage_max_stream_bytes: the account's limits for one stream; -1 or 0: none.
+    pedantic: whether what the server would otherwise adjust is refused.
+    clustered: whether there are other servers for replicas.
+    subject_check: what is known already of the subjects.
     """
 
     lookup: Callable[[str], StreamConfig | None] = nowhere

@@ -6,7 +6,7 @@ account.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from .....protocol.api.stream import StreamConfig
 from .....protocol.errors import ApiError, api_error
@@ -14,20 +14,11 @@ from .....protocol.subject import collide, is_subset, is_valid
 from .....protocol.subject_tree import SubjectTree, TooEntangled, placing
 from .....protocol.transform import SubjectTransform, TransformError
 from ....slices import Steps, at_once
-from .context import ValidationContext, invalid, pedantic
+from .context import SubjectCheck, ValidationContext, invalid, pedantic
 from .mapping import mapping_error
 
 STEP = 1024  # subjects looked at in one step
 INTERNAL_SPACES = ("$JS.>", "$JSC.>", "$NRG.>")
-
-
-@dataclass(frozen=True, slots=True)
-class SubjectCheck:
-    """The result of checking a configuration's subjects. tree: of them; error: why they are not accepted."""
-
-    subjects: list[str]
-    tree: SubjectTree[list[int]]
-    error: ApiError | None = None
 
 
 def checking_subjects(config: StreamConfig) -> Steps[SubjectCheck]:
