@@ -20,9 +20,9 @@ REST = 1_000_000_000
 
 
 class Compactor:
-    """The compaction of one stream's store."""
+    """The compaction of one stream's store. idle: nothing is planned, so that it needs a `nudge`."""
 
-    __slots__ = ("_clock", "_ending", "_executor", "_failed", "_job", "_stopped", "_store", "_timer", "_work")
+    __slots__ = ("_clock", "_ending", "_executor", "_failed", "_job", "_store", "_timer", "_work", "idle")
 
     def __init__(
         self,
@@ -39,17 +39,22 @@ class Compactor:
         self._work: Commit | None = None
         self._ending: Commit | None = None  # what was being done when it was halted
         self._job: Job | None = None
-        self._stopped = False
+        self.idle = True
 
     def nudge(self) -> None:
         """Something was written: see in a while whether there is work."""
-        if self._timer is None and self._work is None and not self._stopped:
-            self._timer = self._clock.call_later(REST, self._look)
+        if self.idle:
+            self.idle = False
+            self._rest()
+
+    def _rest(self) -> None:
+        self._timer = self._clock.call_later(REST, self._look)
 
     def _look(self) -> None:
         self._timer = None
         work = self._store.begin_maintenance()
         if work is None:
+            self.idle = True
             return
         self._work = work
         self._job = self._executor.work(work.run, self._done)
@@ -61,11 +66,11 @@ class Compactor:
         self._store.finish(work)
         if error is not None:
             self._failed(error)
-        self.nudge()
+        self._rest()
 
     def halt(self) -> None:
         """Begin no more."""
-        self._stopped = True
+        self.idle = False
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

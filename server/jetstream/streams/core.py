@@ -253,7 +253,7 @@ class Stream(Generic[R]):
 
     def _tidy(self) -> None:
         """Give space back on the disk in a while."""
-        if self._on_disk and not self.stopped:
+        if self.compactor.idle and self._on_disk and not self.stopped:
             self.compactor.nudge()
 
     def _failed(self, error: BaseException) -> bytes:

@@ -114,7 +114,8 @@ class Ingest:
                 self._accept(text, reply, tail[start:body_at], tail[body_at:-2])
                 continue
             if subject != current:
-                self._take(current, bodies, replies)
+                if bodies:
+                    self._take(current, bodies, replies)
                 current = subject
             bodies.append(tail[-size - 2 : -2])
             replies.append(reply)
