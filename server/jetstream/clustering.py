@@ -57,12 +57,12 @@ def cluster_name(options: Options, server_name: str) -> str:
     return server_name if options.leafnodes.remotes else ""
 
 
-def serve_api(cluster: JetStreamCluster, system: Account, host: JetStreamHost) -> ClusterApiRouter:
+def serve_api(cluster: JetStreamCluster, host: JetStreamHost) -> ClusterApiRouter:
     """Give the cluster the API of the system account, and make what routes the requests of all others."""
     from .api.cluster.router import ClusterApiRouter
     from .api.cluster.system_api import ClusterApi
 
-    router = ClusterApiRouter(cluster)
+    router = ClusterApiRouter(cluster.context)
     cluster.on_effect = router.decided
-    cluster.system_api = ClusterApi(cluster, system, host)
+    cluster.system_api = ClusterApi(cluster.context, host)
     return router

@@ -153,7 +153,7 @@ class JetStream:
                 reader=self.reader,
                 leave=self.leave,
             )
-            self._router = clustering.serve_api(self.cluster, self.registry.system, self.host)
+            self._router = clustering.serve_api(self.cluster, self.host)
         for account, grants in self._entitled():
             self._entitle(account, grants)
         self._refuse_others()

@@ -17,6 +17,7 @@ from pyjs.server.clock import SECOND
 from pyjs.server.cluster.ticker import Ticker
 from pyjs.server.jetstream.api.cluster.router import ClusterApiRouter
 from pyjs.server.jetstream.api.table import AccountApi
+from pyjs.server.jetstream.cluster.context import ClusterContext
 from pyjs.server.jetstream.meta.command import Command, PutConsumer
 from pyjs.server.jetstream.meta.effect import Effect
 from pyjs.server.jetstream.meta.responder import LeaderStatus, MetaRole, ResponderState, StreamRole
@@ -26,11 +27,12 @@ Json = dict[str, Any]
 
 
 class FakeCluster:
-    """What a `JetStreamCluster` is to the API: its server leads the meta group, unless `meta` says otherwise.
+    """The view, the proposer and the queries of a `ClusterContext` in one.
 
-    serves: leaders announce at once that what is decided is served. before: is called before each proposal is
-    applied. lost: proposals come to nothing. questions: (kind, stream, consumer) that leaders were asked.
-    silent: for how many ticks there was no contact with the meta leader.
+    Its server leads the meta group, unless `meta` says otherwise. serves: leaders announce at once that what
+    is decided is served. before: is called before each proposal is applied. lost: proposals come to nothing.
+    questions: (kind, stream, consumer) that leaders were asked. silent: for how many ticks there was no
+    contact with the meta leader. gathering: whether reports of members are missing.
     """
 
     def __init__(self, world: World) -> None:
@@ -50,14 +52,16 @@ class FakeCluster:
         self.ways: list[str] = []
         self.clock = world.clock
         self.ticker = Ticker(world.clock)
-        self.environment = SimpleNamespace(
-            clock=world.clock, random=lambda: self.site.random, ticker=self.ticker
-        )
         self.silent = 0
-        self.ticker.add(lambda: None)
         self.gathering = False
-        self.view = self
-        self.reply_router = SimpleNamespace(send=self._send)
+        self.cluster_name = "C"
+        self.system = world.account
+        self.ticker.add(lambda: None)
+        replies: Any = SimpleNamespace(send=self._send)
+        fake: Any = self
+        self.context = ClusterContext(
+            fake, fake, fake, replies, world.clock, world.runner, self.ticker, self.site.random
+        )
         self._world = world
         self.decided: Callable[[Effect], None] = lambda effect: None
 
@@ -115,9 +119,9 @@ class FakeCluster:
         done(effects)
 
     def when_served(
-        self, account: str, stream: str, consumer: str, done: Callable[[Json | None], None]
+        self, key: tuple[str, str, str], done: Callable[[Json | None], None]
     ) -> Callable[[], None]:
-        waiting = self.waiting.setdefault((account, stream, consumer), [])
+        waiting = self.waiting.setdefault(key, [])
         waiting.append(done)
 
         def over() -> None:
@@ -128,7 +132,7 @@ class FakeCluster:
         self.clock.call_later(4 * SECOND, over)
         return lambda: waiting.remove(done) if done in waiting else None
 
-    def ask_all(self, kind: str, account: str, stream: str, consumer: str, take: Any, names: Any = ()) -> Any:
+    def ask(self, kind: str, account: str, stream: str, consumer: str, take: Any, names: Any = ()) -> Any:
         del account, names
         self.questions.append((kind, stream, consumer))
         for name, info in self.infos(kind, stream, consumer).items():
@@ -166,8 +170,7 @@ class ApiSite(World):
         self.api.stop()
         self.host.cluster_name = "C"
         self.cluster = FakeCluster(self)
-        cluster: Any = self.cluster
-        self.api_router = ClusterApiRouter(cluster)
+        self.api_router = ClusterApiRouter(self.cluster.context)
         self.cluster.decided = self.api_router.decided
         self.api = AccountApi(self.js, self.api_router)
         self.api.start()

@@ -79,10 +79,10 @@ class Request:
     """
 
     __slots__ = (
-        "_endpoint",
         "_finish",
         "account",
         "context",
+        "endpoint",
         "header_block",
         "message",
         "send_reply",
@@ -99,17 +99,17 @@ class Request:
     ) -> None:
         self.account = account
         self.context = context
+        self.endpoint = endpoint
         self.message = message
         self.tokens = message.subject.split(".")[2:]
         self.header_block = b""
         self.send_reply: SendReply | None = None
-        self._endpoint = endpoint
         self._finish = finish
 
     @property
     def kind(self) -> str:
         """The name of the response's type."""
-        return self._endpoint.kind
+        return self.endpoint.kind
 
     @property
     def body(self) -> bytes:
@@ -215,7 +215,7 @@ class Request:
 
     def fail(self, error: ApiError) -> None:
         """Refuse a request."""
-        self._finish(self, error_response(self.kind, error, **self._endpoint.refused))
+        self._finish(self, error_response(self.kind, error, **self.endpoint.refused))
 
     def fail_internally(self, error: Exception) -> None:
         """Refuse a request that met an internal error, and log it."""

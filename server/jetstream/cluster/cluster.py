@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Protocol
 
 from ....protocol.identifier import name_hash
@@ -35,24 +35,14 @@ from .reply_router import ReplyRouter
 from .view import ClusterView
 
 if TYPE_CHECKING:
-    from ....protocol.errors import ApiError
     from ...accounts.account import Account
-    from ...cluster.raft_node import RaftNode
     from ...config.options import Options
     from ..account.account import JetStreamAccount
     from ..host import JetStreamHost
-    from ..meta.command import Command
-    from ..meta.node_info import NodeStatus
-    from ..meta.planner import MetaPlanner
     from ..meta.reconcile import ReconcileAction
-    from ..meta.responder import LeaderStatus, ResponderState
-    from ..meta.state import MetaState
-    from ..meta.usage import Reports
     from ..quota import Quota
     from ..streams.commit import TaskExecutor
-    from .leader_queries import Json, Kind, Take
     from .local_stream import LocalStream
-    from .proposer import Decided
 
 
 class ClusterService(Protocol):
@@ -292,97 +282,6 @@ class JetStreamCluster:
         self._meta_group.stop(_nothing)
         self._halt(self._leave)
         self._ticker.remove(self._serve)
-
-    # --- what the API's handlers ask before they take `context` instead
-
-    @property
-    def me(self) -> str:
-        """See ClusterView."""
-        return self.view.me
-
-    @property
-    def state(self) -> MetaState:
-        """See ClusterView."""
-        return self.view.state
-
-    @property
-    def node_statuses(self) -> Mapping[str, NodeStatus]:
-        """See ClusterView."""
-        return self.view.node_statuses
-
-    @property
-    def local_streams(self) -> Mapping[tuple[str, str], LocalStream]:
-        """See ClusterView."""
-        return self.view.local_streams
-
-    @property
-    def leader_status(self) -> LeaderStatus:
-        """See ClusterView."""
-        return self.view.leader_status
-
-    @property
-    def is_leader(self) -> bool:
-        """See ClusterView."""
-        return self.view.is_leader
-
-    @property
-    def group(self) -> RaftNode | None:
-        """See ClusterView."""
-        return self.view.group
-
-    @property
-    def system(self) -> Account:
-        """See ClusterView."""
-        return self.view.system
-
-    @property
-    def reply_router(self) -> ReplyRouter:
-        """See ClusterContext."""
-        return self._replies
-
-    def responder_state(self, account: str, stream: str = "", consumer: str = "") -> ResponderState:
-        """See ClusterView."""
-        return self.view.responder_state(account, stream, consumer)
-
-    def lags(self, account: str, stream: str) -> tuple[str, dict[str, int]]:
-        """See ClusterView."""
-        return self.view.lags(account, stream)
-
-    def usage(self, account: str) -> Reports:
-        """See ClusterView."""
-        return self.view.usage(account)
-
-    def planner(self) -> MetaPlanner:
-        """See Proposer."""
-        return self._proposer.planner()
-
-    def propose(self, command: Command, done: Decided) -> None:
-        """See Proposer."""
-        self._proposer.propose(command, done)
-
-    def step_down(self, preferred: str, done: Callable[[ApiError | None], None]) -> None:
-        """See Proposer."""
-        done(self._proposer.step_down(preferred))
-
-    def successor(self, server: str = "", cluster: str = "", tags: Collection[str] = ()) -> str:
-        """See Proposer."""
-        return self._proposer.successor(server, cluster, tags)
-
-    def remove_server(self, name: str, peer: str, done: Decided) -> None:
-        """See Proposer."""
-        self._proposer.remove_server(name, peer, done)
-
-    def when_served(
-        self, account: str, stream: str, consumer: str, done: Callable[[Json | None], None]
-    ) -> Callable[[], None]:
-        """See LeaderQueries."""
-        return self._queries.when_served((account, stream, consumer), done)
-
-    def ask_all(
-        self, kind: Kind, account: str, stream: str, consumer: str, take: Take, names: Collection[str] = ()
-    ) -> Callable[[], None]:
-        """See LeaderQueries."""
-        return self._queries.ask(kind, account, stream, consumer, take, names)
 
 
 def _environment(

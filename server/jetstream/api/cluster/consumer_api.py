@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from ....accounts.subscription import Message
     from ....clock import Timer
     from ...account.account import JetStreamAccount
-    from ...cluster.cluster import JetStreamCluster
+    from ...cluster.context import ClusterContext
+    from ...cluster.view import ClusterView
 
 Json = dict[str, Any]
 RESET_PATIENCE = 4_000_000_000  # ns for a stream's leader to let a source's consumer begin anew
@@ -53,8 +54,9 @@ RESET_PATIENCE = 4_000_000_000  # ns for a stream's leader to let a source's con
 class ConsumerApi:
     """The handlers."""
 
-    def __init__(self, cluster: JetStreamCluster) -> None:
+    def __init__(self, cluster: ClusterContext) -> None:
         self._cluster = cluster
+        self._view, self._proposer = cluster.view, cluster.proposer
 
     # --- create
 
@@ -74,25 +76,25 @@ class ConsumerApi:
         config = asked.config
         if not config.direct:
             return False
-        stream = self._cluster.state.stream(request.account.name, asked.stream_name)
+        stream = self._view.state.stream(request.account.name, asked.stream_name)
         return not config.sourcing or stream is None or stream.config.get("retention") == "limits"
 
     def _create(self, request: Request, asked: CreateConsumerRequest) -> Response:
         account, cluster = request.account, self._cluster
         if asked.config.direct and asked.config.sourcing and asked.config.name:
             consumer_api.make_lasting(asked.config)
-        created, who = account.host.clock.now(), requester(cluster, request)
+        created, who = request.context.clock.now(), requester(self._view, request)
         served: dict[str, ServedWait] = {}
 
         def make_command() -> Command:
-            view = cluster.state.view(account.name)
+            view = self._view.state.view(account.name)
             stream = view.stream(asked.stream_name)
             if stream is None:
                 raise api_error("JSStreamNotFoundErr")
             config = validate(account, view, stream, asked)
             self._check_identity(request, asked.config, stream)
             limits = tier_limits(account, _replicas(config, stream))
-            command = cluster.planner().put_consumer(
+            command = self._proposer.planner().put_consumer(
                 view, stream.name, config.to_json(), who, created, action=asked.action, tier_limits=limits
             )
             if command.name not in served:
@@ -129,32 +131,19 @@ class ConsumerApi:
             return stamped(ConsumerConfig.from_json(info["config"])) == config
 
         def done(info: Json | None) -> None:
-            found = self.known(request.account, made) if info is None else ConsumerInfo.from_json(info)
+            found = (
+                known_consumer(self._view, request.context.clock.now(), made)
+                if info is None
+                else ConsumerInfo.from_json(info)
+            )
             found.config = shown(found.config or config)
             if config.sourcing:
                 self._begin_anew(request, made)
             else:
-                answer_through_leader(self._cluster, request, info or {})
+                answer_through_leader(self._cluster.replies, request, info or {})
                 request.respond(response(request.kind, found))
 
         served.then(fits, guarded(request, done), ask_in=patient(there=there))
-
-    def known(self, account: JetStreamAccount, consumer: ConsumerAssignment) -> ConsumerInfo:
-        """What is known of a consumer without its leader."""
-        cluster = self._cluster
-        stream = cluster.state.stream(consumer.account, consumer.stream)
-        info = ConsumerInfo(
-            stream_name=consumer.stream,
-            name=consumer.name,
-            created=consumer.created,
-            config=ConsumerConfig.from_json(consumer.config),
-            ts=account.host.clock.now(),
-        )
-        if stream is not None:
-            info.cluster = cluster_info(
-                cluster.state, cluster.node_statuses, stream, None, cluster.me, stream.cluster
-            )
-        return info
 
     def _begin_anew(self, request: Request, made: ConsumerAssignment) -> None:
         """A source that asks again goes on after its last ack: its stream's leader resets the consumer."""
@@ -201,8 +190,8 @@ class ConsumerApi:
             request.respond(response(request.kind, success=True))
 
         def done(_: Effect) -> None:
-            stream = self._cluster.state.stream(wanted.account, wanted.stream)
-            if stream is None or self._cluster.planner().offline(stream):
+            stream = self._view.state.stream(wanted.account, wanted.stream)
+            if stream is None or self._proposer.planner().offline(stream):
                 gone.drop()
                 deleted(None)
             else:
@@ -211,7 +200,7 @@ class ConsumerApi:
         return propose(self._cluster, request, make_command, done)
 
     def _find(self, request: Request) -> ConsumerAssignment:
-        state, account = self._cluster.state, request.account.name
+        state, account = self._view.state, request.account.name
         stream, name = request.tokens[2:4]
         if state.stream(account, stream) is None:
             raise api_error("JSStreamNotFoundErr")
@@ -222,11 +211,11 @@ class ConsumerApi:
 
     def pause(self, request: Request) -> Response:
         """Answer CONSUMER.PAUSE.<stream>.<consumer>: pause until a time, or go on."""
-        until, who = consumer_api.read_pause(request), requester(self._cluster, request)
+        until, who = consumer_api.read_pause(request), requester(self._view, request)
 
         def make_command() -> Command:
             found = self._find(request)
-            view = self._cluster.state.view(found.account)
+            view = self._view.state.view(found.account)
             view.consumer(found.stream, found.name)
             config = stamped(ConsumerConfig.from_json(found.config).replace(pause_until=until))
             return PutConsumer(
@@ -244,6 +233,21 @@ class ConsumerApi:
             request.respond(consumer_api.paused_response(request, until))
 
         return propose(self._cluster, request, make_command, done)
+
+
+def known_consumer(view: ClusterView, now: int, consumer: ConsumerAssignment) -> ConsumerInfo:
+    """What is known of a consumer without its leader. now: in ns."""
+    stream = view.state.stream(consumer.account, consumer.stream)
+    info = ConsumerInfo(
+        stream_name=consumer.stream,
+        name=consumer.name,
+        created=consumer.created,
+        config=ConsumerConfig.from_json(consumer.config),
+        ts=now,
+    )
+    if stream is not None:
+        info.cluster = cluster_info(view.state, view.node_statuses, stream, None, view.me, stream.cluster)
+    return info
 
 
 def validate(

@@ -17,8 +17,8 @@ from .. import stream as stream_api
 from ..request import Request, Response
 
 if TYPE_CHECKING:
-    from ...cluster.cluster import JetStreamCluster
     from ...cluster.local_stream import LocalStream
+    from ...cluster.view import ClusterView
     from ...consumers.core import Consumer
     from ...streams.core import Stream
 
@@ -28,21 +28,21 @@ Json = dict[str, Any]
 class InfoApi:
     """The handlers."""
 
-    def __init__(self, cluster: JetStreamCluster) -> None:
-        self._cluster = cluster
+    def __init__(self, view: ClusterView) -> None:
+        self._view = view
 
     # --- the account
 
     def account(self, request: Request) -> Response:
         """Answer INFO."""
-        account, cluster = request.account, self._cluster
+        account = request.account
         limits: dict[str, AccountLimits] = {
             tier: shown_limits(grant) for tier, grant in sorted(account.limits.by_tier.items())
         }
         info = account_info(
-            cluster.state, account.name, limits, cluster.usage(account.name), account.host.domain
+            self._view.state, account.name, limits, self._view.usage(account.name), account.host.domain
         )
-        total, errors = cluster.view.api_elsewhere(account.name)
+        total, errors = self._view.api_elsewhere(account.name)
         info.api = ApiStats(
             level=API_LEVEL, total=total + account.api_total, errors=errors + account.api_errors
         )
@@ -52,8 +52,7 @@ class InfoApi:
 
     def stream(self, request: Request) -> Response:
         """Answer STREAM.INFO.<stream>: as its leader, or as a member while nobody leads."""
-        account, name, cluster = request.account, request.tokens[2], self._cluster
-        local = cluster.local_streams.get((account.name, name))
+        local = self._view.local_streams.get((request.account.name, request.tokens[2]))
         if local is None or local.stream is None:
             raise api_error("JSClusterNotAvailErr")
         return request.work(self._describing(request, local, local.stream))
@@ -71,7 +70,7 @@ class InfoApi:
         """The stream and its mirrors, if it has any; they are all in reach, so none is nearer."""
         found = [
             {"name": one.name, **({"domain": domain} if domain else {}), "cluster": one.cluster}
-            for one in self._cluster.state.of_account(account)
+            for one in self._view.state.of_account(account)
             if one.name == name or (one.config.get("mirror") or {}).get("name") == name
         ]
         return found if len(found) > 1 else []
@@ -82,7 +81,7 @@ class InfoApi:
         """Answer CONSUMER.INFO.<stream>.<consumer>: as the leader, or who is to lead."""
         request.must_be_empty()
         account, (stream, name) = request.account, request.tokens[2:4]
-        local = self._cluster.local_streams.get((account.name, stream))
+        local = self._view.local_streams.get((account.name, stream))
         if local is None:
             raise api_error("JSClusterNotAvailErr")
         info = local.consumer_info(name)

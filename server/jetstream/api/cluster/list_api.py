@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from .....protocol.api.messages import PageRequest, response
 from .....protocol.errors import api_error
-from ...cluster.leader_queries import TIMEOUT
+from ...cluster.leader_queries import TIMEOUT, LeaderQueries
 from ...meta.assignment import ConsumerAssignment, StreamAssignment
 from ..request import LATER, Request, Response
-from .consumer_api import ConsumerApi
+from .consumer_api import known_consumer
 from .propose import ASK_AGAIN, guarded
-from .stream_api import StreamApi
+from .stream_api import known_stream
 
 if TYPE_CHECKING:
-    from ...cluster.cluster import JetStreamCluster
+    from ...cluster.proposer import Proposer
+    from ...cluster.view import ClusterView
     from ...meta.state import MetaState
 
 NAMES_LIMIT = 1024
@@ -98,35 +99,33 @@ class InfoGather(Generic[A]):
 class ListApi:
     """The handlers."""
 
-    def __init__(self, cluster: JetStreamCluster) -> None:
-        self._cluster = cluster
+    def __init__(self, view: ClusterView, proposer: Proposer, queries: LeaderQueries) -> None:
+        self._view = view
+        self._proposer = proposer
+        self._queries = queries
 
     def stream_names(self, request: Request) -> Response:
         """Answer STREAM.NAMES."""
         asked = request.read_optional(PageRequest)
-        page = streams_page(
-            self._cluster.state, request.account.name, asked.offset, NAMES_LIMIT, asked.subject
-        )
+        page = streams_page(self._view.state, request.account.name, asked.offset, NAMES_LIMIT, asked.subject)
         return response(request.kind, **page.numbers(), streams=page.names or None)
 
     def streams(self, request: Request) -> Response:
         """Answer STREAM.LIST."""
         asked = request.read_optional(PageRequest)
-        account, cluster = request.account, self._cluster
-        page = streams_page(cluster.state, account.name, asked.offset, LIST_LIMIT, asked.subject)
-        planner, known = cluster.planner(), StreamApi(cluster).known
-        away = {one.name: known(account, one).to_json() for one in page.items if planner.offline(one)}
+        account, view, planner = request.account, self._view, self._proposer.planner()
+        page = streams_page(view.state, account.name, asked.offset, LIST_LIMIT, asked.subject)
+        offline = [stream for stream in page.items if planner.offline(stream)]
+        away = {one.name: known_stream(view, account.host, one).to_json() for one in offline}
         return self._gather(request, "SI", "", page, away)
 
     def _consumers_page(self, request: Request, limit: int) -> Page[ConsumerAssignment]:
         asked = request.read_optional(PageRequest)
-        return consumers_page(
-            self._cluster.state, request.account.name, request.tokens[2], asked.offset, limit
-        )
+        return consumers_page(self._view.state, request.account.name, request.tokens[2], asked.offset, limit)
 
     def consumer_names(self, request: Request) -> Response:
         """Answer CONSUMER.NAMES.<stream>."""
-        if self._cluster.state.stream(request.account.name, request.tokens[2]) is None:
+        if self._view.state.stream(request.account.name, request.tokens[2]) is None:
             raise api_error("JSStreamNotFoundErr")
         page = self._consumers_page(request, NAMES_LIMIT)
         return response(request.kind, **page.numbers(), consumers=page.names)
@@ -134,11 +133,11 @@ class ListApi:
     def consumers(self, request: Request) -> Response:
         """Answer CONSUMER.LIST.<stream>; a stream that is not there has none, as the reference has it."""
         page = self._consumers_page(request, LIST_LIMIT)
-        account, cluster, name = request.account, self._cluster, request.tokens[2]
-        stream, known = cluster.state.stream(account.name, name), ConsumerApi(cluster).known
+        name, now = request.tokens[2], request.context.clock.now()
+        stream = self._view.state.stream(request.account.name, name)
         away: dict[str, Json] = {}
-        if stream is not None and cluster.planner().offline(stream):
-            away = {one.name: known(account, one).to_json() for one in page.items}
+        if stream is not None and self._proposer.planner().offline(stream):
+            away = {one.name: known_consumer(self._view, now, one).to_json() for one in page.items}
         return self._gather(request, "CI", name, page, away)
 
     def _gather(
@@ -169,16 +168,14 @@ class ListApi:
 
         if not gather.waiting:
             return response(request.kind, **gather.answer(field))
-        clock, guarded_take = request.account.host.clock, guarded(request, take)
+        clock, guarded_take = request.context.clock, guarded(request, take)
 
         def ask() -> None:
             """Ask those who have not answered; a stream may be between two leaders."""
             if not ended:
                 over.append(clock.call_later(ASK_AGAIN, ask).cancel)
                 names = gather.waiting
-                over.append(
-                    self._cluster.ask_all(kind, request.account.name, stream, "", guarded_take, names)
-                )
+                over.append(self._queries.ask(kind, request.account.name, stream, "", guarded_take, names))
 
         over.append(clock.call_later(TIMEOUT, guarded(request, answer)).cancel)
         ask()

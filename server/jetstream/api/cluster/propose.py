@@ -19,7 +19,9 @@ from ..request import LATER, Request, Response
 
 if TYPE_CHECKING:
     from ...account.account import JetStreamAccount
-    from ...cluster.cluster import JetStreamCluster
+    from ...cluster.context import ClusterContext
+    from ...cluster.reply_router import ReplyRouter
+    from ...cluster.view import ClusterView
 
 Json = dict[str, Any]
 MOST_TRIES = 5
@@ -29,7 +31,7 @@ ASK_AGAIN = 500_000_000  # ns between two questions to a leader that there may n
 
 
 def propose(
-    cluster: JetStreamCluster,
+    cluster: ClusterContext,
     request: Request,
     make_command: Callable[[], Command],
     done: Callable[[Effect], None],
@@ -48,10 +50,10 @@ def propose(
         except ApiError as refusal:
             if refusal.err_code != NO_PEERS or not cluster.view.gathering:
                 raise
-            cluster.environment.clock.call_later(GATHERING, guarded(request, attempt))
+            cluster.clock.call_later(GATHERING, guarded(request, attempt))
             return
         tries -= 1
-        cluster.propose(command, guarded(request, decided))
+        cluster.proposer.propose(command, guarded(request, decided))
 
     def decided(outcome: list[Effect] | ApiError) -> None:
         if isinstance(outcome, ApiError):
@@ -86,24 +88,22 @@ def guarded(request: Request, callback: Callable[..., None]) -> Callable[..., No
     return call
 
 
-def answer_through_leader(cluster: JetStreamCluster, request: Request, info: Json) -> None:
+def answer_through_leader(replies: ReplyRouter, request: Request, info: Json) -> None:
     """Let the answer come from the leader that an info names; see `ReplyRouter`."""
     leader = (info.get("cluster") or {}).get("leader", "")
     account = request.account.name
-    request.send_reply = lambda reply, header, body: cluster.reply_router.send(
-        leader, account, reply, header, body
-    )
+    request.send_reply = lambda reply, header, body: replies.send(leader, account, reply, header, body)
 
 
-def requester(cluster: JetStreamCluster, request: Request) -> Requester:
+def requester(view: ClusterView, request: Request) -> Requester:
     """Who asks. A message that came over a route is from a client of this cluster, too, or of a leaf's.
 
     The cluster beyond a leaf connection may be of another domain: then it is this one's that counts.
     """
     source = request.message.source
     near = "" if source is None else source.remote_cluster
-    if not any(server.cluster == near for server in cluster.state.servers.values()):
-        near = request.account.host.cluster_name
+    if not any(server.cluster == near for server in view.state.servers.values()):
+        near = view.cluster_name
     return Requester({} if source is None else source.client_info(), [near])
 
 
@@ -120,7 +120,7 @@ class ServedWait:
     Made before the proposal: a leader may be quicker than the answer to that.
     """
 
-    def __init__(self, cluster: JetStreamCluster, account: str, stream: str, consumer: str = "") -> None:
+    def __init__(self, cluster: ClusterContext, account: str, stream: str, consumer: str = "") -> None:
         self._cluster = cluster
         self._key = (account, stream, consumer)
         self._infos: list[Json | None] = []
@@ -131,7 +131,7 @@ class ServedWait:
         self._listen()
 
     def _listen(self) -> None:
-        self._ends = [self._cluster.when_served(*self._key, self._came), *self._ends[1:]]
+        self._ends = [self._cluster.queries.when_served(self._key, self._came), *self._ends[1:]]
 
     def _came(self, info: Json | None) -> None:
         if self._over:
@@ -174,13 +174,12 @@ class ServedWait:
 
     def _ask_later(self, delay: int) -> None:
         if not self._over:
-            clock = self._cluster.environment.clock
-            self._ends.append(clock.call_later(delay, self._ask).cancel)
+            self._ends.append(self._cluster.clock.call_later(delay, self._ask).cancel)
 
     def _ask(self) -> None:
         account, stream, consumer = self._key
         kind: Literal["SI", "CI"] = "CI" if consumer else "SI"
-        self._ends.append(self._cluster.ask_all(kind, account, stream, consumer, self._received))
+        self._ends.append(self._cluster.queries.ask(kind, account, stream, consumer, self._received))
         self._ask_later(ASK_AGAIN)
 
     def _received(self, _: str, info: Json) -> None:

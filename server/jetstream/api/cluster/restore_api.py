@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ...account.account import JetStreamAccount
     from ...account.backup.restore import Restored
     from ...account.backup.staged import StagedStream
-    from ...cluster.cluster import JetStreamCluster
+    from ...cluster.context import ClusterContext
     from ...meta.planner import Requester
     from ..request import Request, Response
 
@@ -37,19 +37,20 @@ _GROUP = 8  # characters of a group's name, after what it is
 class RestoreApi:
     """The handler."""
 
-    def __init__(self, cluster: JetStreamCluster) -> None:
+    def __init__(self, cluster: ClusterContext) -> None:
         self._cluster = cluster
+        self._view, self._proposer = cluster.view, cluster.proposer
 
     def restore(self, request: Request) -> Response:
         """Answer STREAM.RESTORE.<stream>."""
         account, cluster = request.account, self._cluster
         asked = stamped(snapshot_api.read_restore(request))
-        view = cluster.state.view(account.name)
+        view = self._view.state.view(account.name)
         if view.stream(asked.name) is not None:
             raise api_error("JSStreamNameExistRestoreFailedErr")
         config = check(asked, validation_context(account, view, asked.num_replicas, pedantic=False))
-        who = requester(cluster, request)
-        cluster.planner().create_stream(
+        who = requester(self._view, request)
+        self._proposer.planner().create_stream(
             view, config.to_json(), who, 0, tier_limits(account, config.num_replicas)
         )
 
@@ -64,14 +65,14 @@ class _Steps:
 
     def __init__(
         self,
-        cluster: JetStreamCluster,
+        cluster: ClusterContext,
         account: JetStreamAccount,
         config: StreamConfig,
         who: Requester,
         staged: StagedStream,
         done: Restored,
     ) -> None:
-        self._cluster = cluster
+        self._view, self._proposer, self._executor = cluster.view, cluster.proposer, cluster.executor
         self._account = account
         self._config = config
         self._alone = replace(config, num_replicas=1, placement=None)
@@ -88,17 +89,18 @@ class _Steps:
         self._decide(self._creation, self._next)
 
     def _creation(self) -> Command:
-        cluster = self._cluster
-        view = cluster.state.view(self._account.name)
+        view = self._view.state.view(self._account.name)
         limits = tier_limits(self._account, self._config.num_replicas)
-        made = cluster.planner().create_stream(view, self._config.to_json(), self._who, self._created, limits)
-        me = cluster.state.servers[cluster.me]
+        made = self._proposer.planner().create_stream(
+            view, self._config.to_json(), self._who, self._created, limits
+        )
+        me = self._view.state.servers[self._view.me]
         return CreateStream(
             self._account.name,
             self._alone.to_json(),
             f"S-R1-{new_id(self._account.host.random_bytes, _GROUP)}",
             me.cluster,
-            (cluster.me,),
+            (self._view.me,),
             self._created,
             client=made.client,
             share=made.share,
@@ -107,7 +109,7 @@ class _Steps:
 
     def _next(self) -> None:
         """The next consumer, or, after the last one, the place."""
-        local = self._cluster.local_streams.get((self._account.name, self._config.name))
+        local = self._view.local_streams.get((self._account.name, self._config.name))
         if local is None or local.stream is None:
             self._fail(api_error("JSStreamRestoreErrF", err="it was not opened; the log says why"))
         elif self._consumers:
@@ -128,9 +130,9 @@ class _Steps:
             self._done(local.stream)
 
     def _placing(self) -> Command:
-        view = self._cluster.state.view(self._account.name)
+        view = self._view.state.view(self._account.name)
         limits = tier_limits(self._account, self._config.num_replicas)
-        return self._cluster.planner().update_stream(view, self._config.to_json(), self._who, limits)
+        return self._proposer.planner().update_stream(view, self._config.to_json(), self._who, limits)
 
     def _decide(self, make_command: Callable[[], Command], then: Callable[[], None], tries: int = 5) -> None:
         def decided(outcome: list[Effect] | ApiError) -> None:
@@ -142,10 +144,10 @@ class _Steps:
             elif effect is None or isinstance(effect, ApiError | StaleCommand):
                 self._fail(api_error("JSClusterNotAvailErr"))
             else:
-                self._cluster.environment.executor.soon(then)  # when it is done here, too
+                self._executor.soon(then)  # when it is done here, too
 
         try:
-            self._cluster.propose(make_command(), decided)
+            self._proposer.propose(make_command(), decided)
         except ApiError as error:
             self._fail(error)
 

@@ -25,6 +25,7 @@ from .....protocol.wire.encode import tail
 from ....accounts.subscription import ConnectionKind, RoutedMessage
 from ....clock import SECOND
 from ....cluster.ticker import TICK
+from ...cluster.proposer import TELL
 from ...meta.effect import (
     ConsumerCreated,
     ConsumerDeleted,
@@ -43,20 +44,19 @@ from ...meta.responder import (
     error_of,
 )
 from ..request import Handler, Request
-from ..table import TABLE
 from .table import handlers
 
 if TYPE_CHECKING:
     from ....accounts.account import Account
-    from ....accounts.subscription import Message, MessageEndpoint
+    from ....accounts.subscription import MessageEndpoint
     from ....cluster.raft_node import RaftNode
-    from ...cluster.cluster import JetStreamCluster
+    from ...cluster.context import ClusterContext
+    from ...cluster.view import ClusterView
 
 OPENING, PAUSE = 3 * SECOND, SECOND // 20  # ns that a stream has to be opened, and between two looks
 HOLD = PATIENCE + SECOND  # ns that a request is held at most: then there is a leader, or it is refused
 MOST_HELD = 1000  # requests; more are left to the leader that is believed in
 FORWARD_PATIENCE = 5 * SECOND  # ns that a request waits until the leader can receive it
-_TELL = "$JSC.META"  # what every server of the domain subscribes to in the system account
 Matter = tuple[str, str, str]  # account, stream, consumer ("" for what is not named)
 
 
@@ -76,29 +76,26 @@ class _Waiting:
 class ClusterApiRouter:
     """Routes the API requests of all accounts."""
 
-    def __init__(self, cluster: JetStreamCluster) -> None:
+    def __init__(self, cluster: ClusterContext) -> None:
         self.handlers: Mapping[str, Handler] = handlers(cluster)
-        self._cluster = cluster
+        self._view = cluster.view
+        self._ticker = cluster.ticker
         self._held: dict[Matter, list[_Waiting]] = {}
         self._count = 0
 
     def admit(self, pattern: str, request: Request, serve: Callable[[], None]) -> None:
         """See api.table.ApiRouter."""
-        cluster, account = self._cluster, request.account
-        matter = (account.name, *_names(pattern, request.tokens))
-        tick = cluster.environment.ticker.count
-        waiting = _Waiting(pattern, request, serve, matter, request.context.clock.now(), tick)
-        if (
-            _is_unheard(cluster, account.account, request.message)
-            and self._rule(pattern, request)[0] is ResponderRule.META
-        ):
-            _ForwardedRequest(cluster, account.account, request.message, lambda: self._look(waiting)).start()
+        matter = (request.account.name, *_names(pattern, request.tokens))
+        now, tick = request.context.clock.now(), self._ticker.count
+        waiting = _Waiting(pattern, request, serve, matter, now, tick)
+        if _is_unheard(self._view, request) and self._rule(pattern, request)[0] is ResponderRule.META:
+            _ForwardedRequest(self._view, request, lambda: self._look(waiting)).start()
         else:
             self._look(waiting)
 
     def decided(self, effect: Effect) -> None:
         """The meta group has decided something: what is held about the same was served by its leader."""
-        if not self._held or self._cluster.is_leader:
+        if not self._held or self._view.is_leader:
             return
         if isinstance(effect, StreamCreated | StreamUpdated | StreamDeleted):
             matter = (effect.stream.account, effect.stream.name, "")
@@ -114,7 +111,7 @@ class ClusterApiRouter:
         pattern, request = waiting.pattern, waiting.request
         rule, stream, consumer = self._rule(pattern, request)
         account, clock = request.account.name, request.context.clock
-        act = action_for(rule, self._cluster.responder_state(account, stream, consumer))
+        act = action_for(rule, self._view.responder_state(account, stream, consumer))
         pause = self._pause(waiting, rule, act, stream)
         if pause and self._hold(waiting):
             clock.call_later(pause, lambda: self._look(waiting))
@@ -154,7 +151,7 @@ class ClusterApiRouter:
     def _refuse_again(self, pattern: str, request: Request, act: ResponderAction) -> None:
         """Refuse what would have been refused a moment ago, if it still would be."""
         rule, stream, consumer = self._rule(pattern, request)
-        if action_for(rule, self._cluster.responder_state(request.account.name, stream, consumer)) is act:
+        if action_for(rule, self._view.responder_state(request.account.name, stream, consumer)) is act:
             _refuse(request, act)
 
     def _rule(self, pattern: str, request: Request) -> tuple[ResponderRule, str, str]:
@@ -162,7 +159,7 @@ class ClusterApiRouter:
         stream, consumer = _names(pattern, request.tokens)
         if self._is_streams_own(pattern, request, stream):
             return ResponderRule.STREAM, stream, ""
-        return TABLE[pattern].rule, stream, consumer
+        return request.endpoint.rule, stream, consumer
 
     def _pause(self, waiting: _Waiting, rule: ResponderRule, act: ResponderAction, stream: str) -> int:
         """How long to wait for the next look, in ns; 0 where it is known whose the request is.
@@ -170,26 +167,23 @@ class ClusterApiRouter:
         It may be this server's matter in a moment: nobody leads, or who leads may be gone, or what it leads
         is not open yet. All who hold a request look again; who leads by then serves it.
         """
-        cluster, request = self._cluster, waiting.request
+        view, request = self._view, waiting.request
         account, age = request.account, request.context.clock.now() - waiting.since
         if age >= HOLD:
             return 0
         if rule is ResponderRule.META:
             if act is not ResponderAction.SILENT:
                 return 0
-            none = cluster.leader_status.leader in ("", cluster.me)
-            return PAUSE if none else self._until_heard(waiting, cluster.group)
-        assigned = cluster.state.stream(account.name, stream)
-        if assigned is None or cluster.me not in assigned.members:
+            none = view.leader_status.leader in ("", view.me)
+            return PAUSE if none else self._until_heard(waiting, view.group)
+        assigned = view.state.stream(account.name, stream)
+        if assigned is None or view.me not in assigned.members:
             return 0
-        local = cluster.local_streams.get((account.name, stream))
+        local = view.local_streams.get((account.name, stream))
         if act is ResponderAction.ANSWER:
             return PAUSE if (local is None or local.stream is None) and age < OPENING else 0
-        if (
-            not TABLE[waiting.pattern].repeatable
-            or act is not ResponderAction.SILENT
-            or not assigned.replicated
-        ):
+        repeatable = request.endpoint.repeatable
+        if not repeatable or act is not ResponderAction.SILENT or not assigned.replicated:
             return 0
         leader_status = None if local is None else local.leader_status()
         if local is None or leader_status is None or not leader_status.leader:
@@ -198,7 +192,7 @@ class ClusterApiRouter:
 
     def _until_heard(self, waiting: _Waiting, group: RaftNode | None) -> int:
         """How long to wait for a message of a group's leader that it may have sent after the request came."""
-        ticks = self._cluster.environment.ticker.count - waiting.tick
+        ticks = self._ticker.count - waiting.tick
         return 0 if group is None or group.silence().get(group.leader, ticks) + 2 <= ticks else TICK
 
     def _is_streams_own(self, pattern: str, request: Request, stream: str) -> bool:
@@ -218,7 +212,7 @@ class ClusterApiRouter:
             return False  # who validates the request answers what is wrong with it
         if direct is not True:
             return False
-        found = self._cluster.state.stream(request.account.name, stream)
+        found = self._view.state.stream(request.account.name, stream)
         if found is None or sourcing is not True:
             return True
         return (found.config.get("retention") or "limits") == "limits"
@@ -243,25 +237,24 @@ def _names(pattern: str, tokens: list[str]) -> tuple[str, str]:
 # --- what the leader did not receive
 
 
-def _is_unheard(cluster: JetStreamCluster, account: Account, message: Message) -> bool:
-    """Whether a client of an account here asks what the leader, on another server, cannot have received."""
-    source, leader = message.source, cluster.leader_status.leader
-    if source is None or source.kind != ConnectionKind.CLIENT or leader in ("", cluster.me):
+def _is_unheard(view: ClusterView, request: Request) -> bool:
+    """Whether a client here asks what the leader, on another server, cannot have received."""
+    message, leader = request.message, view.leader_status.leader
+    source = message.source
+    if source is None or source.kind != ConnectionKind.CLIENT or leader in ("", view.me):
         return False
-    if _route_to_leader(cluster, account, message.subject) is not None:
-        return False
-    return _route_to_leader(cluster, cluster.system, _TELL) is not None
+    unheard = _route_to_leader(view, request.account.account, message.subject) is None
+    return unheard and _route_to_leader(view, view.system, TELL) is not None
 
 
 class _ForwardedRequest:
     """A request that the meta leader did not receive. serve: serves it here, if this server leads by then."""
 
-    def __init__(
-        self, cluster: JetStreamCluster, account: Account, message: Message, serve: Callable[[], None]
-    ) -> None:
-        self._cluster = cluster
-        self._account = account
-        self._message = message
+    def __init__(self, view: ClusterView, request: Request, serve: Callable[[], None]) -> None:
+        self._view = view
+        self._account = request.account.account
+        self._message = request.message
+        self._clock = request.context.clock
         self._serve = serve
         self._patience = FORWARD_PATIENCE
 
@@ -269,17 +262,17 @@ class _ForwardedRequest:
         """Wait for the leader."""
         self._patience -= PAUSE
         if self._patience > 0:
-            self._cluster.environment.clock.call_later(PAUSE, self._look)
+            self._clock.call_later(PAUSE, self._look)
 
     def _look(self) -> None:
-        if self._cluster.leader_status.leader == self._cluster.me:
+        message, view = self._message, self._view
+        if view.leader_status.leader == view.me:
             self._serve()
             return
-        route = _route_to_leader(self._cluster, self._account, self._message.subject)
+        route = _route_to_leader(view, self._account, message.subject)
         if route is None:
             self.start()
             return
-        message = self._message
         raw, reply = (text.encode("utf-8", "surrogateescape") for text in (message.subject, message.reply))
         size = len(message.header) + len(message.body)
         assert message.source is not None
@@ -295,10 +288,10 @@ class _ForwardedRequest:
         self._account.flusher.schedule()
 
 
-def _route_to_leader(cluster: JetStreamCluster, account: Account, subject: str) -> MessageEndpoint | None:
+def _route_to_leader(view: ClusterView, account: Account, subject: str) -> MessageEndpoint | None:
     """An account's part of the route to the leader, if there is interest in a subject there."""
     raw = subject.encode("utf-8", "surrogateescape")
-    process = cluster.view.process(cluster.leader_status.leader)
+    process = view.process(view.leader_status.leader)
     plan = account.plans.get(raw) or account.plan(raw)
     routes = (each.sink for each in plan.remotes if each.kind == ConnectionKind.ROUTER)
     return next((route for route in routes if route.server_id == process), None)

@@ -17,20 +17,21 @@ from ..request import LATER, Request, Response
 from .propose import Json, ServedWait, answer_through_leader, guarded
 
 if TYPE_CHECKING:
-    from ...cluster.cluster import JetStreamCluster
+    from ...cluster.context import ClusterContext
     from ...cluster.local_stream import LocalStream
 
 
 class StepDownApi:
     """The handlers."""
 
-    def __init__(self, cluster: JetStreamCluster) -> None:
+    def __init__(self, cluster: ClusterContext) -> None:
         self._cluster = cluster
+        self._view = cluster.view
 
     def step_down(self, request: Request) -> Response:
         """Answer STREAM.LEADER.STEPDOWN.<stream>, and CONSUMER.LEADER.STEPDOWN.<stream>.<consumer>."""
         cluster, key = self._cluster, (request.account.name, request.tokens[3])
-        local, assignment = cluster.local_streams.get(key), cluster.state.stream(*key)
+        local, assignment = self._view.local_streams.get(key), self._view.state.stream(*key)
         if local is None or assignment is None:
             raise api_error("JSClusterNotAvailErr")
         asked = request.read_optional(LeaderStepDownRequest)
@@ -39,22 +40,21 @@ class StepDownApi:
         preferred = ""
         if asked.placement is not None:
             preferred = successor(
-                cluster.state,
+                self._view.state,
                 assignment.members,
-                cluster.me,
-                cluster.node_statuses,
-                cluster.environment.random(),
+                self._view.me,
+                self._view.node_statuses,
+                cluster.random,
                 server=asked.placement.preferred,
                 cluster=asked.placement.cluster,
                 tags=asked.placement.tags,
             )
-
-        if not cluster.node_statuses.get(preferred, UNSEEN).online:
+        if not self._view.node_statuses.get(preferred, UNSEEN).online:
             preferred = self._nearest(local)
         served = ServedWait(cluster, *key)
 
         def led(info: Json | None) -> None:
-            answer_through_leader(cluster, request, info or {})
+            answer_through_leader(cluster.replies, request, info or {})
             request.respond(response(request.kind, success=True))
 
         def done(error: ApiError | None) -> None:
@@ -70,8 +70,8 @@ class StepDownApi:
 
     def _nearest(self, local: LocalStream) -> str:
         """The member that lacks least of what the leader has; "" for none that is there."""
-        cluster, view = self._cluster, local.group_view()
-        peers = {} if view is None else view.peers
-        there = [member for member in peers if cluster.node_statuses.get(member, UNSEEN).online]
-        cluster.environment.random().shuffle(there)
+        group = local.group_view()
+        peers = {} if group is None else group.peers
+        there = [member for member in peers if self._view.node_statuses.get(member, UNSEEN).online]
+        self._cluster.random.shuffle(there)
         return min(there, key=lambda member: (not peers[member].caught_up, peers[member].lag), default="")

@@ -39,7 +39,9 @@ from .propose import (
 
 if TYPE_CHECKING:
     from ...account.account import JetStreamAccount
-    from ...cluster.cluster import JetStreamCluster
+    from ...cluster.context import ClusterContext
+    from ...cluster.view import ClusterView
+    from ...host import JetStreamHost
     from ...streams.validation.context import ValidationContext
 
 Json = dict[str, Any]
@@ -51,8 +53,9 @@ MOVE_BACK = "a move cannot be cancelled: give the stream its former placement by
 class StreamApi:
     """The handlers."""
 
-    def __init__(self, cluster: JetStreamCluster) -> None:
+    def __init__(self, cluster: ClusterContext) -> None:
         self._cluster = cluster
+        self._view, self._proposer = cluster.view, cluster.proposer
 
     # --- create
 
@@ -60,18 +63,18 @@ class StreamApi:
         """Answer STREAM.CREATE.<stream>."""
         asked = at_once(stream_api.reading_create(request))
         account, cluster, wanted = request.account, self._cluster, stamped(asked.config())
-        created, who = account.host.clock.now(), requester(cluster, request)
+        created, who = request.context.clock.now(), requester(self._view, request)
         served: ServedWait | None = None
 
         def make_command() -> Command:
             nonlocal served
-            view = cluster.state.view(account.name)
+            view = self._view.state.view(account.name)
             config = check(
                 wanted, validation_context(account, view, wanted.num_replicas, pedantic=asked.pedantic)
             )
             new = view.stream(config.name) is None
             limits = tier_limits(account, config.num_replicas) if new else UNLIMITED
-            command = cluster.planner().create_stream(view, config.to_json(), who, created, limits)
+            command = self._proposer.planner().create_stream(view, config.to_json(), who, created, limits)
             if served is None:
                 served = ServedWait(cluster, account.name, config.name)
             return command
@@ -99,25 +102,13 @@ class StreamApi:
             return stamped(StreamConfig.from_json(info["config"])) == config
 
         def done(info: Json | None) -> None:
-            found = info if info is not None else self.known(request.account, made).to_json()
-            answer_through_leader(self._cluster, request, found)
+            found = (
+                info if info is not None else known_stream(self._view, request.account.host, made).to_json()
+            )
+            answer_through_leader(self._cluster.replies, request, found)
             request.respond(response(request.kind) | found | more)
 
         served.then(fits, guarded(request, done), ask_in=patient(there=there))
-
-    def known(self, account: JetStreamAccount, stream: StreamAssignment) -> StreamInfo:
-        """What is known of a stream without its leader."""
-        cluster, host = self._cluster, account.host
-        return StreamInfo(
-            config=shown(StreamConfig.from_json(stream.config)),
-            created=stream.created,
-            state=StreamState(),
-            domain=host.domain,
-            cluster=cluster_info(
-                cluster.state, cluster.node_statuses, stream, None, cluster.me, stream.cluster
-            ),
-            ts=host.clock.now(),
-        )
 
     # --- update
 
@@ -125,22 +116,22 @@ class StreamApi:
         """Answer STREAM.UPDATE.<stream>."""
         asked = at_once(stream_api.reading_update(request))
         account, cluster, wanted = request.account, self._cluster, asked.config()
-        who = requester(cluster, request)
+        who = requester(self._view, request)
         served: ServedWait | None = None
 
         def make_command() -> Command:
             nonlocal served
-            view = cluster.state.view(account.name)
+            view = self._view.state.view(account.name)
             context = validation_context(account, view, wanted.num_replicas, pedantic=asked.pedantic)
             check(wanted, context)
             before = view.stream(wanted.name)
             if before is None:
                 raise api_error("JSStreamNotFoundErr")
-            planner = cluster.planner()
+            planner = self._proposer.planner()
             if planner.offline(before):
                 raise api_error("JSStreamOfflineErr")
             config = check_update(StreamConfig.from_json(before.config), stamped(wanted), context)
-            leader, lags = cluster.lags(account.name, config.name)
+            leader, lags = self._view.lags(account.name, config.name)
             limits = tier_limits(account, config.num_replicas)
             command = planner.update_stream(view, config.to_json(), who, limits, leader=leader, lags=lags)
             if served is None:
@@ -162,12 +153,12 @@ class StreamApi:
         """Answer STREAM.DELETE.<stream>."""
         request.must_be_empty()
         account, name, cluster = request.account, request.tokens[2], self._cluster
-        if cluster.state.stream(account.name, name) is None:
+        if self._view.state.stream(account.name, name) is None:
             raise api_error("JSStreamNotFoundErr")
         gone = ServedWait(cluster, account.name, name)
 
         def make_command() -> Command:
-            found = cluster.state.stream(account.name, name)
+            found = self._view.state.stream(account.name, name)
             if found is None:
                 raise api_error("JSStreamNotFoundErr")
             return DeleteStream(account.name, name, found.created)
@@ -178,7 +169,7 @@ class StreamApi:
         def done(effect: Effect) -> None:
             assert isinstance(effect, StreamDeleted)
             advisories.stream_action(account.account, account.host, name, "delete")
-            if cluster.planner().offline(effect.stream):
+            if self._proposer.planner().offline(effect.stream):
                 gone.drop()
                 deleted(None)
             else:
@@ -193,7 +184,7 @@ class StreamApi:
         peer = request.read(RemovePeerRequest).peer
         if not peer:
             raise api_error("JSBadRequestErr")
-        make_command: Callable[[], Command] = lambda: self._cluster.planner().remove_peer(  # noqa: E731
+        make_command: Callable[[], Command] = lambda: self._proposer.planner().remove_peer(  # noqa: E731
             request.account.name, request.tokens[3], peer
         )
         return propose(
@@ -207,11 +198,23 @@ class StreamApi:
         """Make the handler of a request about a stream that is refused."""
 
         def refuse(request: Request) -> Response:
-            if self._cluster.state.stream(request.account.name, request.tokens[-1]) is None:
+            if self._view.state.stream(request.account.name, request.tokens[-1]) is None:
                 raise api_error("JSStreamNotFoundErr")
             raise api_error("JSStreamGeneralErrorF", err=why)
 
         return refuse
+
+
+def known_stream(view: ClusterView, host: JetStreamHost, stream: StreamAssignment) -> StreamInfo:
+    """What is known of a stream without its leader."""
+    return StreamInfo(
+        config=shown(StreamConfig.from_json(stream.config)),
+        created=stream.created,
+        state=StreamState(),
+        domain=host.domain,
+        cluster=cluster_info(view.state, view.node_statuses, stream, None, view.me, stream.cluster),
+        ts=host.clock.now(),
+    )
 
 
 def validation_context(

@@ -19,8 +19,7 @@ from ..system import PURGE, SystemApi, SystemEndpoint, SystemRequest, purged_acc
 from .stream_api import MOVE_BACK
 
 if TYPE_CHECKING:
-    from ....accounts.account import Account
-    from ...cluster.cluster import JetStreamCluster
+    from ...cluster.context import ClusterContext
     from ...host import JetStreamHost
 
 # Why not, and what to do instead.
@@ -32,10 +31,10 @@ _MOVE = "streams are moved by their own account: STREAM.UPDATE with a placement,
 class ClusterApi:
     """See the module."""
 
-    def __init__(self, cluster: JetStreamCluster, account: Account, host: JetStreamHost) -> None:
-        self._cluster = cluster
-        self._account = account
-        self._host = host
+    def __init__(self, cluster: ClusterContext, host: JetStreamHost) -> None:
+        self._view = cluster.view
+        self._proposer = cluster.proposer
+        self._strict = host.strict
         table = {
             "META.LEADER.STEPDOWN": SystemEndpoint("meta_leader_stepdown", self._step_down),
             "SERVER.REMOVE": SystemEndpoint("meta_server_remove", self._remove_server),
@@ -45,44 +44,42 @@ class ClusterApi:
             "ACCOUNT.STREAM.MOVE.*.*": SystemEndpoint("stream_update", _refused(_MOVE)),
             "ACCOUNT.STREAM.CANCEL_MOVE.*.*": SystemEndpoint("stream_update", _refused(MOVE_BACK)),
         }
-        api = SystemApi(account, host, table, self._admits)
+        api = SystemApi(cluster.view.system, host, table, self._admits)
         self.start, self.stop = api.start, api.stop
 
     def _admits(self, rule: ResponderRule) -> bool:
-        state = self._cluster.responder_state(self._account.name)
+        state = self._view.responder_state(self._view.system.name)
         return action_for(rule, state) is ResponderAction.ANSWER
 
     # --- handlers
 
     def _step_down(self, asked: SystemRequest) -> None:
-        placement = asked.read(LeaderStepDownRequest, strict=self._host.strict).placement
+        placement = asked.read(LeaderStepDownRequest, strict=self._strict).placement
         if placement is not None:
-            preferred = self._cluster.successor(placement.preferred, placement.cluster, placement.tags)
+            preferred = self._proposer.successor(placement.preferred, placement.cluster, placement.tags)
         else:
             try:
-                preferred = self._cluster.successor()
+                preferred = self._proposer.successor()
             except ApiError:  # nobody is there: then whoever comes
                 preferred = ""
 
-        def done(error: ApiError | None) -> None:
-            if error is None:
-                asked.respond(success=True)
-            else:
-                asked.fail(error)
-
-        self._cluster.step_down(preferred, done)
+        error = self._proposer.step_down(preferred)
+        if error is None:
+            asked.respond(success=True)
+        else:
+            asked.fail(error)
 
     def _remove_server(self, asked: SystemRequest) -> None:
         if asked.body in {b"", b"{}"}:
             raise api_error("JSBadRequestErr")
-        wanted = asked.read(MetaRemoveRequest, strict=self._host.strict)
-        self._cluster.remove_server(
+        wanted = asked.read(MetaRemoveRequest, strict=self._strict)
+        self._proposer.remove_server(
             wanted.peer, wanted.peer_id, lambda result: _answer(asked, result, "success")
         )
 
     def _purge_account(self, asked: SystemRequest) -> None:
         name = purged_account(asked)
-        self._cluster.propose(PurgeAccount(name), lambda result: _answer(asked, result, "initiated"))
+        self._proposer.propose(PurgeAccount(name), lambda result: _answer(asked, result, "initiated"))
 
 
 def _refused(text: str) -> Callable[[SystemRequest], None]:

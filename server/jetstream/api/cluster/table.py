@@ -15,14 +15,15 @@ from .step_down_api import StepDownApi
 from .stream_api import EVACUATE, MOVE_BACK, StreamApi
 
 if TYPE_CHECKING:
-    from ...cluster.cluster import JetStreamCluster
+    from ...cluster.context import ClusterContext
     from ..request import Handler
 
 
-def handlers(cluster: JetStreamCluster) -> dict[str, Handler]:
+def handlers(cluster: ClusterContext) -> dict[str, Handler]:
     """Give them by the subject after `$JS.API.`."""
     streams, consumers, leaders = StreamApi(cluster), ConsumerApi(cluster), StepDownApi(cluster)
-    infos, lists, backups = InfoApi(cluster), ListApi(cluster), RestoreApi(cluster)
+    infos, backups = InfoApi(cluster.view), RestoreApi(cluster)
+    lists = ListApi(cluster.view, cluster.proposer, cluster.queries)
     return {
         "INFO": infos.account,
         "STREAM.CREATE.*": streams.create,

@@ -397,7 +397,7 @@ def test_the_system_account_is_refused_too(site: ApiSite) -> None:
     site.api.stop()
     cluster: Any = site.cluster
     cluster.responder_state = lambda *_: ResponderState(MetaRole.LEADER, system=True)
-    system = ClusterApi(cluster, site.account, site.host)
+    system = ClusterApi(site.cluster.context, site.host)
     system.start()
     for subject, instead in (
         ("META.RESCUE", "put back the directory of a server that is missing"),
