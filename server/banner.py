@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..protocol.identifier import name_hash
+from ..protocol.limits import API_LEVEL
 from ..version import __version__
 
 if TYPE_CHECKING:
@@ -33,21 +35,20 @@ def starting(log: Logger, identity: ServerIdentity, options: Options) -> None:
 
 def jetstream(log: Logger, engine: JetStream) -> None:
     """What JetStream may use, once it runs."""
-    config = engine.config()
-    if not engine.options.positions.get(
-        "jetstream.store_dir"
-    ) and engine.options.jetstream.store_dir.startswith("/tmp"):  # noqa: S108 compared with
+    options = engine.options.jetstream
+    given = engine.options.positions.get("jetstream.store_dir")
+    if not given and options.store_dir.startswith("/tmp"):  # noqa: S108 compared with
         log.warning("Temporary storage directory used, data could be lost on system reboot")
-    sync = engine.options.jetstream.sync_interval
+    sync = options.sync_interval
     log.info("---------------- JETSTREAM ----------------")
-    log.info(f"  Strict:          {str(config['strict']).lower()}")
-    log.info(f"  Max Memory:      {_size(config['max_memory'])}")
-    log.info(f"  Max Storage:     {_size(config['max_storage'])}")
-    log.info(f'  Store Directory: "{config["store_dir"]}"')
+    log.info(f"  Strict:          {str(options.strict).lower()}")
+    log.info(f"  Max Memory:      {_size(engine.memory.limit)}")
+    log.info(f"  Max Storage:     {_size(engine.files.limit)}")
+    log.info(f'  Store Directory: "{Path(options.store_dir) / "jetstream"}"')
     if engine.domain:
         log.info(f"  Domain:          {engine.domain}")
     log.info(f"  Acknowledged:    {'before the sync, see sync_interval' if sync else 'after the sync'}")
-    log.info(f"  API Level:       {engine.stats()['api']['level']}")
+    log.info(f"  API Level:       {API_LEVEL}")
     log.info("-------------------------------------------")
 
 

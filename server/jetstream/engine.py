@@ -12,15 +12,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...protocol.errors import api_error
-from ...protocol.limits import API_LEVEL
 from ...store.configs import Storage
 from ...store.lock import DirectoryLock
-from ..accounts.mapping import Mapping
-from ..clock import SECOND
 from ..config.options import AccountJetStream
 from ..logging import Logger, NullLogger
 from . import clustering
@@ -28,18 +24,19 @@ from .account.account import JetStreamAccount
 from .account.recovery import Recovery
 from .account.stream_closer import StreamCloser
 from .api import system as system_api
-from .api.disabled import DisabledApi
+from .api.disabled import Refusals
 from .api.table import AccountApi
 from .directory import make_store_directory
+from .domain import map_domain, unmap_domain
 from .host import JetStreamHost
-from .lazydisk import LazyDisk
+from .lazydisk import LazyDisk, PeriodicSync
 from .quota import Quota, disk_share, memory_share
 from .streams.commit import LoopTaskExecutor
 
 if TYPE_CHECKING:
     from ..accounts.account import Account
     from ..accounts.registry import AccountRegistry
-    from ..clock import Clock, Timer
+    from ..clock import Clock
     from ..config.options import Options
     from .api.cluster.router import ClusterApiRouter
     from .api.system import SystemApi
@@ -50,8 +47,6 @@ if TYPE_CHECKING:
 
 WORKERS = 4
 _FAULT = "JetStream"
-_SYNC_INTERVAL = 120 * SECOND  # shown where there is none: what nats-server syncs by
-API_FAMILIES = ("STREAM", "CONSUMER", "DIRECT", "META", "SERVER", "ACCOUNT")
 
 
 class JetStream:
@@ -85,7 +80,7 @@ class JetStream:
         self._server_id = server_id
         self._find = find
         self._apis: dict[str, AccountApi] = {}
-        self._absent: dict[str, DisabledApi] = {}
+        self._refusals = Refusals(registry, self.accounts, self._answers)
         self._system_api: SystemApi | None = None
         self._executor: ThreadPoolExecutor | None = None
         self._readers: ThreadPoolExecutor | None = None
@@ -94,8 +89,7 @@ class JetStream:
         self._closing = 0  # accounts
         self._closed = asyncio.Event()
         self._storage: Storage | None = None
-        self._lazy: LazyDisk | None = None
-        self._sync_timer: Timer | None = None
+        self._sync: PeriodicSync | None = None
 
     @property
     def domain(self) -> str:
@@ -120,10 +114,11 @@ class JetStream:
         self._executor = ThreadPoolExecutor(WORKERS, thread_name_prefix="jetstream")
         self._readers = ThreadPoolExecutor(WORKERS, thread_name_prefix="recovery")
         self._recovery = Recovery(LoopTaskExecutor(loop, self._readers))
+        lazy = None
         if options.sync_interval:
-            self._lazy = LazyDisk()
-            self._sync_later()
-        self._storage = Storage(options.store_dir, fs=self._lazy)
+            lazy = LazyDisk()
+            self._sync = PeriodicSync(lazy, options.sync_interval, self._clock, self._executor, self._log)
+        self._storage = Storage(options.store_dir, fs=lazy)
         limits = options.limits
         self.host = JetStreamHost(
             clock=self._clock,
@@ -156,7 +151,7 @@ class JetStream:
             self._router = clustering.serve_api(self.cluster, self.host)
         for account, grants in self._entitled():
             self._entitle(account, grants)
-        self._refuse_others()
+        self._refusals.update()
         if self.cluster is None and self.registry.system is not None:
             self._system_api = system_api.alone(self.registry.system, self.host, self._purge)
             self._system_api.start()
@@ -211,41 +206,6 @@ class JetStream:
         """Whether this server joins a hub's system account as a leaf, and so may belong to its JetStream."""
         return clustering.extends(self.options, self.registry.system)
 
-    def _sync_later(self) -> None:
-        interval = self.options.jetstream.sync_interval
-        assert interval is not None
-        self._sync_timer = self._clock.call_later(interval, self._sync)
-
-    def _sync(self) -> None:
-        """Sync on a worker thread what was written since the last time."""
-        assert self._lazy is not None and self._executor is not None
-        self._executor.submit(self._flush, self._lazy)
-        self._sync_later()
-
-    def _flush(self, disk: LazyDisk) -> None:
-        try:
-            disk.flush()
-        except OSError as error:
-            self._log.error(f"JetStream could not sync: {error}")
-
-    def _refuse_others(self) -> None:
-        """Answer the requests of accounts without JetStream with that error."""
-        accounts = self.registry.accounts
-        for name in [name for name in self._absent if name not in accounts]:
-            self._absent.pop(name).stop()
-        for account in accounts.values():
-            self._refuse(account)
-
-    def _refuse(self, account: Account) -> None:
-        """Do so for one account, if it has no JetStream."""
-        wanted = account.name not in self.accounts and account is not self.registry.system
-        absent = self._absent.get(account.name)
-        if absent is None and wanted:
-            self._absent[account.name] = absent = DisabledApi(account, self._answers)
-            absent.start()
-        elif absent is not None and not wanted:
-            self._absent.pop(account.name).stop()
-
     def _answers(self) -> bool:
         """Whether it is this server of several that refuses what none of them serves."""
         return self.cluster is None or self.cluster.view.is_leader
@@ -278,15 +238,13 @@ class JetStream:
         self.running = False
         for name in list(self.accounts):
             self._stop_account(name)
-        for absent in self._absent.values():
-            absent.stop()
-        self._absent.clear()
+        self._refusals.stop()
         if self._system_api is not None:
             self._system_api.stop()
 
     def _stop(self) -> None:
-        if self._sync_timer is not None:
-            self._sync_timer.cancel()
+        if self._sync is not None:
+            self._sync.stop()
         if self._storage is not None:
             self._storage.close()
         if self._executor is not None:
@@ -308,7 +266,7 @@ class JetStream:
                 self._stop_account(name)
         for account, grants in entitled.values():
             self._entitle(account, grants)
-        self._refuse_others()
+        self._refusals.update()
 
     def _entitle(self, account: Account, grants: dict[str, AccountJetStream]) -> None:
         existing = self.accounts.get(account.name)
@@ -318,7 +276,7 @@ class JetStream:
             self.enable(account, grants)
         else:
             existing.limits.change(grants)
-            self._map_domain(account)
+            map_domain(account, self.domain)
 
     def follow(self, account: Account) -> None:
         """Give, change or take away JetStream of one account that was made or changed."""
@@ -338,10 +296,10 @@ class JetStream:
         elif existing is not None:
             if not lacking:
                 existing.limits.change(grants)
-            self._map_domain(account)
+            map_domain(account, self.domain)
         elif not lacking:
             self.enable(account, grants)
-        self._refuse(account)
+        self._refusals.follow(account)
 
     def _lacking(self, grants: dict[str, AccountJetStream], existing: JetStreamAccount | None) -> str:
         """Why the server cannot grant so much, besides what it grants others; "" when it can."""
@@ -364,7 +322,7 @@ class JetStream:
         directory = self._storage.account(account.name)
         jetstream = JetStreamAccount(account, self.host, directory, limits, self.memory, self.files)
         self.accounts[account.name], account.serves_jetstream = jetstream, True
-        self._map_domain(account)
+        map_domain(account, self.domain)
         if self.cluster is None:
             self._recovery.add(jetstream)
         else:
@@ -406,10 +364,7 @@ class JetStream:
         else:
             self.cluster.account_left(name, account.stop)
         account.account.serves_jetstream = False
-        if self.domain:
-            for source, _ in _domain_mappings(self.domain):
-                account.account.mappings.remove(source)
-            account.account.forget_plans()
+        unmap_domain(account.account, self.domain)
 
     def _entitled(self) -> list[tuple[Account, dict[str, AccountJetStream]]]:
         """The accounts that have JetStream: those that are granted it, or `$G` when it is the only one."""
@@ -425,54 +380,6 @@ class JetStream:
             return [(everyone, {"": AccountJetStream()})]
         return granted
 
-    def _map_domain(self, account: Account) -> None:
-        """Let `$JS.<domain>.API` mean this server's API, as clients of other domains call it."""
-        if not self.domain:
-            return
-        for source, target in _domain_mappings(self.domain):
-            account.mappings.add(Mapping(source, [(target, 100)]))
-        account.forget_plans()
-
-    def stats(self) -> dict[str, Any]:
-        """Give the numbers of the server as a whole, in the words of the monitoring documents."""
-        accounts = self.accounts.values()
-        return {
-            "memory": self.memory.used,
-            "storage": self.files.used,
-            "reserved_memory": self.memory.reserved,
-            "reserved_storage": self.files.reserved,
-            "accounts": len(self.accounts),
-            "ha_assets": 0 if self.cluster is None else self.cluster.view.ha_assets,
-            "api": {
-                "level": API_LEVEL,
-                "total": sum(account.api_total for account in accounts),
-                "errors": sum(account.api_errors for account in accounts),
-            },
-        }
-
-    def config(self) -> dict[str, Any]:
-        """Give the server's JetStream configuration, in the words of the monitoring documents."""
-        options = self.options.jetstream
-        config: dict[str, Any] = {
-            "max_memory": self.memory.limit,
-            "max_storage": self.files.limit,
-            "store_dir": str(Path(options.store_dir) / "jetstream"),
-        }
-        # without an interval every acknowledgement waits for its sync
-        config["sync_interval"] = options.sync_interval or _SYNC_INTERVAL
-        if not options.sync_interval:
-            config["sync_always"] = True
-        if options.domain:
-            config["domain"] = options.domain
-        config["strict"] = options.strict
-        return config
-
 
 def _granted(grants: dict[str, AccountJetStream], name: str) -> int:
     return sum(max(0, getattr(grant, name)) for grant in grants.values())
-
-
-def _domain_mappings(domain: str) -> list[tuple[str, str]]:
-    mappings = [(f"$JS.{domain}.API.INFO", "$JS.API.INFO")]
-    mappings += [(f"$JS.{domain}.API.{family}.>", f"$JS.API.{family}.>") for family in API_FAMILIES]
-    return [*mappings, (f"$JS.{domain}.API.$KV.>", "$KV.>"), (f"$JS.{domain}.API.$OBJ.>", "$OBJ.>")]

@@ -9,8 +9,15 @@ from __future__ import annotations
 
 import os
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from ...store.fs import Disk
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from ..clock import Clock
+    from ..logging import Logger
 
 LAZY = ("/msgs/", "/consumers/")
 EAGER = "/meta.json"
@@ -61,3 +68,29 @@ class LazyDisk(Disk):
                 super().sync(file)
             finally:
                 super().close(file)
+
+
+class PeriodicSync:
+    """Syncs a disk on a worker thread, every `interval` ns, until it is stopped."""
+
+    def __init__(self, disk: LazyDisk, interval: int, clock: Clock, executor: Executor, log: Logger) -> None:
+        self._disk = disk
+        self._interval = interval
+        self._clock = clock
+        self._executor = executor
+        self._log = log
+        self._timer = clock.call_later(interval, self._sync)
+
+    def stop(self) -> None:
+        """Sync no more."""
+        self._timer.cancel()
+
+    def _sync(self) -> None:
+        self._executor.submit(self._flush)
+        self._timer = self._clock.call_later(self._interval, self._sync)
+
+    def _flush(self) -> None:
+        try:
+            self._disk.flush()
+        except OSError as error:
+            self._log.error(f"JetStream could not sync: {error}")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import ApiError
 from ...protocol.identifier import name_hash
 from ...protocol.limits import API_LEVEL
+from ..clock import SECOND
 from ..jetstream.consumers.info import describe
 from ..jetstream.streams import stream_info
 from ..slices import Steps, each, matching
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from ..jetstream.engine import JetStream
     from ..jetstream.meta.assignment import ConsumerAssignment, StreamAssignment
     from ..jetstream.streams.core import Stream
+
+_SYNC_INTERVAL = 120 * SECOND  # shown where there is none: what nats-server syncs by
 
 
 @dataclass(slots=True)
@@ -72,7 +76,7 @@ def jsz(server: Monitored, request: JszRequest | None = None) -> Steps[dict[str,
                 "total": 0,
             }
         )
-    document = engine.stats() | head(server) | {"config": engine.config(), "limits": limits(engine)}
+    document = stats(engine) | head(server) | {"config": config(engine), "limits": limits(engine)}
     document |= yield from _counts(engine)
     if engine.cluster is not None:
         from ..jetstream.cluster.monitoring import meta_cluster
@@ -93,6 +97,42 @@ def jsz(server: Monitored, request: JszRequest | None = None) -> Steps[dict[str,
     for name, account in page(chosen, request.offset, request.limit):
         details.append((yield from _account(name, account, request, local_streams)))
     return document | {"account_details": details}
+
+
+def stats(engine: JetStream) -> dict[str, Any]:
+    """The numbers of the server as a whole."""
+    accounts = engine.accounts.values()
+    return {
+        "memory": engine.memory.used,
+        "storage": engine.files.used,
+        "reserved_memory": engine.memory.reserved,
+        "reserved_storage": engine.files.reserved,
+        "accounts": len(accounts),
+        "ha_assets": 0 if engine.cluster is None else engine.cluster.view.ha_assets,
+        "api": {
+            "level": API_LEVEL,
+            "total": sum(account.api_total for account in accounts),
+            "errors": sum(account.api_errors for account in accounts),
+        },
+    }
+
+
+def config(engine: JetStream) -> dict[str, Any]:
+    """The server's JetStream configuration."""
+    options = engine.options.jetstream
+    found: dict[str, Any] = {
+        "max_memory": engine.memory.limit,
+        "max_storage": engine.files.limit,
+        "store_dir": str(Path(options.store_dir) / "jetstream"),
+    }
+    # without an interval every acknowledgement waits for its sync
+    found["sync_interval"] = options.sync_interval or _SYNC_INTERVAL
+    if not options.sync_interval:
+        found["sync_always"] = True
+    if options.domain:
+        found["domain"] = options.domain
+    found["strict"] = options.strict
+    return found
 
 
 def limits(engine: JetStream) -> dict[str, int]:

@@ -12,7 +12,7 @@ from ...protocol.timestamp import format_rfc3339
 from ..config.check.server import KNOWN_FLAGS
 from ..config.options import SECOND, TLSOptions
 from ..identity import cluster_name
-from .jsz import limits
+from .jsz import config, limits, stats
 from .tls import certificate_end
 from .view import Monitored, head, uptime
 
@@ -147,7 +147,7 @@ def jetstream(server: Monitored) -> dict[str, Any]:
     engine = server.jetstream
     if engine is None or not engine.running:
         return {}
-    found = {"config": engine.config(), "stats": engine.stats()}
+    found = {"config": config(engine), "stats": stats(engine)}
     found["limits"] = limits(engine)
     if engine.cluster is not None:
         from ..jetstream.cluster.monitoring import meta_cluster

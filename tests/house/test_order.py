@@ -67,7 +67,7 @@ LAYERS = {
         "*",
     ),
     "server/jetstream": (
-        "host quota limits advisories lazydisk directory",
+        "host quota limits advisories lazydisk directory domain",
         "streams",
         "consumers",
         "account | replication",

@@ -1,4 +1,4 @@
-"""The API of an account without JetStream: every request is answered with that error.
+"""The API of accounts without JetStream: every request is answered with that error.
 
 Promises: an account with leaf connections gets no answer from here, since another domain may answer; nor does
 one that imports `$JS.API.INFO`: the API is the exporter's then, and what is not imported has no responders
@@ -8,7 +8,7 @@ one that imports `$JS.API.INFO`: the API is the exporter's then, and what is not
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING
 
 from ....protocol.api.messages import error_response
@@ -20,6 +20,7 @@ from .table import PREFIX, TABLE
 
 if TYPE_CHECKING:
     from ...accounts.account import Account
+    from ...accounts.registry import AccountRegistry
     from ...accounts.space import InterestWatch
     from ...accounts.subscription import InterestChange, Message, Subscription
 
@@ -76,3 +77,44 @@ class DisabledApi:
                 self._account.publish(message.reply, body)
 
         return refuse
+
+
+class Refusals:
+    """One per server: has the requests of accounts without JetStream refused.
+
+    registry: all accounts.
+    served: those that have JetStream, by name.
+    answers: whether it is this server, of several that receive a request, that refuses it.
+    """
+
+    def __init__(
+        self, registry: AccountRegistry, served: Container[str], answers: Callable[[], bool]
+    ) -> None:
+        self._registry = registry
+        self._served = served
+        self._answers = answers
+        self._apis: dict[str, DisabledApi] = {}
+
+    def update(self) -> None:
+        """Accounts have come, gone, or have JetStream now."""
+        accounts = self._registry.accounts
+        for name in [name for name in self._apis if name not in accounts]:
+            self._apis.pop(name).stop()
+        for account in accounts.values():
+            self.follow(account)
+
+    def follow(self, account: Account) -> None:
+        """One account has JetStream now, or has it no more."""
+        wanted = account.name not in self._served and account is not self._registry.system
+        api = self._apis.get(account.name)
+        if api is None and wanted:
+            self._apis[account.name] = api = DisabledApi(account, self._answers)
+            api.start()
+        elif api is not None and not wanted:
+            self._apis.pop(account.name).stop()
+
+    def stop(self) -> None:
+        """Refuse nothing more."""
+        for api in self._apis.values():
+            api.stop()
+        self._apis.clear()

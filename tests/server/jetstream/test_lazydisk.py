@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from pyjs.server.jetstream.lazydisk import LazyDisk
+from lib.fake_clock import FakeClock
+from pyjs.server.jetstream.lazydisk import LazyDisk, PeriodicSync
+from pyjs.server.logging import NullLogger
 from pyjs.store.fs import Disk
 
 
@@ -57,4 +60,22 @@ def test_configurations_are_synced_at_once(tmp_path: Path, synced: list[int]) ->
     disk.write(file, b"{}", 0)
     disk.sync(file)
     assert synced == [2]
+    disk.close(file)
+
+
+def test_a_disk_is_synced_after_each_interval_until_it_is_stopped(tmp_path: Path, synced: list[int]) -> None:
+    disk, clock = LazyDisk(), FakeClock()
+    file = disk.open(message_file(tmp_path), create=True)
+    with ThreadPoolExecutor(1) as executor:
+        sync = PeriodicSync(disk, 100, clock, executor, NullLogger())
+        for size in (1, 2):
+            disk.write(file, b"xy"[:size], 0)
+            disk.sync(file)
+            clock.advance(100)
+            executor.submit(lambda: None).result()  # the one thread has synced by then
+        sync.stop()
+        disk.write(file, b"xyz", 0)
+        disk.sync(file)
+        clock.advance(1000)
+    assert synced == [1, 2]
     disk.close(file)

@@ -1,0 +1,36 @@
+"""Domain: `$JS.<domain>.API` means this server's API, as clients of other domains call it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..accounts.mapping import Mapping
+
+if TYPE_CHECKING:
+    from ..accounts.account import Account
+
+API_FAMILIES = ("STREAM", "CONSUMER", "DIRECT", "META", "SERVER", "ACCOUNT")
+
+
+def map_domain(account: Account, domain: str) -> None:
+    """Let an account's clients call the API by the domain's name. domain: "" for none."""
+    if not domain:
+        return
+    for source, target in _mappings(domain):
+        account.mappings.add(Mapping(source, [(target, 100)]))
+    account.forget_plans()
+
+
+def unmap_domain(account: Account, domain: str) -> None:
+    """Take that back."""
+    if not domain:
+        return
+    for source, _ in _mappings(domain):
+        account.mappings.remove(source)
+    account.forget_plans()
+
+
+def _mappings(domain: str) -> list[tuple[str, str]]:
+    mappings = [(f"$JS.{domain}.API.INFO", "$JS.API.INFO")]
+    mappings += [(f"$JS.{domain}.API.{family}.>", f"$JS.API.{family}.>") for family in API_FAMILIES]
+    return [*mappings, (f"$JS.{domain}.API.$KV.>", "$KV.>"), (f"$JS.{domain}.API.$OBJ.>", "$OBJ.>")]
