@@ -15,9 +15,9 @@ from ..slices import Slices
 if TYPE_CHECKING:
     from ...raft import Snapshot
     from ...raft.node import CommittedEntries
+    from ..task_executor import TaskExecutor
     from .proposals import Proposals
     from .state_machine import StateMachine
-    from .task_executor import TaskExecutor
 
 
 class Applier:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ...store.fs import FileSystem
     from ..clock import Clock
     from ..logging import Logger
+    from ..task_executor import TaskExecutor
     from .state_machine import GroupListener, StateMachine
-    from .task_executor import TaskExecutor
     from .ticker import Ticker
     from .transport import RaftTransport
 

@@ -23,8 +23,8 @@ from .proposals import Done, Outcome, ProposalLostError, Proposals
 if TYPE_CHECKING:
     from ...store.raft import RaftStore, StoredRaft
     from ..logging import Logger
+    from ..task_executor import TaskExecutor
     from .state_machine import GroupListener, StateMachine
-    from .task_executor import TaskExecutor
     from .transport import RaftTransport
 
 TIMING = RaftConfig(heartbeat=2, election=10)

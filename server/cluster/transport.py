@@ -17,7 +17,7 @@ from .announce import Announce, AnnounceError, node_of
 
 if TYPE_CHECKING:
     from ...raft import RaftMessage
-    from .task_executor import TaskExecutor
+    from ..task_executor import TaskExecutor
     from .ticker import Ticker
 
 PREFIX = "$NRG."

@@ -19,6 +19,7 @@ from ...store.configs import Storage
 from ...store.lock import DirectoryLock
 from ..config.options import AccountJetStream
 from ..logging import Logger, NullLogger
+from ..task_executor import LoopTaskExecutor, TaskExecutor
 from . import clustering
 from .account.account import JetStreamAccount
 from .account.recovery import Recovery
@@ -31,7 +32,6 @@ from .domain import map_domain, unmap_domain
 from .host import JetStreamHost
 from .lazydisk import LazyDisk, PeriodicSync
 from .quota import Quota, disk_share, memory_share
-from .streams.commit import LoopTaskExecutor
 
 if TYPE_CHECKING:
     from ..accounts.account import Account
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from .api.system import SystemApi
     from .cluster.cluster import JetStreamCluster
     from .consumers.core import Consumer
-    from .streams.commit import TaskExecutor
     from .streams.core import Stream
 
 WORKERS = 4

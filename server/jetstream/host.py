@@ -18,7 +18,7 @@ from ..logging import Logger, NullLogger
 from ..slices import Shared
 
 if TYPE_CHECKING:
-    from .streams.commit import TaskExecutor
+    from ..task_executor import TaskExecutor
 
 DEFAULT_MAX_PENDING = 64 * 1024 * 1024
 MOST_WAITING = 10_000  # requests of all accounts, for their turn

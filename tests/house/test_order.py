@@ -34,6 +34,7 @@ HEIGHT = {
     "clock": 0,
     "memory": 0,
     "slices": 1,
+    "task_executor": 1,
     "config": 1,
     "worker": 1,
     "identity": 2,
@@ -82,7 +83,6 @@ LAYERS = {
 UPWARD = {
     "server/accounts": {},
     "server/jetstream": {
-        "host -> streams": 1,
         "replication -> account": 3,
         "replication -> cluster": 1,
     },

@@ -13,6 +13,7 @@ from typing import Any
 
 from lib.fake_clock import FakeClock
 from lib.fake_disk import FakeDisk
+from lib.streams import HeldJob
 from pyjs.protocol.identifier import name_hash
 from pyjs.raft import RaftConfig
 from pyjs.server.clock import SECOND
@@ -95,8 +96,9 @@ class Hands:
     def soon(self, callback: Callable[[], None]) -> None:
         self.clock.call_later(self.turn, lambda: self.dead or callback())
 
-    def work(self, job: Callable[[], object], done: Callable[[BaseException | None], None]) -> object:
+    def work(self, job: Callable[[], object], done: Callable[[BaseException | None], None]) -> HeldJob:
         self.under_way += 1
+        held = HeldJob(job, done)
 
         def run() -> None:
             if self.dead:
@@ -105,15 +107,10 @@ class Hands:
                 self.held.append(run)
                 return
             self.under_way -= 1
-            error: BaseException | None = None
-            try:
-                job()
-            except Exception as cause:
-                error = cause
-            done(error)
+            held.finish()
 
         self.clock.call_later(2 * MILLISECOND, run)
-        return None
+        return held
 
     def unstick(self) -> None:
         self.stuck = False

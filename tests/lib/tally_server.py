@@ -26,8 +26,8 @@ from pyjs.server.cluster.raft_node import RaftNode
 from pyjs.server.cluster.ticker import Ticker
 from pyjs.server.cluster.transport import RaftTransport
 from pyjs.server.config import load
-from pyjs.server.jetstream.streams.commit import LoopTaskExecutor
 from pyjs.server.logging import ServerLogger
+from pyjs.server.task_executor import LoopTaskExecutor
 from pyjs.store.fs import Disk
 
 

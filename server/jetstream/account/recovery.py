@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from ....store.configs import StoredConfig
     from ....store.file import FileStream
     from ...logging import Logger
+    from ...task_executor import TaskExecutor
     from ..consumers.core import Consumer
-    from ..streams.commit import TaskExecutor
     from .streams import AccountStreams
 
 SIDE_BY_SIDE = 4  # streams of an account that are being read at the same time

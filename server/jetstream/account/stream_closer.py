@@ -13,8 +13,8 @@ from ...slices import Slices, Steps, paced
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ...task_executor import TaskExecutor
     from ..consumers.core import Consumer
-    from ..streams.commit import TaskExecutor
     from ..streams.core import Stream
 
 

@@ -37,11 +37,11 @@ from .view import ClusterView
 if TYPE_CHECKING:
     from ...accounts.account import Account
     from ...config.options import Options
+    from ...task_executor import TaskExecutor
     from ..account.account import JetStreamAccount
     from ..host import JetStreamHost
     from ..meta.reconcile import ReconcileAction
     from ..quota import Quota
-    from ..streams.commit import TaskExecutor
     from .local_stream import LocalStream
 
 

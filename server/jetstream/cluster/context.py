@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from random import Random
 
     from ...clock import Clock
-    from ...cluster.task_executor import TaskExecutor
     from ...cluster.ticker import Ticker
+    from ...task_executor import TaskExecutor
     from .leader_queries import LeaderQueries
     from .proposer import Proposer
     from .reply_router import ReplyRouter

@@ -17,8 +17,8 @@ from ..meta.responder import DELAY, PATIENCE
 if TYPE_CHECKING:
     from ...accounts.subscription import Message
     from ...clock import Clock, Timer
-    from ...cluster.task_executor import TaskExecutor
     from ...cluster.transport import PubSub
+    from ...task_executor import TaskExecutor
     from .local_info import LocalStreamView
 
 Json = dict[str, Any]

@@ -22,8 +22,8 @@ from .delivery_state import DeliveryState
 
 if TYPE_CHECKING:
     from ....store.consumer_state import ConsumerState
+    from ...task_executor import Job
     from ..host import JetStreamHost
-    from ..streams.commit import Job
     from .message_selector import StartPosition
 
 INTERVAL = 100_000_000

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..streams.commit import Answer, Done, Send, TaskExecutor
+    from ...task_executor import Done, TaskExecutor
+    from ..streams.commit import Answer, Send
 
 
 class AppliedAckQueue:

@@ -21,8 +21,8 @@ from . import state as states
 if TYPE_CHECKING:
     from ....store.stream import Commit
     from ...slices import Steps
+    from ...task_executor import Job
     from ..host import JetStreamHost
-    from ..streams.commit import Job
     from .stream import ReplicatedStream
 
 REST = 1_000_000_000  # ns from the first entry after a checkpoint to the next one

@@ -14,7 +14,7 @@ from ....protocol.errors import ApiError
 from .entry import Entry, MirroredMsgs, SourcedMsgs
 
 if TYPE_CHECKING:
-    from ..streams.commit import Done, TaskExecutor
+    from ...task_executor import Done, TaskExecutor
     from .stream import Outcome
 
 Refused = Callable[[ApiError | None], None]

@@ -43,7 +43,8 @@ from .source_proposals import SourceProposals
 if TYPE_CHECKING:
     from ....store.stream import StreamStore
     from ...accounts.subscription import Message, Publish
-    from ..streams.commit import AckQueue, Done
+    from ...task_executor import Done
+    from ..streams.commit import AckQueue
     from ..streams.origin_consumer import Origin
 
 RUN = 512  # publishes of one step

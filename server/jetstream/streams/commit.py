@@ -3,21 +3,20 @@
 Promises: an answer, a republish and a consumer's wake-up for a message are only given when the message is
 on disk; they are given in the order in which the messages were stored; one sync at a time
 per stream. A sync that failed is never repeated: its publishers get an error, and the stream stops taking
-messages. The only asyncio of a stream lives in `LoopTaskExecutor`.
+messages.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ....store.errors import StoreError
-from ....store.stream import Commit, StreamStore
 
-Done = Callable[[BaseException | None], None]
+if TYPE_CHECKING:
+    from ....store.stream import Commit, StreamStore
+    from ...task_executor import Done, Job, TaskExecutor
+
 Send = Callable[[str, bytes, bytes], object]  # subject, header, body
 Answer = tuple[bytes, bytes]  # reply subject, body
 
@@ -53,64 +52,6 @@ class AckQueue(Protocol):
 
     def answer(self) -> None:
         """Send the answers."""
-
-
-class Job(Protocol):
-    """Work that was handed out."""
-
-    def wait(self) -> BaseException | None:
-        """Block until it is done; give its exception, or None."""
-
-
-class TaskExecutor(Protocol):
-    """How work gets done later or elsewhere."""
-
-    def soon(self, callback: Callable[[], None]) -> None:
-        """Run `callback` when what is being handled now is done."""
-
-    def work(self, job: Callable[[], object], done: Done) -> Job:
-        """Run `job` where it may block, then `done` on the loop, with the job's exception if it raised."""
-
-
-class _Future:
-    """A job on a worker thread."""
-
-    __slots__ = ("_future",)
-
-    def __init__(self, future: Future[BaseException | None]) -> None:
-        self._future = future
-
-    def wait(self) -> BaseException | None:
-        """Block until it is done."""
-        return self._future.result()
-
-
-class LoopTaskExecutor:
-    """The executor of a server: an asyncio loop and its worker threads."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, executor: Executor) -> None:
-        self._loop = loop
-        self._executor = executor
-
-    def soon(self, callback: Callable[[], None]) -> None:
-        """Run in the loop's next turn."""
-        self._loop.call_soon(callback)
-
-    def work(self, job: Callable[[], object], done: Done) -> Job:
-        """Run on a worker thread."""
-        loop = self._loop
-
-        def run() -> BaseException | None:
-            error: BaseException | None = None
-            try:
-                job()
-            except BaseException as failure:
-                error = failure
-            with contextlib.suppress(RuntimeError):  # the loop is closed: whoever waited is gone
-                loop.call_soon_threadsafe(done, error)
-            return error
-
-        return _Future(self._executor.submit(run))
 
 
 class _Batch:

@@ -14,7 +14,7 @@ from ....store.stream import Commit, StreamStore
 from ...clock import Clock, Timer
 
 if TYPE_CHECKING:
-    from .commit import Job, TaskExecutor
+    from ...task_executor import Job, TaskExecutor
 
 REST = 1_000_000_000
 

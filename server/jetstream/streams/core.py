@@ -34,7 +34,7 @@ from .subscriptions import StreamSubscriptions
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from .commit import Done
+    from ...task_executor import Done
     from .origin_consumer import Origin
 
 # What something asked for came to: a number (0, False: nothing), or why it was not done.

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ...accounts.subscription import InterestChange, Message, Subscription
     from ...clock import Timer
     from ...slices import LoopTurns
-    from .commit import Done
+    from ...task_executor import Done
     from .contents import StreamContents
     from .context import StreamContext
 

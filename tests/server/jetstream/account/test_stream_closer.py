@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from lib.streams import Spy, World
 from pyjs.server.jetstream.account.stream_closer import StreamCloser
-from pyjs.server.jetstream.streams.commit import LoopTaskExecutor
+from pyjs.server.task_executor import LoopTaskExecutor
 
 
 @pytest.fixture
