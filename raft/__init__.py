@@ -5,8 +5,8 @@ be sent, written and applied; clock, network, disk and random numbers are argume
 of Ongaro's thesis (2014); where a rule is not in it, the module that has it says why it is safe.
 """
 
-from .entry import Entry, EntryType
-from .log import RaftLog, Snapshot
+from .entry import Entry, EntryType, HardState, Snapshot
+from .log import BrokenLogError, RaftLog
 from .members import Members, MembersError
 from .message import (
     AppendEntries,
@@ -21,14 +21,15 @@ from .message import (
     RequestVoteReply,
     TimeoutNow,
 )
-from .node import NotLeaderError, RaftConfig, RaftState, RawNode
-from .state import HardState
-from .storage_append import StorageAppend
+from .node import CommittedEntries, NotLeaderError, RawNode, StorageAppend
+from .raft import RaftConfig
 
 __all__ = [
     "AppendEntries",
     "AppendEntriesAccepted",
     "AppendEntriesRejected",
+    "BrokenLogError",
+    "CommittedEntries",
     "Entry",
     "EntryType",
     "HardState",
@@ -42,7 +43,6 @@ __all__ = [
     "RaftConfig",
     "RaftLog",
     "RaftMessage",
-    "RaftState",
     "RawNode",
     "RequestVote",
     "RequestVoteReply",

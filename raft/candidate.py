@@ -1,76 +1,74 @@
-"""Asking to be elected: first whether it would be (pre-vote, thesis 9.6), then for the votes."""
+"""Asking to be elected: first whether the others would vote (pre-vote, thesis 9.6), then for their votes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from .message import RaftMessage, RequestVote, RequestVoteReply
-
-if TYPE_CHECKING:
-    from .node import RawNode
+from .raft import Raft
+from .roles import Event, RaftState
 
 
 class Candidate:
-    """One campaign. pre: nothing is changed yet, the others are only asked what they would do."""
+    """One campaign.
+
+    state: PRE_CANDIDATE: nothing is changed yet, the others are only asked what they would do. CANDIDATE: it
+        has begun a new term and voted for itself.
+    leader: always "": in this term none is known.
+    leased: always False: nobody is protected from an election by a candidate.
+    elapsed: ticks since the campaign began.
+    """
 
     leader = ""
     leased = False
 
-    def __init__(self, node: RawNode, *, pre: bool, transfer: bool) -> None:
-        self.node = node
-        self.pre = pre
+    def __init__(self, raft: Raft, *, pre: bool, transfer: bool) -> None:
+        self.state = RaftState.PRE_CANDIDATE if pre else RaftState.CANDIDATE
         self.elapsed = 0
-        self._transfer = transfer
-        self._timeout = node.timing.election + node.random.randrange(node.timing.election)
-        self._votes: dict[str, bool] = {}
+        self._raft = raft
+        self._pre = pre
+        self._transfer = transfer  # the leader itself wants it
+        self._timeout = raft.election_timeout()
+        self._votes: dict[str, bool] = {}  # by member, the first answer of each
 
     def start(self) -> None:
-        """Ask everyone who votes."""
-        node = self.node
-        if not self.pre:
-            node.set_state(term=node.term + 1, vote=node.id)
-        term = node.term + 1 if self.pre else node.term
-        log = node.log
-        for voter in sorted(node.members.voters - {node.id}):
-            node.reply(
-                RequestVote(node.id, voter, term, self.pre, log.last, log.last_term, transfer=self._transfer)
+        """Ask every voter."""
+        raft = self._raft
+        if not self._pre:
+            raft.set_hard_state(term=raft.term + 1, vote=raft.id)
+        term = raft.term + 1 if self._pre else raft.term
+        log = raft.log
+        for voter in sorted(raft.members.voters - {raft.id}):
+            raft.send_when_durable(
+                RequestVote(raft.id, voter, term, self._pre, log.last, log.last_term, self._transfer)
             )
-        if self.pre:
-            self._count(node.id, granted=True)
+        if self._pre:
+            self._count(raft.id, granted=True)
 
     def tick(self) -> None:
-        """Nobody won: try again."""
+        """Try again when nobody has won for an election timeout."""
         self.elapsed += 1
         if self.elapsed >= self._timeout:
-            if self.node.may_campaign:
-                self.node.campaign(pre=True)
-            else:
-                self.node.follow(self.node.term, "")
+            self._raft.event = Event.ELECTION_TIMEOUT if self._raft.may_campaign else Event.CANNOT_WIN
 
     def step(self, message: RaftMessage) -> None:
         """Count an answer."""
-        node = self.node
-        if not isinstance(message, RequestVoteReply) or message.pre != self.pre:
+        if not isinstance(message, RequestVoteReply) or message.pre != self._pre:
             return
-        asked = node.term + 1 if self.pre else node.term
+        asked = self._raft.term + 1 if self._pre else self._raft.term
         if message.granted and message.term != asked:
             return
         self._count(message.source, granted=message.granted)
 
     def written(self) -> None:
-        """The vote for itself counts when it is durable."""
-        if not self.pre and self.node.state == self.node.durable:
-            self._count(self.node.id, granted=True)
+        """Count the vote for itself, once it is durable."""
+        raft = self._raft
+        if not self._pre and raft.hard_state == raft.durable:
+            self._count(raft.id, granted=True)
 
     def _count(self, voter: str, *, granted: bool) -> None:
-        node = self.node
         self._votes.setdefault(voter, granted)
-        members = node.members
+        members = self._raft.members
         votes = [self._votes[each] for each in members.voters if each in self._votes]
         if votes.count(True) >= members.quorum:
-            if self.pre:
-                node.campaign(pre=False)
-            else:
-                node.lead()
+            self._raft.event = Event.QUORUM_GRANTED
         elif votes.count(False) >= members.quorum:
-            node.follow(node.term, "")
+            self._raft.event = Event.CANNOT_WIN

@@ -11,9 +11,7 @@ acknowledgement of an earlier boot is not counted once this boot is known.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from .log import Snapshot
+from .entry import Snapshot
 from .message import (
     AppendEntries,
     AppendEntriesAccepted,
@@ -25,76 +23,83 @@ from .message import (
     RaftMessage,
     TimeoutNow,
 )
-
-if TYPE_CHECKING:
-    from .node import RawNode
+from .raft import Raft
+from .roles import Event, RaftState
 
 
 class Follower:
-    """leader: "" while none is known. Its log is the leader's up to `_matched`."""
+    """A follower of a leader, or of none yet.
 
-    def __init__(self, node: RawNode, leader: str) -> None:
-        self.node = node
+    leader: the leader of the present term, "" while none is known.
+    elapsed: ticks since the leader was heard, or since it voted for somebody.
+    """
+
+    state = RaftState.FOLLOWER
+
+    def __init__(self, raft: Raft, leader: str) -> None:
         self.leader = leader
         self.elapsed = 0
-        self._timeout = node.timing.election + node.random.randrange(node.timing.election)
-        # What is committed is every leader's; of this term's leader more may be known to be here already.
-        self._matched = max(node.log.commit, node.agreed[1] if node.agreed[0] == node.term else 0)
-        self._acknowledged = 0
-        self._goal: int | None = None
-        self._arriving: _Arriving | None = None
+        self._raft = raft
+        self._timeout = raft.election_timeout()
+        # Up to here its log is the leader's. What is committed is every leader's; of this term's leader more
+        # may be known to be here already.
+        term, verified = raft.verified
+        self._matched = max(raft.log.commit, verified if term == raft.term else 0)
+        self._acknowledged = 0  # up to here it told this leader so; at most `_matched`, and durable
+        self._goal: int | None = None  # while recovering: what it must hold again, once that is known
+        self._arriving: _Arriving | None = None  # a snapshot of which parts are here
 
     @property
     def leased(self) -> bool:
-        """Whether a leader sent something a short while ago."""
-        return self.leader != "" and self.elapsed < self.node.timing.election
+        """Whether the leader was heard within an election timeout: then nobody else is voted for."""
+        return self.leader != "" and self.elapsed < self._raft.config.election
 
     def tick(self) -> None:
-        """Without a word from a leader for long enough, call an election."""
+        """Call an election when no leader has been heard for an election timeout."""
         self.elapsed += 1
         if self.elapsed >= self._timeout:
             self.elapsed = 0
             self.leader = ""
-            if self.node.may_campaign:
-                self.node.campaign(pre=True)
+            if self._raft.may_campaign:
+                self._raft.event = Event.ELECTION_TIMEOUT
 
     def step(self, message: RaftMessage) -> None:
         """Take a leader's message."""
         if isinstance(message, (AppendEntries, Heartbeat, InstallSnapshot)):
             self.leader = message.source
             self.elapsed = 0
-            if message.echo == self.node.state.boot and self._goal is None:
+            if message.echo == self._raft.hard_state.boot and self._goal is None:
                 self._goal = message.last
         if isinstance(message, AppendEntries):
             self._append(message)
         elif isinstance(message, Heartbeat):
             self._heartbeat(message)
         elif isinstance(message, InstallSnapshot):
-            self._part(message)
-        elif isinstance(message, TimeoutNow) and self.node.may_campaign:
-            self.node.campaign(pre=False, transfer=True)
+            self._snapshot_part(message)
+        elif isinstance(message, TimeoutNow) and self._raft.may_campaign:
+            self._raft.event = Event.TIMEOUT_NOW
 
     def campaign_soon(self, ticks: int) -> None:
-        """The leader is known to be gone: wait so many ticks at most."""
+        """Forget the leader, which is known to be gone, and wait for at most so many ticks more."""
         self.leader = ""
         self.elapsed = max(self.elapsed, self._timeout - 1 - ticks)
 
     def written(self) -> None:
-        """Acknowledge what is durable now."""
-        reached = min(self._matched, self.node.log.stable)
+        """Acknowledge what has become durable."""
+        reached = min(self._matched, self._raft.log.stable)
         self._recover(reached)
         if self.leader and reached > self._acknowledged:
             self._acknowledge(reached)
 
     def _append(self, message: AppendEntries) -> None:
-        node = self.node
-        log = node.log
+        raft = self._raft
+        log = raft.log
         reached = None if log.bare else log.follow(message.prev, message.prev_term, message.entries)
         if reached is None:
             hint, term = (-1, 0) if log.bare else log.agreement(message.prev, message.prev_term)
-            node.reply(
+            raft.send_when_durable(
                 AppendEntriesRejected(
-                    node.id, message.source, node.term, message.prev, hint, term, node.state.boot
+                    raft.id, message.source, raft.term, message.prev, hint, term, raft.hard_state.boot
                 )
             )
             return
@@ -106,29 +111,31 @@ class Follower:
             self._acknowledge(stable)
 
     def _heartbeat(self, message: Heartbeat) -> None:
-        node = self.node
-        node.log.commit_to(min(message.commit, self._matched))
-        self._recover(min(self._matched, node.log.stable))
+        raft = self._raft
+        raft.log.commit_to(min(message.commit, self._matched))
+        self._recover(min(self._matched, raft.log.stable))
         if message.answer:
-            node.reply(HeartbeatReply(node.id, message.source, node.term, node.state.boot))
+            raft.send_when_durable(HeartbeatReply(raft.id, message.source, raft.term, raft.hard_state.boot))
 
     def _acknowledge(self, index: int) -> None:
-        node = self.node
+        raft = self._raft
         self._acknowledged = index
-        node.reply(AppendEntriesAccepted(node.id, self.leader, node.term, index, node.state.boot))
+        boot = raft.hard_state.boot
+        raft.send_when_durable(AppendEntriesAccepted(raft.id, self.leader, raft.term, index, boot))
 
     def _match(self, index: int) -> None:
         """The log is the leader's up to `index`; that stays true as long as its term does."""
         self._matched = max(self._matched, index)
-        self.node.agreed = (self.node.term, self._matched)
+        self._raft.verified = (self._raft.term, self._matched)
 
     def _recover(self, reached: int) -> None:
-        if self.node.state.recovering and self._goal is not None and reached >= self._goal:
-            self.node.set_state(recovering=False)
+        raft = self._raft
+        if raft.hard_state.recovering and self._goal is not None and reached >= self._goal:
+            raft.set_hard_state(recovering=False)
 
-    def _part(self, message: InstallSnapshot) -> None:
-        node = self.node
-        log = node.log
+    def _snapshot_part(self, message: InstallSnapshot) -> None:
+        raft = self._raft
+        log = raft.log
         known = message.index <= log.commit or log.term(message.index) == message.index_term
         if known and not log.bare:
             self._match(min(message.index, log.last))
@@ -141,14 +148,14 @@ class Follower:
         arriving.take(message.offset, message.data)
         if len(arriving.data) < message.size:
             offset = len(arriving.data)
-            node.reply(
+            raft.send_when_durable(
                 InstallSnapshotReply(
-                    node.id, message.source, node.term, message.index, offset, node.state.boot
+                    raft.id, message.source, raft.term, message.index, offset, raft.hard_state.boot
                 )
             )
             return
         self._arriving = None
-        node.take_snapshot(Snapshot(message.index, message.index_term, message.members, bytes(arriving.data)))
+        raft.install(Snapshot(message.index, message.index_term, message.members, bytes(arriving.data)))
         self._match(message.index)
 
 

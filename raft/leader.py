@@ -6,8 +6,6 @@ for each follower; so the busier a group is, the more goes into one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from .entry import OVERHEAD, Entry, EntryType
 from .message import (
     AppendEntries,
@@ -21,36 +19,44 @@ from .message import (
     TimeoutNow,
 )
 from .progress import Progress, ProgressState
+from .raft import Raft
+from .roles import Event, RaftState
 
-if TYPE_CHECKING:
-    from .node import RawNode
-
-_SILENCE = 3  # beats without an acknowledgement of what is under way
+_SILENCE = 3  # heartbeats without an acknowledgement of what is under way
 
 
 class Leader:
-    """One leadership. lead_transferee: whom it hands over to, "" if to nobody."""
+    """One leadership, from the election to the end of its term here.
 
-    leased = True  # it steps down by itself when no majority answers
+    leader: this member's id.
+    leased: always True: it steps down by itself when no majority answers.
+    elapsed: ticks since it last checked that a majority answers.
+    lead_transferee: the member that it hands the leadership over to, "" for nobody.
+    followers: what it knows of every other member of the newest configuration, and of those that were in the
+        one before it until the newest is committed.
+    """
 
-    def __init__(self, node: RawNode) -> None:
-        self.node = node
-        self.leader = node.id
+    state = RaftState.LEADER
+    leased = True
+
+    def __init__(self, raft: Raft) -> None:
+        self.leader = raft.id
         self.elapsed = 0
         self.lead_transferee = ""
         self.followers: dict[str, Progress] = {}
-        self._handing_over = 0
+        self._raft = raft
+        self._handing_over = 0  # ticks since the transfer began
 
     def start(self) -> None:
         """Begin: an empty entry, by which what came before can be committed."""
         self.members_changed()
-        self.node.log.append([Entry(self.node.term, EntryType.EMPTY, b"")])
+        self._raft.log.append([Entry(self._raft.term, EntryType.EMPTY, b"")])
         self._broadcast_heartbeat()
 
     def members_changed(self) -> None:
         """Know everyone of the newest configuration; who left is forgotten when that is committed."""
-        last = self.node.log.last
-        for member in sorted(self.node.members.all - {self.node.id}):
+        last = self._raft.log.last
+        for member in sorted(self._raft.members.all - {self._raft.id}):
             if member not in self.followers:
                 self.followers[member] = Progress(next=last + 1, recent_active=True)
 
@@ -61,20 +67,20 @@ class Leader:
         self.elapsed += 1
         if self.lead_transferee:
             self._handing_over += 1
-            if self._handing_over >= self.node.timing.election:
+            if self._handing_over >= self._raft.config.election:
                 self.lead_transferee = ""
-        if self.elapsed >= self.node.timing.election:
+        if self.elapsed >= self._raft.config.election:
             self.elapsed = 0
             if not self._has_quorum():
-                self.node.follow(self.node.term, "")
+                self._raft.event = Event.QUORUM_SILENT
                 return
-        if self.node.now % self.node.timing.heartbeat == 0:
+        if self._raft.now % self._raft.config.heartbeat == 0:
             self._broadcast_heartbeat()
 
     def _has_quorum(self) -> bool:
-        members = self.node.members
+        members = self._raft.members
         active = {name for name, progress in self.followers.items() if progress.recent_active} | {
-            self.node.id
+            self._raft.id
         }
         for progress in self.followers.values():
             progress.recent_active = False
@@ -86,10 +92,10 @@ class Leader:
             self._heartbeat(name, progress, answer=True)
 
     def _heartbeat(self, name: str, progress: Progress, *, answer: bool) -> None:
-        node = self.node
-        commit = progress.sent_commit = min(progress.match, node.log.commit)
-        node.outgoing.append(
-            Heartbeat(node.id, name, node.term, commit, node.log.last, progress.boot, answer)
+        raft = self._raft
+        commit = progress.sent_commit = min(progress.match, raft.log.commit)
+        raft.outgoing.append(
+            Heartbeat(raft.id, name, raft.term, commit, raft.log.last, progress.boot, answer)
         )
 
     # --- answers
@@ -105,7 +111,7 @@ class Leader:
             return  # of an earlier boot
         if message.boot > progress.boot:
             if progress.boot:
-                progress.restarted(message.boot, self.node.log.last + 1)
+                progress.restarted(message.boot, self._raft.log.last + 1)
             progress.boot = message.boot
         progress.recent_active = True
         if isinstance(message, AppendEntriesAccepted):
@@ -118,7 +124,7 @@ class Leader:
             progress.become_probe(progress.match + 1)
 
     def _accepted(self, message: AppendEntriesAccepted, progress: Progress) -> None:
-        log = self.node.log
+        log = self._raft.log
         news = progress.maybe_update(message.index)
         if progress.state is ProgressState.PROBE or (
             progress.state is ProgressState.SNAPSHOT and message.index >= log.base
@@ -137,9 +143,9 @@ class Leader:
         if progress.state is not ProgressState.PROBE or message.prev != progress.next - 1:
             return
         if message.hint < 0:
-            progress.become_snapshot(self.node.log.snapshot.index)
+            progress.become_snapshot(self._raft.log.snapshot.index)
             return
-        agreement, _ = self.node.log.agreement(message.hint, message.hint_term)
+        agreement, _ = self._raft.log.agreement(message.hint, message.hint_term)
         progress.become_probe(max(min(message.prev, agreement + 1), progress.match + 1))
 
     def _snapshot_part_acked(self, message: InstallSnapshotReply, progress: Progress) -> None:
@@ -152,19 +158,19 @@ class Leader:
         self._commit()
 
     def _commit(self) -> None:
-        node = self.node
-        log = node.log
+        raft = self._raft
+        log = raft.log
         members = log.members
-        reached = sorted(log.stable if voter == node.id else self._match(voter) for voter in members.voters)
+        reached = sorted(log.stable if voter == raft.id else self._match(voter) for voter in members.voters)
         index = reached[-members.quorum]
-        if index <= log.commit or log.term(index) != node.term or not log.commit_to(index):
+        if index <= log.commit or log.term(index) != raft.term or not log.commit_to(index):
             return
         if log.members_index <= log.commit:
             for gone in [name for name in self.followers if name not in members.all]:
                 del self.followers[gone]
-            if node.id not in members.voters:
+            if raft.id not in members.voters:
                 self.step_down()
-                node.follow(node.term, "")
+                raft.event = Event.REMOVED
 
     def _match(self, voter: str) -> int:
         progress = self.followers.get(voter)
@@ -178,17 +184,17 @@ class Leader:
         self._pass_on()
 
     def _pass_on(self) -> None:
-        node = self.node
-        if self.followers[self.lead_transferee].match == node.log.last:
-            node.outgoing.append(TimeoutNow(node.id, self.lead_transferee, node.term))
+        raft = self._raft
+        if self.followers[self.lead_transferee].match == raft.log.last:
+            raft.outgoing.append(TimeoutNow(raft.id, self.lead_transferee, raft.term))
 
     def step_down(self) -> None:
         """Ask the voter that has most to take over, without waiting for anything."""
-        node = self.node
-        others = [name for name in self.followers if name in node.members.voters]
+        raft = self._raft
+        others = [name for name in self.followers if name in raft.members.voters]
         if others:
             best = max(others, key=lambda name: self.followers[name].match)
-            node.outgoing.append(TimeoutNow(node.id, best, node.term))
+            raft.outgoing.append(TimeoutNow(raft.id, best, raft.term))
 
     # --- sending
 
@@ -205,27 +211,27 @@ class Leader:
                 self._stream(name, progress)
 
     def _stream(self, name: str, progress: Progress) -> None:
-        timing, last = self.node.timing, self.node.log.last
-        while progress.next <= last and not progress.full(timing.window_messages, timing.window_bytes):
+        config, last = self._raft.config, self._raft.log.last
+        while progress.next <= last and not progress.full(config.window_messages, config.window_bytes):
             if not self._send(name, progress):
                 return
-        if progress.sent_commit < min(progress.match, self.node.log.commit):
+        if progress.sent_commit < min(progress.match, self._raft.log.commit):
             self._heartbeat(name, progress, answer=False)
 
     def _send(self, name: str, progress: Progress) -> bool:
         """Send one message of entries; False when the log does not reach so far back any more."""
-        node = self.node
-        log = node.log
+        raft = self._raft
+        log = raft.log
         prev = progress.next - 1
         prev_term = log.term(prev)
         if prev_term < 0:
             progress.become_snapshot(log.snapshot.index)
             self._send_parts(name, progress)
             return False
-        entries = log.slice(progress.next, node.timing.message_bytes)
-        node.outgoing.append(
+        entries = log.slice(progress.next, raft.config.message_bytes)
+        raft.outgoing.append(
             AppendEntries(
-                node.id, name, node.term, prev, prev_term, entries, log.commit, log.last, progress.boot
+                raft.id, name, raft.term, prev, prev_term, entries, log.commit, log.last, progress.boot
             )
         )
         progress.sent_commit = log.commit
@@ -236,30 +242,30 @@ class Leader:
 
     def _send_parts(self, name: str, progress: Progress) -> None:
         """Send what the window allows of the snapshot; a newer one begins anew."""
-        node = self.node
-        snapshot, timing = node.log.snapshot, node.timing
+        raft = self._raft
+        snapshot, config = raft.log.snapshot, raft.config
         if progress.pending_snapshot != snapshot.index:
             progress.become_snapshot(snapshot.index)
         size = len(snapshot.data)
         if not progress.probe_sent:  # a beat has passed: go on from what it acknowledged
             progress.probe_sent = True
             progress.snapshot_sent = progress.snapshot_acked
-        end = progress.snapshot_acked + timing.part_bytes * timing.part_window
+        end = progress.snapshot_acked + config.part_bytes * config.part_window
         while progress.snapshot_sent < min(size, end) or (size == 0 and progress.snapshot_sent == 0):
             offset = progress.snapshot_sent
-            data = snapshot.data[offset : offset + timing.part_bytes]
-            node.outgoing.append(
+            data = snapshot.data[offset : offset + config.part_bytes]
+            raft.outgoing.append(
                 InstallSnapshot(
-                    node.id,
+                    raft.id,
                     name,
-                    node.term,
+                    raft.term,
                     snapshot.index,
                     snapshot.term,
                     snapshot.members,
                     offset,
                     size,
                     data,
-                    node.log.last,
+                    raft.log.last,
                     progress.boot,
                 )
             )

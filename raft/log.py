@@ -1,10 +1,6 @@
 """The replicated log as its member holds it in memory.
 
-Invariants, checked where data enters:
-1. base <= applied <= commit <= last.
-2. stable <= last: durable here, 0 while a leader's snapshot is being written; `unwritten` is the first index
-   that no write has taken yet.
-3. What is committed is never replaced: an attempt is a broken promise of Raft, and raises.
+Promise: what is committed is never replaced; an attempt means that Raft's promises are broken, and raises.
 """
 
 from __future__ import annotations
@@ -12,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .entry import OVERHEAD, Entry, EntryType
+from .entry import OVERHEAD, Entry, EntryType, Snapshot
 from .members import Members
 
 
@@ -20,19 +16,21 @@ class BrokenLogError(AssertionError):
     """A committed entry would be replaced: the member must stop, its group is not to be trusted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The application's state after `index`, in its own form, and the configuration then."""
-
-    index: int
-    term: int
-    members: Members
-    data: bytes = b""
-
-
 @dataclass(slots=True)
 class RaftLog:
-    """Entries after `base`. snapshot: the newest, at `base` or later (entries before it may be kept)."""
+    """The log of one member, from `base` to `last`.
+
+    snapshot: the newest one; base <= snapshot.index <= applied. Entries before its index may be kept.
+    base: the index before the first entry in memory; what is before it is committed.
+    base_term: the term of the entry at `base`.
+    entries: those at base + 1 to `last`.
+    commit: up to here a majority has the log on its disks, as far as known (thesis: commitIndex). It never
+        falls; commit <= last.
+    applied: up to here the application was given the log, or is given a snapshot before anything else
+        (thesis: lastApplied). It never falls; base <= applied <= commit.
+    stable: up to here the log is durable here; stable <= last. 0 while a leader's snapshot is being written.
+    unwritten: the first index that no write has taken yet; stable < unwritten <= last + 1.
+    """
 
     snapshot: Snapshot
     base: int
@@ -42,6 +40,7 @@ class RaftLog:
     applied: int = 0
     stable: int = 0
     unwritten: int = 0
+    # (index, configuration) of each change, oldest first; the first one counts at `base`, or at the snapshot.
     _members: list[tuple[int, Members]] = field(default_factory=list)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The configuration of a group: who votes and who only listens.
+"""The configuration of a group: its voters, and its learners, which only get the log.
 
 A configuration counts from the moment it stands in a member's log (thesis 4.1). Two that follow each other
 differ by one voter at most, so that their majorities always meet.
@@ -17,7 +17,11 @@ class MembersError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """Sets of ids. An id is one incarnation of a server: who lost its disk comes back under another id."""
+    """A configuration. A server that has lost its disk comes back under another id.
+
+    voters: ids of the members that vote and are counted for a majority.
+    learners: ids of those that do neither (thesis 4.2.1); none of them is a voter.
+    """
 
     voters: frozenset[str]
     learners: frozenset[str] = frozenset()
@@ -34,7 +38,7 @@ class Members:
 
     @property
     def all(self) -> frozenset[str]:
-        """Everyone who gets the log."""
+        """All members: these get the log."""
         return self.voters | self.learners
 
     def check_next(self, new: Members) -> None:

@@ -1,8 +1,10 @@
 """The messages between members. Every message may be lost, doubled, delayed and overtaken.
 
-`source` and `to` are members' ids. `term` is the sender's, but for a pre-vote, where it is the term the
-candidate would have. `boot` counts the starts of the answering member, and `echo` is the one the leader last
-knew: see `follower`.
+Fields that several have:
+
+boot: how often the answering member has started; see `HardState`.
+echo: the `boot` of the receiver that the leader last knew; see `follower`.
+last: the last index of the sender's log.
 """
 
 from __future__ import annotations
@@ -16,7 +18,12 @@ from .members import Members
 
 @dataclass(frozen=True, slots=True)
 class RaftMessage:
-    """What all have in common."""
+    """What all messages have.
+
+    source: the id of the member that sends it.
+    to: the id of the member that it is for.
+    term: the sender's. In a pre-vote and the grant of one: the term that the candidate would have.
+    """
 
     source: str
     to: str
@@ -25,7 +32,12 @@ class RaftMessage:
 
 @dataclass(frozen=True, slots=True)
 class RequestVote(RaftMessage):
-    """A candidate asks. pre: only whether it would get the vote. transfer: the leader itself wants it."""
+    """A candidate asks for a vote (thesis 3.4).
+
+    pre: it asks only whether it would get the vote (thesis 9.6).
+    last, last_term: index and term of the last entry of its log.
+    transfer: the leader itself wants the election (thesis 3.10).
+    """
 
     pre: bool
     last: int
@@ -35,7 +47,11 @@ class RequestVote(RaftMessage):
 
 @dataclass(frozen=True, slots=True)
 class RequestVoteReply(RaftMessage):
-    """The answer. A granted pre-vote has the term that was asked for."""
+    """The answer to a candidate.
+
+    pre: whether it answers a pre-vote.
+    granted: whether the vote is given, or would be.
+    """
 
     pre: bool
     granted: bool
@@ -43,7 +59,12 @@ class RequestVoteReply(RaftMessage):
 
 @dataclass(frozen=True, slots=True)
 class AppendEntries(RaftMessage):
-    """Entries after `prev`; with none of them it only carries `commit`. last: the leader's last index."""
+    """A leader sends entries (thesis 3.5).
+
+    prev, prev_term: index and term of the entry before the first one.
+    entries: they follow `prev` without a gap; there may be none.
+    commit: the leader's commit index.
+    """
 
     prev: int
     prev_term: int
@@ -55,7 +76,7 @@ class AppendEntries(RaftMessage):
 
 @dataclass(frozen=True, slots=True)
 class AppendEntriesAccepted(RaftMessage):
-    """All up to `index` is durable here and the same as the leader's."""
+    """The follower's log is durable, and the leader's, up to `index`."""
 
     index: int
     boot: int
@@ -63,8 +84,11 @@ class AppendEntriesAccepted(RaftMessage):
 
 @dataclass(frozen=True, slots=True)
 class AppendEntriesRejected(RaftMessage):
-    """What precedes is not here. hint: the last index that may agree, with the term it has here; -1 asks for
-    the snapshot.
+    """The follower's log does not have the entry that precedes the leader's.
+
+    prev: that of the message that is rejected.
+    hint, hint_term: the last index at which the logs may agree, and its term in the follower's log; -1 asks
+        for the snapshot.
     """
 
     prev: int
@@ -75,7 +99,11 @@ class AppendEntriesRejected(RaftMessage):
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat(RaftMessage):
-    """I lead. commit: no more than what the follower is known to have. answer: whether to reply."""
+    """A leader says that it leads.
+
+    commit: the leader's commit index, but no more than the follower is known to have.
+    answer: whether a `HeartbeatReply` is wanted.
+    """
 
     commit: int
     last: int
@@ -85,14 +113,20 @@ class Heartbeat(RaftMessage):
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatReply(RaftMessage):
-    """I follow."""
+    """The member follows; or it is in a later term than the leader that sent something."""
 
     boot: int
 
 
 @dataclass(frozen=True, slots=True)
 class InstallSnapshot(RaftMessage):
-    """A piece of the state at `index`. size: of the whole."""
+    """A leader sends a part of its snapshot (thesis 5.1).
+
+    index, index_term, members: as in `Snapshot`.
+    offset: where in the snapshot's data this part begins, in bytes.
+    size: of the whole data, in bytes.
+    data: this part.
+    """
 
     index: int
     index_term: int
@@ -106,7 +140,7 @@ class InstallSnapshot(RaftMessage):
 
 @dataclass(frozen=True, slots=True)
 class InstallSnapshotReply(RaftMessage):
-    """All of the snapshot of `index` before `offset` has arrived."""
+    """The data of the snapshot at `index` has arrived up to `offset`."""
 
     index: int
     offset: int
@@ -115,4 +149,4 @@ class InstallSnapshotReply(RaftMessage):
 
 @dataclass(frozen=True, slots=True)
 class TimeoutNow(RaftMessage):
-    """You have all I have: ask for the votes at once (thesis 3.10)."""
+    """The receiver has all that the leader has, and is to begin an election at once (thesis 3.10)."""

@@ -8,23 +8,23 @@ blocks or does I/O. Promises:
 2. An entry is durable here before it is acknowledged to the leader, or counted by it as its own.
 3. A leader commits by majority only what its own term added, and with it all that came before.
 4. Only what is committed and durable here is given to be applied, in order, once in this process.
-5. A member that may have lost what it vouched for (`HardState.recovering`) neither votes nor campaigns; see
+5. A member that may have lost what it acknowledged (`HardState.recovering`) neither votes nor campaigns; see
    `follower`.
 6. A failed member (`fail`) sends and does nothing more.
+7. Roles change as the table in `roles` says, and in no other way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from random import Random
 
 from .candidate import Candidate
-from .entry import Entry, EntryType
+from .entry import Entry, EntryType, HardState, Snapshot
 from .follower import Follower
 from .leader import Leader
-from .log import RaftLog, Snapshot
+from .log import RaftLog
 from .members import Members, MembersError
 from .message import (
     AppendEntries,
@@ -35,19 +35,10 @@ from .message import (
     RequestVote,
     RequestVoteReply,
 )
-from .state import HardState
-from .storage_append import StorageAppend
+from .raft import Raft, RaftConfig
+from .roles import TRANSITIONS, Event, RaftState
 
 FROM_LEADER = (AppendEntries, Heartbeat, InstallSnapshot)
-
-
-class RaftState(StrEnum):
-    """What a member is just now."""
-
-    FOLLOWER = "follower"
-    CANDIDATE = "candidate"
-    LEADER = "leader"
-    FAILED = "failed"
 
 
 class NotLeaderError(Exception):
@@ -59,27 +50,33 @@ class NotLeaderError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class RaftConfig:
-    """Times in ticks; sizes in bytes.
+class StorageAppend:
+    """What is to be made durable, in this order: hard state, snapshot, entries; then `RawNode.written`.
 
-    An election is called after `election` to twice as many ticks without a leader. window_*: what may be
-    under way to one follower. keep: entries that are kept before a snapshot for followers that are a little
-    late.
+    The hard state comes first: an entry must not be durable with a term that the member could vote in again.
+
+    snapshot: replaces the whole log; None: there is none.
+    first: from this index on, `entries` replace what the log on the disk holds.
+    entries: they follow each other without a gap.
+    state: None when it has not changed.
+    then: messages that may be sent when all is durable; `RawNode.written` releases them.
     """
 
-    heartbeat: int = 1
-    election: int = 10
-    message_bytes: int = 512 * 1024
-    window_messages: int = 64
-    window_bytes: int = 8 * 1024 * 1024
-    part_bytes: int = 128 * 1024
-    part_window: int = 4
-    keep: int = 1000
+    snapshot: Snapshot | None
+    first: int
+    entries: Sequence[Entry]
+    state: HardState | None
+    then: Sequence[RaftMessage]
 
 
 @dataclass(frozen=True, slots=True)
 class CommittedEntries:
-    """To be applied, in this order. snapshot: replaces all state there is. first: the index of entries[0]."""
+    """What is to be applied, in this order.
+
+    snapshot: replaces all state that there is; None: there is none.
+    first: the index of entries[0].
+    entries: they follow what was given before, or the snapshot, without a gap.
+    """
 
     snapshot: Snapshot | None
     first: int
@@ -95,9 +92,12 @@ class CommittedEntries:
 
 
 class RawNode:
-    """See the module. `log` and `state` are as they were read from the disk; state.boot is this process's.
+    """See the module.
 
-    now: in ticks; leaders that count alike beat alike.
+    id, log, outgoing: as in `Raft`. The log and the hard state are given as they were read from the disk;
+        `HardState.boot` is that of this process.
+    role: the present role.
+    failure: why the member has failed, "" while it has not.
     """
 
     def __init__(
@@ -112,32 +112,28 @@ class RawNode:
     ) -> None:
         self.id = name
         self.log = log
-        self.state = state
-        self.timing = timing or RaftConfig()
-        self.random = random
-        self.now = now
-        self.outgoing: list[RaftMessage] = []
-        self._durable = state
-        self._late: list[RaftMessage] = []
-        self._writing: StorageAppend | None = None
-        self._restored: Snapshot | None = None  # from a leader, to be written
-        self._to_apply: Snapshot | None = None
         self.failure = ""
-        self.observer = False
-        self.agreed = (0, 0)  # (term, index): so far the log is known to be that term's leader's
-        self.role: Follower | Candidate | Leader = Follower(self, "")
+        self._raft = Raft(name, log, state, timing or RaftConfig(), random, now)
+        self.outgoing = self._raft.outgoing
+        self._writing: StorageAppend | None = None  # the write that is under way
+        self.role: Follower | Candidate | Leader = Follower(self._raft, "")
 
     # --- what it is
 
     @property
     def term(self) -> int:
         """The latest term it has seen."""
-        return self.state.term
+        return self._raft.hard_state.term
 
     @property
     def durable(self) -> HardState:
-        """What is known to be remembered."""
-        return self._durable
+        """The hard state that is known to be on the disk."""
+        return self._raft.durable
+
+    @property
+    def recovering(self) -> bool:
+        """Whether it has to catch up with a leader before it votes; see `HardState`."""
+        return self._raft.hard_state.recovering
 
     @property
     def members(self) -> Members:
@@ -155,43 +151,30 @@ class RawNode:
         return not self.failure and isinstance(self.role, Leader)
 
     @property
-    def kind(self) -> RaftState:
-        """Its role in a word."""
-        if self.failure:
-            return RaftState.FAILED
-        if isinstance(self.role, Leader):
-            return RaftState.LEADER
-        return RaftState.CANDIDATE if isinstance(self.role, Candidate) else RaftState.FOLLOWER
-
-    @property
-    def may_campaign(self) -> bool:
-        """Whether it may ask to be elected: an observer votes, and does not.
-
-        Who is to leave may be the only one that can be, until that is committed (thesis 4.2.2).
-        """
-        log = self.log
-        votes = self.id in log.members.voters or (
-            log.members_index > log.commit and self.id in log.members_at(log.commit).voters
-        )
-        return votes and not self.state.recovering and not self.observer
-
-    @property
     def accepts(self) -> bool:
         """Whether it takes proposals: it leads, and is not handing over."""
         return not self.failure and isinstance(self.role, Leader) and not self.role.lead_transferee
 
     def matches(self) -> dict[str, int]:
-        """Up to where the others' logs are known to be durable; {} for who does not lead."""
+        """Up to which index each other member's log is known to be durable; {} unless it leads."""
         role = self.role
         return {name: p.match for name, p in role.followers.items()} if isinstance(role, Leader) else {}
 
+    def observe(self, observer: bool) -> None:
+        """Set whether this member only votes and does not campaign."""
+        self._raft.observer = observer
+
     # --- input
 
-    def tick(self) -> None:
-        """A tick of time has passed."""
-        self.now += 1
+    def tick(self) -> bool:
+        """A tick of time has passed. Gives whether there is something to send, or the role has changed."""
+        raft, role = self._raft, self.role
+        raft.now += 1
         if not self.failure:
-            self.role.tick()
+            role.tick()
+            if raft.event is not None:
+                self._change_role()
+        return bool(self.outgoing) or self.role is not role
 
     def campaign_soon(self, ticks: int) -> None:
         """The leader is known to be gone, or there was none yet: call an election after so many ticks.
@@ -208,17 +191,21 @@ class RawNode:
         if isinstance(message, RequestVote):
             self._vote_requested(message)
             return
-        if message.term > self.term and not (
+        raft = self._raft
+        if message.term > raft.term and not (
             isinstance(message, RequestVoteReply) and message.pre and message.granted
         ):
-            self.follow(message.term, message.source if isinstance(message, FROM_LEADER) else "")
-        elif message.term < self.term:
+            self._higher_term(message.term, message.source if isinstance(message, FROM_LEADER) else "")
+        elif message.term < raft.term:
             if isinstance(message, FROM_LEADER):  # it has been replaced and does not know
-                self.reply(HeartbeatReply(self.id, message.source, self.term, boot=self.state.boot))
+                boot = raft.hard_state.boot
+                raft.send_when_durable(HeartbeatReply(self.id, message.source, raft.term, boot=boot))
             return
         if isinstance(message, FROM_LEADER) and not isinstance(self.role, Follower):
-            self.follow(message.term, message.source)
+            self._become(Event.CURRENT_LEADER, message.source)
         self.role.step(message)
+        if raft.event is not None:
+            self._change_role()
 
     def propose(self, data: Sequence[bytes]) -> tuple[int, int]:
         """Append to the log of the group; gives (index of the first, term).
@@ -252,7 +239,7 @@ class RawNode:
     def transfer(self, to: str) -> None:
         """Hand the leadership over to a voter, as soon as it has everything; proposals wait outside.
 
-        Given up after an election's time. Raises NotLeaderError, MembersError.
+        Given up after `RaftConfig.election` ticks. Raises NotLeaderError, MembersError.
         """
         leader = self._leading()
         if to not in self.members.voters or to == self.id:
@@ -264,17 +251,17 @@ class RawNode:
 
         Gives the new base: the first index that is still needed is the next. Raises ValueError.
         """
-        self.log.compact(snapshot, self.timing.keep)
+        self.log.compact(snapshot, self._raft.config.keep)
         return self.log.base
 
     def fail(self, why: str) -> None:
         """The disk, or what is applied to, cannot be trusted any more: be silent from here on.
 
-        A leader's last word asks the follower that is furthest to take over.
+        A leader's last message asks the follower that has most to take over.
         """
         if self.failure:
             return
-        self.outgoing = []
+        self.outgoing.clear()
         if isinstance(self.role, Leader):
             self.role.step_down()
         self.failure = why
@@ -285,29 +272,30 @@ class RawNode:
         """What may be sent now."""
         if not self.failure and isinstance(self.role, Leader):
             self.role.fill()
-        out, self.outgoing = self.outgoing, []
+        out = self.outgoing.copy()
+        self.outgoing.clear()
         return out
 
     def may_wait(self, message: RaftMessage) -> bool:
         """Whether a message can be sent a little later: it only confirms that this member still follows."""
-        known = message.to == self.leader and not self.state.recovering
+        known = message.to == self.leader and not self._raft.hard_state.recovering
         return known and isinstance(message, HeartbeatReply)
 
     def write(self) -> StorageAppend | None:
         """What is to be made durable now; None while there is nothing, or an earlier one is not `written`."""
         if self._writing is not None or self.failure:
             return None
-        log = self.log
-        state = self.state if self.state != self._durable else None
+        log, raft = self.log, self._raft
+        state = raft.hard_state if raft.hard_state != raft.durable else None
         first = log.unwritten
         entries = log.entries[first - log.base - 1 :]
-        late, self._late = self._late, []
-        if state is None and not entries and self._restored is None:
-            self.outgoing += late
+        then, raft.after_append = raft.after_append, []
+        if state is None and not entries and raft.to_write is None:
+            raft.outgoing += then
             return None
         log.unwritten = log.last + 1
-        self._writing = StorageAppend(self._restored, first, entries, state, late)
-        self._restored = None
+        self._writing = StorageAppend(raft.to_write, first, entries, state, then)
+        raft.to_write = None
         return self._writing
 
     def written(self) -> None:
@@ -315,67 +303,59 @@ class RawNode:
         write, self._writing = self._writing, None
         if write is None or self.failure:
             return
+        raft = self._raft
         if write.state is not None:
-            self._durable = write.state
+            raft.durable = write.state
         if write.snapshot is not None:
             self.log.written_to(write.snapshot.index, write.snapshot.term)
         if write.entries:
             self.log.written_to(write.first + len(write.entries) - 1, write.entries[-1].term)
-        self.outgoing += [message for message in write.then if message.term >= self.term]
+        raft.outgoing += [message for message in write.then if message.term >= raft.term]
         self.role.written()
+        if raft.event is not None:
+            self._change_role()
 
     def committed(self, most_bytes: int = 1 << 30) -> CommittedEntries | None:
         """What is to be applied next, None for nothing. Giving it counts as having applied it."""
-        log = self.log
+        log, raft = self.log, self._raft
         snapshot = None
-        if self._to_apply is not None and log.stable >= self._to_apply.index:
-            snapshot, self._to_apply = self._to_apply, None
+        if raft.to_apply is not None and log.stable >= raft.to_apply.index:
+            snapshot, raft.to_apply = raft.to_apply, None
         end = min(log.commit, log.stable)
         first = log.applied + 1
-        if first > end or self.failure or self._to_apply is not None:
+        if first > end or self.failure or raft.to_apply is not None:
             return CommittedEntries(snapshot, first, ()) if snapshot is not None else None
         entries = log.slice(first, most_bytes)[: end - log.applied]
         log.applied += len(entries)
         return CommittedEntries(snapshot, first, entries)
 
-    # --- for the roles
+    # --- roles
 
-    def reply(self, message: RaftMessage) -> None:
-        """Send, once the state it speaks of is durable."""
-        (self.outgoing if self.state == self._durable else self._late).append(message)
+    def _change_role(self) -> None:
+        """Do what the role asked for; a new role may ask for another one as soon as it begins."""
+        raft = self._raft
+        while (event := raft.event) is not None:
+            raft.event = None
+            self._become(event)
 
-    def set_state(
-        self, *, term: int | None = None, vote: str | None = None, recovering: bool | None = None
-    ) -> None:
-        """Change what is to be remembered."""
-        old = self.state
-        self.state = HardState(
-            old.term if term is None else term,
-            old.vote if vote is None else vote,
-            old.boot,
-            old.recovering if recovering is None else recovering,
-        )
+    def _become(self, event: Event, leader: str = "") -> None:
+        """Change the role, as the table says."""
+        raft = self._raft
+        state = TRANSITIONS[self.role.state, event]
+        if state is RaftState.FOLLOWER:
+            self.role = Follower(raft, leader)
+        elif state is RaftState.LEADER:
+            self.role = Leader(raft)
+            self.role.start()
+        else:
+            pre, transfer = state is RaftState.PRE_CANDIDATE, event is Event.TIMEOUT_NOW
+            self.role = Candidate(raft, pre=pre, transfer=transfer)
+            self.role.start()
 
-    def follow(self, term: int, leader: str) -> None:
-        """Become a follower in `term`."""
-        if term > self.term:
-            self.set_state(term=term, vote="")
-        self.role = Follower(self, leader)
-
-    def campaign(self, *, pre: bool, transfer: bool = False) -> None:
-        """Ask for votes, or first whether there would be any."""
-        self.role = Candidate(self, pre=pre, transfer=transfer)
-        self.role.start()
-
-    def lead(self) -> None:
-        """The votes are there."""
-        self.role = Leader(self)
-        self.role.start()
-
-    def take_snapshot(self, snapshot: Snapshot) -> None:
-        """A leader's snapshot has arrived whole."""
-        self.log.restore(snapshot)
-        self._restored = self._to_apply = snapshot
+    def _higher_term(self, term: int, leader: str) -> None:
+        """Another member is ahead: follow in its term."""
+        self._raft.set_hard_state(term=term, vote="")
+        self._become(Event.HIGHER_TERM, leader)
 
     def _leading(self) -> Leader:
         if self.failure or not isinstance(self.role, Leader) or self.role.lead_transferee:
@@ -383,23 +363,25 @@ class RawNode:
         return self.role
 
     def _vote_requested(self, message: RequestVote) -> None:
-        """A candidate asks. While a leader is active it is refused (thesis 6.2), except in a transfer."""
-        if message.term > self.term and not message.transfer and self.role.leased:
+        """A candidate asks. While a leader is active it is refused (thesis 4.2.3), except in a transfer."""
+        raft = self._raft
+        if message.term > raft.term and not message.transfer and self.role.leased:
             return
-        if message.term > self.term and not message.pre:
-            self.follow(message.term, "")
+        if message.term > raft.term and not message.pre:
+            self._higher_term(message.term, "")
+        state = raft.hard_state
         granted = (
-            not self.state.recovering
-            and message.term >= self.term
+            not state.recovering
+            and message.term >= state.term
             and self.log.up_to_date(message.last, message.last_term)
             and (
-                message.term > self.term
+                message.term > state.term
                 if message.pre
-                else isinstance(self.role, Follower) and self.state.vote in ("", message.source)
+                else isinstance(self.role, Follower) and state.vote in ("", message.source)
             )
         )
         if granted and not message.pre:
-            self.set_state(vote=message.source)
+            raft.set_hard_state(vote=message.source)
             self.role.elapsed = 0
-        term = message.term if granted else self.term
-        self.reply(RequestVoteReply(self.id, message.source, term, message.pre, granted))
+        term = message.term if granted else raft.term
+        raft.send_when_durable(RequestVoteReply(self.id, message.source, term, message.pre, granted))

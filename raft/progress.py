@@ -1,8 +1,8 @@
 """What a leader knows of one follower, and how fast it may send to it.
 
-Probe: one message at a time, until it is known where the logs agree. Replicate: a window of messages under
-way, sent without waiting. Snapshot: the follower is behind the log's beginning and gets the snapshot in
-parts.
+A follower begins in PROBE. An accepted message leads to REPLICATE; a rejected or lost one, or a restart of
+the follower, leads back to PROBE. When the log does not reach back to what the follower needs, SNAPSHOT
+follows, until the snapshot is accepted.
 """
 
 from __future__ import annotations
@@ -13,18 +13,35 @@ from enum import IntEnum
 
 
 class ProgressState(IntEnum):
-    """How the follower is sent to."""
+    """How the leader sends to the follower."""
 
-    PROBE = 0
-    REPLICATE = 1
-    SNAPSHOT = 2
+    PROBE = 0  # one message at a time, until it is known where the logs agree
+    REPLICATE = 1  # as many messages as the window allows, without waiting for answers
+    SNAPSHOT = 2  # the snapshot, in parts
 
 
 @dataclass(slots=True)
 class Progress:
-    """match: durable there, as far as known. next: sent next. boot: the follower's latest start known.
+    """The progress of one follower.
 
-    probe_sent: a probe is under way. recent_active: it answered since the last check of the quorum.
+    next: the index that is sent next (thesis: nextIndex); match < next. In SNAPSHOT it is the one after the
+        snapshot.
+    match: up to here the follower's log is the leader's and durable there (thesis: matchIndex). It falls only
+        when the follower has started again, and may have lost something.
+    state: how the leader sends to it.
+    probe_sent: in PROBE and SNAPSHOT: the message that is waited for has been sent. A heartbeat clears it, so
+        that a lost message is sent again.
+    recent_active: it has answered since the leader last checked that it has a quorum.
+    boot: the latest start of the follower that an answer told of; answers of earlier starts do not count.
+    sent_commit: the commit index that it was last sent.
+    inflights: (last index, bytes of entries) of each message that is not acknowledged, oldest first; empty
+        unless in REPLICATE.
+    inflight_bytes: the sum of those bytes.
+    unanswered_beats: heartbeats since the last acknowledgement; 0 while nothing is in `inflights`.
+    pending_snapshot: in SNAPSHOT: the index of the snapshot that is sent.
+    snapshot_sent: in SNAPSHOT: how many bytes of it were sent.
+    snapshot_acked: in SNAPSHOT: how many bytes have arrived, without a gap; at most `snapshot_sent`, unless a
+        lost part is being sent again.
     """
 
     next: int
@@ -33,16 +50,16 @@ class Progress:
     probe_sent: bool = False
     recent_active: bool = False
     boot: int = 0
-    sent_commit: int = 0  # the commit index last sent
-    inflights: deque[tuple[int, int]] = field(default_factory=deque)  # (last index, bytes) of each message
+    sent_commit: int = 0
+    inflights: deque[tuple[int, int]] = field(default_factory=deque)
     inflight_bytes: int = 0
-    unanswered_beats: int = 0  # beats since the last acknowledgement while something is under way
-    pending_snapshot: int = 0  # the index that is being installed
-    snapshot_sent: int = 0  # of the snapshot, bytes sent
-    snapshot_acked: int = 0  # of the snapshot, bytes arrived
+    unanswered_beats: int = 0
+    pending_snapshot: int = 0
+    snapshot_sent: int = 0
+    snapshot_acked: int = 0
 
     def heartbeat_sent(self) -> None:
-        """A heartbeat goes out: what was waited for may be asked again."""
+        """A heartbeat is sent: what was waited for is sent again."""
         self.probe_sent = False
         self.unanswered_beats = self.unanswered_beats + 1 if self.inflights else 0
 
@@ -64,18 +81,18 @@ class Progress:
         self.pending_snapshot, self.snapshot_sent, self.snapshot_acked = index, 0, 0
 
     def restarted(self, boot: int, next_: int) -> None:
-        """It started anew and may have lost something: what was known is no longer."""
+        """The follower has started again and may have lost something: forget what is durable there."""
         self.boot, self.match = boot, 0
         self.become_probe(next_)
 
     def sent_entries(self, last: int, size: int) -> None:
-        """Entries up to `last` are under way."""
+        """A message with entries up to `last`, `size` bytes, has been sent."""
         self.inflights.append((last, size))
         self.inflight_bytes += size
         self.next = last + 1
 
     def maybe_update(self, index: int) -> bool:
-        """All up to `index` is durable there; whether that is news."""
+        """All up to `index` is durable there. Gives whether that is news."""
         while self.inflights and self.inflights[0][0] <= index:
             self.inflight_bytes -= self.inflights.popleft()[1]
         if index <= self.match:
@@ -85,5 +102,5 @@ class Progress:
         return True
 
     def full(self, most_messages: int, most_bytes: int) -> bool:
-        """Whether enough is under way."""
+        """Whether so much is on its way that the next message must wait."""
         return len(self.inflights) >= most_messages or self.inflight_bytes >= most_bytes

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from ..slices import Slices
 
 if TYPE_CHECKING:
-    from ...raft import Snapshot
-    from ...raft.node import CommittedEntries
+    from ...raft import CommittedEntries, Snapshot
     from ..task_executor import TaskExecutor
     from .proposals import Proposals
     from .state_machine import StateMachine

@@ -305,7 +305,7 @@ class RaftMember:
         group = self.group
         if group is not None:
             if group.node is not None:
-                group.node.observer = self._observes()
+                group.node.observe(self._observes())
             if self._campaign_soon and group.node is not None:
                 self._meet(group)
             group.tick()

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from ...raft.entry import Entry
-from ...raft.log import RaftLog, Snapshot
-from ...raft.members import Members
-from ...raft.state import HardState
-from ...raft.storage_append import StorageAppend
+from ...raft import Entry, HardState, Members, RaftLog, Snapshot, StorageAppend
 from ...store.raft import RaftStore, StoredRaft, StoredSnapshot, StoredState
 
 

@@ -13,8 +13,16 @@ from random import Random
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from ...raft import Members, NotLeaderError, RaftConfig, RaftMessage, RawNode, Snapshot, StorageAppend
-from ...raft.log import BrokenLogError
+from ...raft import (
+    BrokenLogError,
+    Members,
+    NotLeaderError,
+    RaftConfig,
+    RaftMessage,
+    RawNode,
+    Snapshot,
+    StorageAppend,
+)
 from ...store.errors import StoreError
 from . import raft_disk
 from .applier import Applier
@@ -230,7 +238,7 @@ class RaftNode:
             return "it is starting"
         if self._stalled:
             return "the disk does not answer"
-        if node.state.recovering:
+        if node.recovering:
             return f"it is catching up: {self.disk_loss or 'its log had lost something'}"
         return "" if node.leader else "there is no leader"
 
@@ -296,10 +304,9 @@ class RaftNode:
         self._proposals.tick()
         if self._stalled and node.accepts:
             self.resign()
-        role = node.role
-        node.tick()  # without entries from elsewhere there is nothing in it that a broken log could refuse
-        news = bool(node.outgoing) or node.role is not role or node.leader != self._leader
-        if news or self._now == self._next_take:
+        # Without entries from elsewhere there is nothing in it that a broken log could refuse.
+        news = node.tick()
+        if news or node.leader != self._leader or self._now == self._next_take:
             self._soon()
 
     def _receive(self, message: RaftMessage) -> None:

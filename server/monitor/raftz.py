@@ -83,7 +83,7 @@ def _group(
         found |= {"term": node.term, "pterm": log.last_term, "pindex": log.last}
         found["wal"] = {"messages": log.last - log.snapshot.index, "first_seq": log.snapshot.index + 1}
         found["wal"] |= {"last_seq": log.last}
-        found["catching_up"] = node.state.recovering
+        found["catching_up"] = node.recovering
     found["peers"] = {
         member: {
             "name": names.get(member, ""),

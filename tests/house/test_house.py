@@ -150,6 +150,23 @@ def _imports_random(path: str) -> bool:
     return any(each.module == "random" and not each.name for each in all_facts()[path].imports)
 
 
+PURE = {"__future__", "collections", "collections.abc", "dataclasses", "enum", "json", "struct", "typing"}
+
+
+def test_raft_is_a_library_that_needs_nothing() -> None:
+    """No other room, no event loop, clock, log or file: of the standard library, only what is pure."""
+    raft = [path_of(file) for file in sources("raft")]
+    wrong = [
+        f"{path}: {'.' * each.level}{each.module}"
+        for path in raft
+        for each in all_facts()[path].imports
+        if each.level > 1 or "." in each.module * each.level or (not each.level and each.module not in PURE)
+        if (each.module, each.name) != ("random", "Random")
+    ]
+    # A generator of random numbers is handed in; none is made here.
+    assert wrong + offenders(raft, r"Random") == []
+
+
 def test_only_commands_print() -> None:
     shown = ("cli/", "plugins/", "server/main.py", "server/config/docs.py")
     quiet = [path for path in all_facts() if not path.startswith(shown)]

@@ -89,7 +89,6 @@ UPWARD = {
 }
 # The modules of the largest circle below a folder; two where no entry is. Imports for types count.
 LARGEST_CIRCLE = {
-    "raft": 4,
     "server/client": 6,
     "server/cluster": 3,
     "server/connection": 6,
@@ -183,23 +182,15 @@ def test_no_room_is_imported_by_its_bare_name() -> None:
 EVENT_LOOP = {"asyncio", "socket", "uvloop"}
 
 
-@pytest.mark.parametrize(
-    ("room", "unknown"),
-    [
-        ("protocol", EVENT_LOOP),
-        ("keys", EVENT_LOOP),
-        ("store", EVENT_LOOP),
-        ("raft", {*EVENT_LOOP, "time", "logging", "os", "threading"}),
-    ],
-)
-def test_pure_rooms_know_no_event_loop(room: str, unknown: set[str]) -> None:
+@pytest.mark.parametrize("room", ["protocol", "keys", "store"])
+def test_pure_rooms_know_no_event_loop(room: str) -> None:
     wrong = [
         f"{path_of(file)}: {statement.module}"
         for file in sources(room)
         # These speak to servers: the shell of this room.
         if not path_of(file).startswith("keys/workspace/servers/")
         for statement in facts(file).imports
-        if not statement.level and statement.module.split(".")[0] in unknown
+        if not statement.level and statement.module.split(".")[0] in EVENT_LOOP
     ]
     assert wrong == []
 

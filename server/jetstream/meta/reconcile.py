@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ....raft.members import Members
+from ....raft import Members
 from .assignment import ConsumerAssignment, StreamAssignment
 from .effect import (
     ConsumerCreated,

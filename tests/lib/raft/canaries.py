@@ -6,15 +6,47 @@ import errno
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 from lib.raft.faults import FaultInjector
 from lib.raft.machine import Machine
 from lib.raft.simulation import World
 from pyjs.raft import HardState, RaftConfig, RaftLog, RawNode, RequestVote, StorageAppend
 from pyjs.raft.leader import Leader
+from pyjs.raft.raft import Raft
+from pyjs.raft.roles import Event
 from pyjs.server.cluster import raft_disk
 from pyjs.store.raft import RaftStore, SyncMark
 from pyjs.store.raft.log_reading import LogReading
+
+
+class ForgetfulRaft(Raft):
+    """Remembers no vote."""
+
+    __slots__ = ()
+
+    def set_hard_state(self, **changes: Any) -> None:
+        super().set_hard_state(**changes)
+        self.hard_state = self.hard_state._replace(vote="")
+
+
+class HastyLeader(Leader):
+    """Commits what one other member has."""
+
+    def _commit(self) -> None:
+        log = self._raft.log
+        index = max([self._match(name) for name in self.followers], default=log.stable)
+        if log.term(index) == self._raft.term:
+            log.commit_to(min(index, log.last))
+
+
+class HastyNode(RawNode):
+    """Leads as a `HastyLeader`."""
+
+    def _become(self, event: Event, leader: str = "") -> None:
+        super()._become(event, leader)
+        if isinstance(self.role, Leader):
+            self.role.__class__ = HastyLeader
 
 
 class VotesTwice(World):
@@ -24,13 +56,7 @@ class VotesTwice(World):
         self, name: str, log: RaftLog, state: HardState, timing: RaftConfig, random: Random
     ) -> RawNode:
         node = RawNode(name, log, state, timing=timing, random=random)
-        set_state = node.set_state
-
-        def forgetful(**changes: object) -> None:
-            set_state(**changes)  # type: ignore[arg-type]
-            node.state = node.state._replace(vote="")
-
-        node.set_state = forgetful  # type: ignore[method-assign]
+        node._raft.__class__ = ForgetfulRaft
         return node
 
 
@@ -112,9 +138,7 @@ class CommitsWithoutMajority(World):
     def make_node(
         self, name: str, log: RaftLog, state: HardState, timing: RaftConfig, random: Random
     ) -> RawNode:
-        node = RawNode(name, log, state, timing=timing, random=random)
-        node.lead = _leading(node, lambda leader: _hasty(leader))  # type: ignore[method-assign]
-        return node
+        return HastyNode(name, log, state, timing=timing, random=random)
 
 
 class BelievesTheLog(World):
@@ -137,26 +161,6 @@ class BelievesTheLog(World):
 def _shadow(log: RaftLog, follow: Callable[..., int | None]) -> None:
     kind = type("GullibleLog", (RaftLog,), {"__slots__": (), "follow": lambda self, *rest: follow(*rest)})
     log.__class__ = kind  # type: ignore[assignment]
-
-
-def _leading(node: RawNode, spoil: Callable[[Leader], None]) -> Callable[[], None]:
-    def lead() -> None:
-        leader = Leader(node)
-        node.role = leader
-        spoil(leader)
-        leader.start()
-
-    return lead
-
-
-def _hasty(leader: Leader) -> None:
-    def commit() -> None:
-        log = leader.node.log
-        index = max([leader._match(name) for name in leader.followers], default=log.stable)
-        if log.term(index) == leader.node.term:
-            log.commit_to(min(index, log.last))
-
-    leader._commit = commit  # type: ignore[method-assign]
 
 
 CANARIES: tuple[type[World], ...] = (

@@ -16,8 +16,7 @@ from lib.raft.faults import FaultInjector
 from lib.raft.judges import Judges, ViolationError
 from lib.raft.machine import Machine
 from lib.raft.network import Network
-from pyjs.raft import Members, RaftLog, RawNode, StorageAppend
-from pyjs.raft.state import HardState
+from pyjs.raft import HardState, Members, RaftLog, RawNode, StorageAppend
 from pyjs.server.cluster import raft_disk
 from pyjs.store.raft import RaftStore
 

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from lib.meta_fixture import Site, check, config, server, stream_of
 from pyjs.protocol.errors import ApiError
-from pyjs.raft.members import Members
+from pyjs.raft import Members
 from pyjs.server.jetstream.meta.apply import apply
 from pyjs.server.jetstream.meta.command import DeleteConsumer, DeleteStream, PeersConfirmed
 from pyjs.server.jetstream.meta.effect import Effect
