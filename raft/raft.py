@@ -54,7 +54,7 @@ class Raft:
         while `term` is the present one.
     outgoing: messages that may be sent now: nothing in them depends on what is not durable. It is always the
         same list.
-    after_append: messages that may be sent when `hard_state` is durable.
+    after_append: messages that wait until `hard_state` is durable; the next write takes them.
     to_write: a leader's snapshot that has arrived whole and is in no write yet.
     to_apply: the same snapshot, until the application is given it. No entry is applied before that.
     event: why the role has to change, None while it has not. `RawNode` looks at it after each call of a role.
