@@ -458,17 +458,17 @@ class RaftNode:
         if self.ready and not node.is_leader:
             self.ready = False
             self._proposals.leadership_lost()
-            self._listener.following(self)
+            self._listener.following()
         elif not node.is_leader:
             self._proposals.leadership_lost()
         if node.leader != self._leader:
             self._leader = node.leader
-            self._listener.leader_changed(self)
+            self._listener.leader_changed(node.leader)
         if self.ready or not node.is_leader or self._applier.busy:
             return
         if node.log.term(node.log.applied) == node.term:
             self.ready = True
-            self._listener.leading(self)
+            self._listener.leading(self.applied)
 
     def _refuse(self, why: str) -> None:
         asked, self._asked = self._asked, []
@@ -491,5 +491,5 @@ class RaftNode:
         self._refuse(self.failure)
         if self.ready:
             self.ready = False
-            self._listener.following(self)
-        self._listener.failed(self)
+            self._listener.following()
+        self._listener.failed(self.failure, restarts=self.broken or self.retry)

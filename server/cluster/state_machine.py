@@ -1,4 +1,4 @@
-"""StateMachine, which a group replicates, and GroupListener, which it tells what becomes of it."""
+"""The ports of a Raft group: what it replicates, and what it tells of itself."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from ..slices import Steps
-    from .raft_node import RaftNode
 
 
 class StateMachine(Protocol):
@@ -40,16 +39,16 @@ class StateMachine(Protocol):
 
 
 class GroupListener(Protocol):
-    """Who is told what becomes of a group."""
+    """Is told what happens to this server's member of a group."""
 
-    def leading(self, group: RaftNode) -> None:
-        """It leads, and has applied all that was committed before."""
+    def leading(self, applied: int) -> None:
+        """The member leads, and has applied all that was committed before, up to the index `applied`."""
 
-    def following(self, group: RaftNode) -> None:
-        """It leads no more."""
+    def following(self) -> None:
+        """The member does not lead any more."""
 
-    def leader_changed(self, group: RaftNode) -> None:
-        """Another leader is known, or none."""
+    def leader_changed(self, leader: str) -> None:
+        """The member with the id `leader` leads; "": no leader is known."""
 
-    def failed(self, group: RaftNode) -> None:
-        """See `RaftNode.failure`."""
+    def failed(self, why: str, *, restarts: bool) -> None:
+        """The member has ended; see `RaftNode.failure`. restarts: `RaftMember` starts it again by itself."""

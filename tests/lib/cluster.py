@@ -182,16 +182,16 @@ class Owner:
     def __init__(self) -> None:
         self.news: list[str] = []
 
-    def leading(self, group: RaftNode) -> None:
+    def leading(self, applied: int) -> None:
         self.news.append("leading")
 
-    def following(self, group: RaftNode) -> None:
+    def following(self) -> None:
         self.news.append("following")
 
-    def leader_changed(self, group: RaftNode) -> None:
-        self.news.append(f"leader {group.leader}")
+    def leader_changed(self, leader: str) -> None:
+        self.news.append(f"leader {leader}")
 
-    def failed(self, group: RaftNode) -> None:
+    def failed(self, why: str, *, restarts: bool) -> None:
         self.news.append("failed")
 
 

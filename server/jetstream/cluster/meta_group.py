@@ -191,29 +191,28 @@ class MetaGroup:
 
     # --- GroupListener
 
-    def leading(self, group: RaftNode) -> None:
+    def leading(self, applied: int) -> None:
         """See GroupListener."""
         assert self.state_machine is not None
         self.state_machine.lead()
-        self._goal = group.applied
+        self._goal = applied
         self._led_from = self._clock.now()
         self._listener.leading()
 
-    def following(self, group: RaftNode) -> None:
+    def following(self) -> None:
         """See GroupListener."""
-        del group
         if self.state_machine is not None:
             self.state_machine.follow()
 
-    def leader_changed(self, group: RaftNode) -> None:
+    def leader_changed(self, leader: str) -> None:
         """See GroupListener."""
-        if self.leader and not group.leader:
+        if self.leader and not leader:
             self._leaderless_since = self._clock.now()
-        self.leader = group.leader
-        self._ever_led = self._ever_led or bool(group.leader)
+        self.leader = leader
+        self._ever_led = self._ever_led or bool(leader)
         self._listener.leader_changed()
 
-    def failed(self, group: RaftNode) -> None:
+    def failed(self, why: str, *, restarts: bool) -> None:
         """See GroupListener: healthz reports it."""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ...cluster.raft_node import RaftNode
     from .membership import ReplicaMembership
 
 
@@ -15,20 +14,20 @@ class MembershipGroupListener:
     def __init__(self, membership: ReplicaMembership) -> None:
         self._membership = membership
 
-    def leading(self, group: RaftNode) -> None:
+    def leading(self, applied: int) -> None:
         """See `GroupListener`."""
-        self._membership.leading(group)
+        del applied
+        self._membership.leading()
 
-    def following(self, group: RaftNode) -> None:
+    def following(self) -> None:
         """See `GroupListener`."""
-        del group
         self._membership.following()
 
-    def leader_changed(self, group: RaftNode) -> None:
+    def leader_changed(self, leader: str) -> None:
         """See `GroupListener`."""
-        del group
+        del leader
         self._membership.leader_changed()
 
-    def failed(self, group: RaftNode) -> None:
+    def failed(self, why: str, *, restarts: bool) -> None:
         """See `GroupListener`."""
-        self._membership.ended(group)
+        self._membership.ended(why, restarts=restarts)

@@ -368,7 +368,7 @@ class ReplicaMembership:
                 return
         group, replica = self.group, self.replica
         if group is not None and group.ready and replica is not None and not replica.stream.leading:
-            self._lead(group)
+            self.leading()
 
     def _leave_and_renew(self) -> None:
         self._environment.ticker.remove(self._tick)
@@ -376,14 +376,6 @@ class ReplicaMembership:
         self._leave(self._renew)
 
     # --- leading
-
-    def _lead(self, group: RaftNode) -> None:
-        """The group's leader is here: let the replica lead, or somebody else if it cannot."""
-        replica = self.replica
-        if replica is not None and replica.lead():
-            self._listener.leading()
-        elif not self._begin_anew(group):
-            self._resign(group)
 
     def _resign(self, group: RaftNode) -> None:
         """Let somebody else lead; not too often, as perhaps nobody can."""
@@ -404,12 +396,12 @@ class ReplicaMembership:
     def _is_lost(self) -> bool:
         return self.replica is not None and self.replica.catchup is not None
 
-    def leading(self, group: RaftNode) -> None:
-        """The group's leader is here."""
-        replica = self.replica
+    def leading(self) -> None:
+        """The group's leader is here: let the replica lead, or somebody else if it cannot."""
+        group, replica = self.group, self.replica
         if replica is not None and replica.lead():
             self._listener.leading()
-        elif not self._begin_anew(group):
+        elif group is not None and not self._begin_anew(group):
             self._resign(group)
 
     def following(self) -> None:
@@ -422,10 +414,10 @@ class ReplicaMembership:
         """Another one is known, or none."""
         self._listener.leader_changed()
 
-    def ended(self, group: RaftNode) -> None:
+    def ended(self, why: str, *, restarts: bool) -> None:
         """The group's member has failed: unless `RaftMember` sees to it, everything is opened anew."""
-        if not (group.broken or group.retry):
-            self.failure = self.failure or group.failure
+        if not restarts:
+            self.failure = self.failure or why
             self._again = self._again or _AGAIN
 
     # --- the replica's log

@@ -10,7 +10,6 @@ from lib.cluster import Cluster, Member, Owner
 from lib.meta_fixture import check, config
 from pyjs.protocol.errors import ApiError
 from pyjs.server.cluster.proposals import ProposalError
-from pyjs.server.cluster.raft_node import RaftNode
 from pyjs.server.jetstream.meta.command import Command, DeleteStream, encode
 from pyjs.server.jetstream.meta.effect import CommandRejected, Effect, StaleCommand, StreamCreated
 from pyjs.server.jetstream.meta.node_info import NodeInfo, NodeStatus
@@ -54,13 +53,13 @@ class Leads(Owner):
         super().__init__()
         self.member = member
 
-    def leading(self, group: RaftNode) -> None:
-        super().leading(group)
+    def leading(self, applied: int) -> None:
+        super().leading(applied)
         assert self.member.state_machine is not None
         self.member.state_machine.lead()
 
-    def following(self, group: RaftNode) -> None:
-        super().following(group)
+    def following(self) -> None:
+        super().following()
         assert self.member.state_machine is not None
         self.member.state_machine.follow()
 
