@@ -26,8 +26,9 @@ from . import advisories
 if TYPE_CHECKING:
     from ..consumers.core import Consumer
     from ..meta.assignment import ConsumerAssignment, StreamAssignment
+    from ..replication.entry import Outcome
     from ..replication.membership import ReplicaMembership
-    from ..replication.stream import Outcome, ReplicatedStream
+    from ..replication.stream import ReplicatedStream
     from .local_info import LocalStreamView
 
 GRACE = 10 * SECOND

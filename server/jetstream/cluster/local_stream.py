@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from ..meta.assignment import ConsumerAssignment, StreamAssignment
     from ..meta.reconcile import ChangeReplica
     from ..replication import Replica
-    from ..replication.entry import Entry
-    from ..replication.stream import Outcome, ReplicatedStream
+    from ..replication.entry import Entry, Outcome
+    from ..replication.stream import ReplicatedStream
     from ..streams.core import Stream
 
 _EVERY = 4  # ticks between two checks of what is to be done

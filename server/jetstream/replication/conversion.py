@@ -14,7 +14,7 @@ from ....store.consumer import MemoryConsumer
 from ..consumers import lifecycle
 from ..streams.core import Stream
 from . import state as states
-from .consumer_state import ReplicatedConsumerState
+from .consumers import ReplicatedConsumerState
 
 if TYPE_CHECKING:
     from collections.abc import Callable

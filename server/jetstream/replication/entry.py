@@ -14,6 +14,8 @@ from collections.abc import Callable
 from struct import Struct, error
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ....protocol.errors import ApiError
+
 if TYPE_CHECKING:
     from ...accounts.subscription import Publish
 
@@ -145,6 +147,11 @@ Entry = (
     | ForgetSource
     | ResetStream
 )
+
+# What an entry came to, for whoever proposed it: a number or True; an ApiError; None: nothing to answer.
+Outcome = int | bool | ApiError | None
+# Has an entry agreed on; the callback gets what it came to, or why it was not agreed on.
+Order = Callable[[Entry, Callable[[Outcome | Exception], None]], None]
 
 _DELETE = Struct("<Q?")
 _PURGE = Struct("<QQ")

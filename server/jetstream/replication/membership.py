@@ -23,8 +23,7 @@ from ...cluster.proposals import ProposalLostError
 from ..account.document import ClusterMark
 from ..account.recovery import tell_mended
 from . import Replica, conversion
-from .catchup import CatchupError, CatchupMismatchError, CatchupSenderError
-from .catchup_requests import CatchupRequests
+from .catchup import CatchupError, CatchupMismatchError, CatchupRequests, CatchupSenderError
 from .entry import ResetStream, encode
 from .failed_replica import FailedReplica
 from .group_listener import MembershipGroupListener

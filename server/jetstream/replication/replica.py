@@ -25,7 +25,8 @@ from . import entry as entries
 from . import state as states
 from .catchup import BEGUN, CatchupReceiver, CatchupSenderError, answer
 from .checkpoint import Checkpoint
-from .stream import RUN, Outcome, ReplicatedStream
+from .entry import Outcome
+from .stream import RUN, ReplicatedStream
 
 if TYPE_CHECKING:
     from ....store.stream import StreamStore
@@ -406,7 +407,7 @@ class Replica:
     def change(
         self, name: str, base: int, whole: bool, change: bytes, done: Callable[[bool | None], None]
     ) -> None:
-        """A consumer's state changed; see `consumer_replication`.
+        """A consumer's state changed; see `consumers`.
 
         What it did after this replica lost a message is not agreed on: it passed by what others still have.
         """

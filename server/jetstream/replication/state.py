@@ -21,7 +21,7 @@ from ....store.errors import StoreError
 from ...slices import Steps, at_once
 from ..streams.dedupe import HEADER as MSG_ID
 from ..streams.source_offsets import SourceOffset
-from .consumer_state import ReplicatedConsumerState
+from .consumers import ReplicatedConsumerState
 
 if TYPE_CHECKING:
     from ....store.stream import StreamStore

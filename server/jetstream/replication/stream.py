@@ -19,7 +19,7 @@ from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.api.stream import StreamConfig
 from ....protocol.errors import ApiError, api_error
 from ....store.errors import StoreError
-from ...slices import Steps, at_once
+from ...slices import Slices, Steps, at_once
 from ..consumers.core import Consumer
 from ..consumers.start import choose, picks_last
 from ..quota import Quota
@@ -32,13 +32,11 @@ from ..streams.source_offsets import SourceOffset
 from ..streams.subscriptions import StreamSubscriptions
 from . import entry as entries
 from .ack_queue import AppliedAckQueue
-from .consumer_replication import LeaderReplication
-from .consumer_state import ReplicatedConsumerState
-from .deterministic_random import DeterministicRandom
-from .logtime import LogClock, LogTime
-from .purge import ReplicatedPurge
+from .consumers import LeaderReplication, ReplicatedConsumerState
+from .entry import Outcome
+from .log_time import DeterministicRandom, LogClock, LogTime
+from .proposals import PurgeProposals, SourceProposals
 from .removal import EntryRemoval
-from .source_proposals import SourceProposals
 
 if TYPE_CHECKING:
     from ....store.stream import StreamStore
@@ -49,9 +47,6 @@ if TYPE_CHECKING:
 
 RUN = 512  # publishes of one step
 LARGE = 8192  # bytes of a message that may push out many
-
-# What an entry came to, for who proposed it: a number or True; an ApiError; None: nothing to answer.
-Outcome = int | bool | ApiError | None
 
 
 class CountingQuota(Quota):
@@ -88,7 +83,7 @@ class Proposer(Protocol):
     def change(
         self, name: str, base: int, whole: bool, change: bytes, done: Callable[[bool | None], None]
     ) -> None:
-        """A change of a consumer's state; see `consumer_replication`."""
+        """A change of a consumer's state; see `consumers`."""
 
     def unused(self, consumer: Consumer) -> None:
         """A consumer has ended by itself, since nobody used it (or `RemoveConsumer` ended it)."""
@@ -251,7 +246,10 @@ class ReplicatedStream(Stream[Consumer]):
         self, done: Callable[[Ordered], None], *, subject: str = "", up_to: int = 0, keep: int = 0
     ) -> None:
         """Propose to purge, in several entries if it is much."""
-        ReplicatedPurge(self, self._proposer.order, done, entries.Purge(0, subject, up_to, keep))
+        wanted = entries.Purge(0, subject, up_to, keep)
+        proposals = PurgeProposals(self.store, self.time, self._proposer.order, done, wanted)
+        steps = self.prepared((subject,) if subject else ())
+        Slices(self.host.turns, steps, lambda _: proposals.propose(), done)
 
     def order_delete(self, done: Callable[[Ordered], None], sequence: int, *, erase: bool) -> None:
         """Propose to remove a message."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pyjs.server.jetstream.replication.catchup import CatchupSenderError
-from pyjs.server.jetstream.replication.catchup_requests import AGAIN, CatchupRequests
+from pyjs.server.jetstream.replication.catchup import AGAIN, CatchupRequests, CatchupSenderError
 
 
 class FakeTransport:

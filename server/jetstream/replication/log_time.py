@@ -1,13 +1,14 @@
-"""The time that a replicated stream goes by: that of its log's entries.
+"""The time and the random numbers that a replicated stream goes by: those of its log's entries.
 
 Promises: `now` never falls, and is the same on every replica at the same entry, whatever their clocks show.
 Timers only run on the leader and change nothing by themselves: when one is due by the leader's own clock,
-`due` is called, which proposes what all replicas then do.
+`due` is called, which proposes what all replicas then do. Random numbers are the same for the same entry.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -63,3 +64,22 @@ class LogClock:
         if not time.leading:
             return _NONE
         return time.real.call_later(max(time.at + delay - time.real.now(), 0), self._due)
+
+
+class DeterministicRandom:
+    """Random numbers that follow from the log's index alone."""
+
+    __slots__ = ("_index", "_throws")
+
+    def __init__(self) -> None:
+        self._index = self._throws = 0
+
+    def begin(self, index: int) -> None:
+        """The entry `index` is applied now."""
+        self._index, self._throws = index, 0
+
+    def below(self, bound: int) -> int:
+        """Draw a number in [0, bound)."""
+        self._throws += 1
+        seed = b"%d %d" % (self._index, self._throws)
+        return int.from_bytes(blake2b(seed, digest_size=8).digest(), "big") % bound

@@ -1,0 +1,140 @@
+"""What a leader proposes in several entries: the messages of its mirror or sources, and purges.
+
+`SourceProposals`: what origins bring. Promises: in order, many in one entry, one entry under way at a time;
+whoever waits (`after`) is called when all that came before is agreed on; when something is refused or lost,
+the origin it came from begins again from the offset that the replicas agree on, and what came after it is
+dropped.
+
+`PurgeProposals`: a purge, in entries that take little each, since nothing else is applied during one. The
+leader proposes purges up to rising sequences, and at last the one that was asked for, which finds what is
+left. The earlier ones remove only what the last one would, so that in the end it is as if that had been the
+only one; publishes between them are stored as ever. Where the leader goes meanwhile, a smaller purge remains,
+and the requester learns that the outcome is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ....protocol.errors import ApiError, api_error
+from .entry import MirroredMsgs, Order, Outcome, Purge, SourcedMsgs
+
+if TYPE_CHECKING:
+    from ....store.stream import StreamStore
+    from ...task_executor import Done, TaskExecutor
+    from ..streams.core import Ordered
+    from .log_time import LogTime
+
+Refused = Callable[[ApiError | None], None]
+
+
+class SourceProposals:
+    """Those of one stream.
+
+    now: gives the time of an entry that is proposed now.
+    order: has an entry agreed on.
+    """
+
+    def __init__(self, executor: TaskExecutor, now: Callable[[], int], order: Order) -> None:
+        self._executor = executor
+        self._now = now
+        self._order = order
+        self._messages: list[Any] = []
+        self._origins: list[Refused] = []
+        self._waiting: list[Done] = []
+        self._kind: type[MirroredMsgs] | type[SourcedMsgs] = MirroredMsgs
+        self._running = self._scheduled = False
+
+    def add(self, kind: type[MirroredMsgs] | type[SourcedMsgs], message: Any, refused: Refused) -> None:
+        """A message has come; `refused` is called if it is not stored."""
+        self._kind = kind
+        self._messages.append(message)
+        if refused not in self._origins:
+            self._origins.append(refused)
+        self._schedule()
+
+    def after(self, done: Done) -> None:
+        """Call `done` once all that came so far is agreed on, or with an error when it is not."""
+        self._waiting.append(done)
+        self._schedule()
+
+    def _schedule(self) -> None:
+        if not self._running and not self._scheduled:
+            self._scheduled = True
+            self._executor.soon(self._flush)
+
+    def _flush(self) -> None:
+        self._scheduled = False
+        messages, self._messages = self._messages, []
+        origins, self._origins = self._origins, []
+        waiting, self._waiting = self._waiting, []
+        if not messages:
+            for done in waiting:
+                done(None)
+            return
+        self._running = True
+
+        def finished(outcome: Outcome | Exception) -> None:
+            self._running = False
+            if isinstance(outcome, Exception):
+                self._drop(origins, waiting, outcome)
+            else:
+                for done in waiting:
+                    done(None)
+            if self._messages or self._waiting:
+                self._schedule()
+
+        self._order(self._kind(self._now(), messages), finished)
+
+    def _drop(self, origins: list[Refused], waiting: list[Done], error: Exception) -> None:
+        origins += [origin for origin in self._origins if origin not in origins]
+        waiting += self._waiting
+        self._messages, self._origins, self._waiting = [], [], []
+        for done in waiting:
+            done(error)
+        for refused in origins:
+            refused(error if isinstance(error, ApiError) else None)
+
+
+class PurgeProposals:
+    """One purge that the leader was asked for.
+
+    time: of the stream's log; it also says whether this replica still leads.
+    order: has an entry agreed on.
+    done: gets the number of messages that were removed, or why it is not known.
+    wanted: what is to be purged; its time counts nothing.
+    """
+
+    __slots__ = ("_done", "_order", "_purged", "_store", "_time", "_wanted")
+
+    def __init__(
+        self, store: StreamStore, time: LogTime, order: Order, done: Callable[[Ordered], None], wanted: Purge
+    ) -> None:
+        self._store = store
+        self._time = time
+        self._order = order
+        self._done = done
+        self._wanted = wanted
+        self._purged = 0
+
+    def propose(self) -> None:
+        """Propose the next purge."""
+        _, subject, up_to, keep = self._wanted
+        bound = self._store.purge_bound(subject=subject or None, up_to=up_to, keep=keep)
+        if bound:
+            up_to, keep = bound, 0
+        self._order(Purge(self._time.next(), subject, up_to, keep), partial(self._applied, last=not bound))
+
+    def _applied(self, outcome: Outcome | Exception, *, last: bool) -> None:
+        if not isinstance(outcome, int):
+            self._done(outcome if isinstance(outcome, ApiError) else api_error("JSClusterNotAvailErr"))
+            return
+        self._purged += outcome
+        if last:
+            self._done(self._purged)
+        elif self._time.leading:
+            self.propose()
+        else:
+            self._done(api_error("JSClusterNotAvailErr"))
