@@ -12,38 +12,73 @@ from ...accounts.subscription import message_of
 from . import acks
 from .acks import AckReplyInfo, AckType
 from .advisories import chosen
+from .config import sample_percentage
 from .delivery_state import STEP
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ....protocol.api.consumer import ConsumerConfig
     from ...accounts.subscription import Message, Publish
     from ...slices import Steps
-    from .core import Consumer
+    from .ackwaits import AckWaits, Deliverer
+    from .delivery_parts import DeliveryParts
+
 _PLAIN = (b"+ACK", b"+OK")
 FEW = 16  # messages acknowledged at once by one ack; there may be hundreds of acks in a read
 
 
 class AckHandler:
-    """Acks of one consumer."""
+    """Acks of one consumer.
 
-    __slots__ = ("_confirms", "_consumer", "_delivery_state", "_through", "acked_at", "sampling")
+    request: takes the pull request (body, reply) that came with an ack (+NXT).
+    acked_at: when the last ack came, in ns; 0 for never.
+    """
 
-    def __init__(self, consumer: Consumer) -> None:
-        self._consumer = consumer
-        self._delivery_state = consumer.delivery_state
+    __slots__ = (
+        "_ack_waits",
+        "_clock",
+        "_confirms",
+        "_deliverer",
+        "_delivery_state",
+        "_parts",
+        "_persistence",
+        "_policy",
+        "_request",
+        "_sampling",
+        "_through",
+        "acked_at",
+    )
+
+    def __init__(
+        self,
+        parts: DeliveryParts,
+        config: ConsumerConfig,
+        ack_waits: AckWaits,
+        deliverer: Deliverer,
+        request: Callable[[bytes, str], None],
+    ) -> None:
+        self._parts = parts
+        self._clock = parts.host.clock
+        self._delivery_state = parts.delivery_state
+        self._persistence = parts.persistence
+        self._ack_waits = ack_waits
+        self._deliverer = deliverer
+        self._request = request
         # An ack of very many, in slices: (consumer sequence, stream sequence), and who asked for a reply.
         self._through: tuple[int, int] | None = None
         self._confirms: list[str] = []
         self.acked_at = 0
-        self.sampling = 0  # percent of acks that make a metric
+        self.configure(config)
 
-    @property
-    def releases(self) -> bool:
-        """Whether the stream must be told of acks; that may change with its configuration."""
-        return self._consumer.stream.config.retention != "limits"
+    def configure(self, config: ConsumerConfig) -> None:
+        """Take over a new configuration."""
+        self._policy = config.ack_policy
+        self._sampling = sample_percentage(config.sample_freq)  # of acks that make a metric
 
     def read(self, run: list[Publish]) -> None:
         """Take messages on the ack subject that came together, as `receive` does one by one."""
-        simple = self._consumer.config.ack_policy == "explicit" and not self.sampling
+        simple = self._policy == "explicit" and not self._sampling
         acked: list[int] = []
         for publish in run:
             subject, reply, header_size, size, tail = publish
@@ -58,9 +93,9 @@ class AckHandler:
         """Acknowledge messages, each by itself, and empty the list."""
         if not sequences:
             return
-        consumer, delivery_state, releases = self._consumer, self._delivery_state, self.releases
-        stalled = consumer.selector.stalled()
-        known = max(consumer.selector.next_seq - 1, delivery_state.stream_seq)
+        parts, delivery_state = self._parts, self._delivery_state
+        stalled, releases = delivery_state.stalled, parts.releases
+        known = max(parts.selector.next_seq - 1, delivery_state.stream_seq)
         changed = False
         for seq in sequences:
             if seq > known:
@@ -68,13 +103,13 @@ class AckHandler:
             if delivery_state.ack(seq):
                 changed = True
             if releases:
-                consumer.stream.remove_acked(seq, consumer)
+                parts.remove_acked(seq)
         sequences.clear()
         if changed:
-            self.acked_at = consumer.clock.now()
-            consumer.changed()
+            self.acked_at = self._clock.now()
+            self._persistence.changed()
         if stalled:
-            consumer.delivery.run()
+            self._deliverer.deliver()
 
     def receive(self, message: Message) -> None:
         """Take a message on the ack subject."""
@@ -90,32 +125,32 @@ class AckHandler:
         elif verb is AckType.NEXT:
             if self._known(delivery):
                 self._ack(delivery, sample=True)
-            self._consumer.next_request(rest, message.reply)
+            self._request(rest, message.reply)
             return
         elif verb is AckType.NAK:
             self._nak(delivery, rest)
         elif verb is AckType.PROGRESS:
-            if self._delivery_state.touch(delivery.stream_seq, self._consumer.clock.now()):
-                self._consumer.ack_waits.arm()  # the wait may be shorter than a delay asked for before
-                self._consumer.changed()
+            if self._delivery_state.touch(delivery.stream_seq, self._clock.now()):
+                self._ack_waits.arm()  # the wait may be shorter than a delay asked for before
+                self._persistence.changed()
         elif verb is AckType.TERM:
             if not self._known(delivery):
                 return
             self._ack(delivery, sample=False)
             reason = rest.decode("utf-8", "replace")
-            advisories = self._consumer.advisories
+            advisories = self._parts.advisories
             advisories.terminated(delivery.consumer_seq, delivery.stream_seq, delivery.deliveries, reason)
         if message.reply:
             self._confirm(message.reply)
 
     def _known(self, delivery: AckReplyInfo) -> bool:
         return (
-            delivery.stream_seq < self._consumer.selector.next_seq
+            delivery.stream_seq < self._parts.selector.next_seq
             or delivery.stream_seq <= self._delivery_state.stream_seq
         )
 
     def _confirm(self, reply: str) -> None:
-        account = self._consumer.account
+        account = self._parts.account
 
         def confirm() -> None:
             account.publish(reply)
@@ -123,23 +158,23 @@ class AckHandler:
         if self._through is not None:
             self._confirms.append(reply)
         else:
-            self._consumer.after_save(confirm)
+            self._persistence.after(confirm)
 
     def _ack(self, delivery: AckReplyInfo, *, sample: bool) -> None:
-        if self._consumer.config.ack_policy == "all":
+        if self._policy == "all":
             self.ack_through(delivery.consumer_seq, delivery.stream_seq)
             return
-        consumer, delivery_state, seq = self._consumer, self._delivery_state, delivery.stream_seq
-        stalled = consumer.selector.stalled()
-        if sample and self.sampling:
+        delivery_state, seq = self._delivery_state, delivery.stream_seq
+        stalled = delivery_state.stalled
+        if sample and self._sampling:
             self._sample(delivery)
         if delivery_state.ack(seq):
-            self.acked_at = consumer.clock.now()
-            consumer.changed()
-        if self.releases:
-            consumer.stream.remove_acked(seq, consumer)
+            self.acked_at = self._clock.now()
+            self._persistence.changed()
+        if self._parts.releases:
+            self._parts.remove_acked(seq)
         if stalled:
-            consumer.delivery.run()
+            self._deliverer.deliver()
 
     def ack_through(self, number: int, seq: int) -> None:
         """Acknowledge all up to stream sequence `seq`, delivered as `number`; what is much goes in slices."""
@@ -148,7 +183,7 @@ class AckHandler:
             self._through = max(self._through, (number, seq))
         elif not self._acked_through(number, seq, FEW):
             self._through = (number, seq)
-            self._consumer.spread(self._acking(), self._all_acked)
+            self._deliverer.spread(self._acking(), self._all_acked)
 
     def _acking(self) -> Steps[None]:
         while self._through is not None and not self._acked_through(*self._through, STEP):
@@ -156,17 +191,17 @@ class AckHandler:
 
     def _acked_through(self, number: int, seq: int, most: int) -> bool:
         """Acknowledge up to `most` messages; whether those are all up to `seq`."""
-        consumer, delivery_state = self._consumer, self._delivery_state
-        stalled, floor = consumer.selector.stalled(), delivery_state.floor_consumer
+        delivery_state = self._delivery_state
+        stalled, floor = delivery_state.stalled, delivery_state.floor_consumer
         acked, over = delivery_state.ack_through(number, seq, most)
         if not acked and delivery_state.floor_consumer == floor:
             return over
-        self.acked_at = consumer.clock.now()
-        consumer.changed()
-        if self.releases:
-            consumer.stream.remove_all_acked(acked, consumer)
+        self.acked_at = self._clock.now()
+        self._persistence.changed()
+        if self._parts.releases:
+            self._parts.remove_all_acked(acked)
         if stalled:
-            consumer.delivery.run()
+            self._deliverer.deliver()
         return over
 
     def _all_acked(self) -> None:
@@ -181,27 +216,27 @@ class AckHandler:
 
     def _sample(self, delivery: AckReplyInfo) -> None:
         entry = self._delivery_state.entry(delivery.stream_seq)
-        if entry is not None and chosen(self.sampling):
-            waited = self._consumer.clock.now() - entry[1]
-            advisories = self._consumer.advisories
+        if entry is not None and chosen(self._sampling):
+            waited = self._clock.now() - entry[1]
+            advisories = self._parts.advisories
             advisories.sample(delivery.consumer_seq, delivery.stream_seq, waited, delivery.deliveries)
 
     def _nak(self, delivery: AckReplyInfo, argument: bytes) -> None:
-        consumer, delivery_state, seq = self._consumer, self._delivery_state, delivery.stream_seq
+        parts, delivery_state, seq = self._parts, self._delivery_state, delivery.stream_seq
         if not delivery_state.floor_consumer < delivery.consumer_seq <= delivery_state.consumer_seq:
             return
         if delivery_state.entry(seq) is None:
             return
-        consumer.advisories.naked(delivery.consumer_seq, seq, delivery.deliveries)
+        parts.advisories.naked(delivery.consumer_seq, seq, delivery.deliveries)
         try:
             delay = acks.nak_delay(argument)
         except ValueError:
-            consumer.host.log.warning(f"{consumer.label}: bad NAK delay value: {argument!r}")
+            parts.host.log.warning(f"{parts.label}: bad NAK delay value: {argument!r}")
             delay = 0
-        consumer.changed()
+        self._persistence.changed()
         if delay > 0:
-            delivery_state.delay(seq, consumer.clock.now(), delay)
-            consumer.ack_waits.arm()
+            delivery_state.delay(seq, self._clock.now(), delay)
+            self._ack_waits.arm()
             return
         delivery_state.queue(seq)
-        consumer.delivery.run()
+        self._deliverer.deliver()

@@ -6,27 +6,53 @@ nobody else waits; each message that is out of deliveries gets its advisory.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ...clock import DeadlineTimer
 from .advisories import LIMITS_REASON
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from ...clock import Clock
     from ...slices import Steps
-    from .core import Consumer
+    from .advisories import ConsumerAdvisories
+    from .delivery_state import DeliveryState
+    from .persistence import ConsumerPersistence
+
+
+class Deliverer(Protocol):
+    """What acks, and waits that are over, set off."""
+
+    def deliver(self) -> None:
+        """Deliver what can be delivered now."""
+
+    def deliver_later(self) -> None:
+        """Deliver what can be, in the loop's next turn."""
+
+    def spread(self, steps: Iterator[None], then: Callable[[], None]) -> None:
+        """Do the steps in slices, until the consumer stops, and then call `then`."""
 
 
 class AckWaits:
     """The ack waits of one consumer."""
 
-    __slots__ = ("_consumer", "_delivery_state", "_timer")
+    __slots__ = ("_advisories", "_clock", "_deliverer", "_delivery_state", "_persistence", "_timer")
 
-    def __init__(self, consumer: Consumer) -> None:
-        self._consumer = consumer
-        self._delivery_state = consumer.delivery_state
-        self._timer = DeadlineTimer(consumer.clock, self._expire)
+    def __init__(
+        self,
+        clock: Clock,
+        delivery_state: DeliveryState,
+        persistence: ConsumerPersistence,
+        advisories: ConsumerAdvisories,
+        deliverer: Deliverer,
+    ) -> None:
+        self._clock = clock
+        self._delivery_state = delivery_state
+        self._persistence = persistence
+        self._advisories = advisories
+        self._deliverer = deliverer
+        self._timer = DeadlineTimer(clock, self._expire)
 
     def arm(self) -> None:
         """See that the timer fires for the first ack that is late."""
@@ -46,22 +72,22 @@ class AckWaits:
 
     def _expire(self) -> None:
         delivery_state = self._delivery_state
-        for seq in delivery_state.expire(self._consumer.clock.now()):
+        for seq in delivery_state.expire(self._clock.now()):
             self.give_up(seq)
         self.arm()  # at once, where more is due
         if delivery_state.queued:
-            self._consumer.changed()
-            self._consumer.delivery.run()
+            self._persistence.changed()
+            self._deliverer.deliver()
 
     def retime(self) -> None:
         """Work the deadlines out anew: the waits have changed."""
         self._timer.clear()
-        self._consumer.spread(self._delivery_state.retiming(), self.arm)
+        self._deliverer.spread(self._delivery_state.retiming(), self.arm)
         self.arm()
 
     def end_all(self, then: Callable[[], None]) -> None:
         """Let all that is pending come again, and then call `then`."""
-        self._consumer.spread(self._ending_all(), then)
+        self._deliverer.spread(self._ending_all(), then)
 
     def _ending_all(self) -> Steps[None]:
         for exhausted in self._delivery_state.expiring_all():
@@ -72,22 +98,20 @@ class AckWaits:
 
     def dropped(self, seq: int) -> None:
         """A pending message is gone from the stream."""
-        consumer = self._consumer
-        stalled = consumer.selector.stalled()
+        stalled = self._delivery_state.stalled
         entry = self._delivery_state.gone(seq)
         if entry is not None:
-            consumer.advisories.terminated(entry[0], seq, entry[1], LIMITS_REASON)
+            self._advisories.terminated(entry[0], seq, entry[1], LIMITS_REASON)
             self._freed(stalled=stalled)
 
     def give_up(self, seq: int) -> None:
         """A pending message is out of deliveries."""
-        consumer = self._consumer
-        stalled = consumer.selector.stalled()
-        consumer.advisories.max_deliveries(seq, self._delivery_state.give_up(seq))
+        stalled = self._delivery_state.stalled
+        self._advisories.max_deliveries(seq, self._delivery_state.give_up(seq))
         self._freed(stalled=stalled)
 
     def _freed(self, *, stalled: bool) -> None:
         """A message is pending no more."""
-        self._consumer.changed()
+        self._persistence.changed()
         if stalled:
-            self._consumer.run_later()
+            self._deliverer.deliver_later()

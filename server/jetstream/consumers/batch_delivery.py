@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ....store.message import StoredMessage
     from ...accounts.plan import Target
-    from .core import Consumer
+    from .delivery_parts import DeliveryParts
     from .pull import Pull
 
 RUN = 512  # messages
@@ -35,28 +35,28 @@ _FIGURES = b"%d.%d.%d.%d"
 class BatchDelivery:
     """The batch deliveries of one consumer."""
 
-    __slots__ = ("_ack_prefix", "_consumer")
+    __slots__ = ("_ack_prefix", "_parts")
 
-    def __init__(self, consumer: Consumer) -> None:
-        self._consumer = consumer
-        self._ack_prefix = ack_prefix(consumer.stream.name, consumer.name) + "1."
+    def __init__(self, parts: DeliveryParts) -> None:
+        self._parts = parts
+        self._ack_prefix = ack_prefix(parts.stream.name, parts.name) + "1."
 
     def serve(self, pulls: list[Pull], now: int) -> bool:
         """Deliver a run to these requests, in turn, one message each. False if it is not for this way.
 
         Their figures are brought up to date; those that are done have nothing left.
         """
-        consumer = self._consumer
+        parts = self._parts
         if len(pulls) > _MOST_PULLS or any(pull.expires and now >= pull.expires for pull in pulls):
             return False
-        most = min(min([pull.left for pull in pulls]) * len(pulls), RUN, consumer.num_pending.count)
+        most = min(min([pull.left for pull in pulls]) * len(pulls), RUN, parts.num_pending.count)
         if most < _LEAST * len(pulls) or (target := self._listener(pulls)) is None:
             return False
-        messages = consumer.selector.peek(most)
+        messages = parts.selector.peek(most, parts.stream.committed_seq)
         if not messages:
             return False
         run = DeliveryRun(
-            messages, self._ack_prefix, consumer.delivery_state.consumer_seq, consumer.num_pending.count
+            messages, self._ack_prefix, parts.delivery_state.consumer_seq, parts.num_pending.count
         )
         room = min([pull.max_bytes for pull in pulls if pull.max_bytes], default=0)
         sizes = run.sizes() if room else []
@@ -78,7 +78,7 @@ class BatchDelivery:
         """The one client that subscribes to all their reply subjects, by one subscription."""
         listener: Target | None = None
         for pull in pulls:
-            found = self._consumer.sender.fast_sender.client(pull.reply)
+            found = self._parts.sender.fast_sender.client(pull.reply)
             if found is None or (listener is not None and found[0] is not listener[0]):
                 return None
             listener = found
@@ -86,12 +86,12 @@ class BatchDelivery:
 
     def _send(self, run: DeliveryRun, last_seq: int, count: int, target: Target, now: int) -> None:
         """Write the first of these messages, up to `last_seq`, down as delivered and send them."""
-        consumer = self._consumer
+        parts = self._parts
         data, payloads = run.data(target[0].sid, count), run.payloads(count)
-        consumer.selector.skip(count)
-        consumer.delivery_state.deliver_run(last_seq, count)
-        consumer.num_pending.count -= count
-        consumer.sender.delivered_at = now
+        parts.selector.skip(count)
+        parts.delivery_state.deliver_run(last_seq, count)
+        parts.num_pending.count -= count
+        parts.sender.delivered_at = now
         target[0].delivered += count
         target[1].send_run(data, count, payloads)
 

@@ -11,6 +11,7 @@ is at or after it.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ....protocol.api.consumer import ConsumerConfig, ConsumerInfo
@@ -24,16 +25,22 @@ from . import acks, statuses
 from .ack_handler import AckHandler
 from .ackwaits import AckWaits
 from .advisories import ConsumerAdvisories
-from .config import sample_percentage
+from .delivery_parts import DeliveryParts
 from .delivery_rate import DeliveryRate, RateLimit
 from .delivery_state import DeliveryState
 from .inactivity import Inactivity
 from .info import describe
 from .message_selector import MessageSelector, NumPending
-from .persistence import ConsumerPersistence, ConsumerReplication, ConsumerStateWriter, repair
+from .persistence import (
+    ConsumerPersistence,
+    ConsumerReplication,
+    ConsumerStateWriter,
+    NotPersisted,
+    repair,
+)
 from .pull_delivery import PullDelivery
 from .push_delivery import PushDelivery
-from .sender import MessageSender
+from .sender import FastSender, MessageSender
 from .start import Picks, choose
 
 if TYPE_CHECKING:
@@ -71,30 +78,64 @@ class Consumer:
         self.account: Account = stream.account
         self.label = f"JetStream consumer '{stream.label} > {self.name}'"
         self.stopped = False
-        self.delivery_state: DeliveryState = DeliveryState(track=config.ack_policy != "none")
-        state = self.delivery_state
-        self.num_pending = NumPending(stream.store, config.filters)
-        self.ack_waits = waits = AckWaits(self)
-        self.selector = MessageSelector(
-            stream, state, config.filters, lost=self._lost, dropped=waits.dropped, exhausted=waits.give_up
-        )
-        self.sender = MessageSender(self.account, stream.name, self.name, state, self.num_pending)
-        self.advisories = ConsumerAdvisories(self.account, self.host, stream.name, self.name)
-        self.ack_handler = AckHandler(self)
-        kind = PushDelivery if config.deliver_subject else PullDelivery
-        self.delivery: PullDelivery | PushDelivery = kind(self)
-        self.inactivity = Inactivity(self)
         self._store = store
         self._replication = replication
-        self._persistence: ConsumerPersistence | None = None
-        if replication is not None:
-            self._persistence = replication.persistence(self.delivery_state)
-        elif store is not None:
-            self._persistence = ConsumerStateWriter(store, self.delivery_state, self.host, self.label)
+        self.delivery_state = DeliveryState(track=config.ack_policy != "none")
+        self.num_pending = NumPending(stream.store, config.filters)
+        self.advisories = ConsumerAdvisories(self.account, self.host, stream.name, name)
+        self._persistence = self._new_persistence()
+        self.ack_waits = AckWaits(
+            self.clock, self.delivery_state, self._persistence, self.advisories, deliverer=self
+        )
+        parts = self._new_parts()
+        self.selector, self.sender = parts.selector, parts.sender
+        self.ack_handler = AckHandler(parts, config, self.ack_waits, self, self._next_request)
+        self.delivery: PullDelivery | PushDelivery
+        if config.deliver_subject:
+            self.delivery = PushDelivery(parts, config, self.ack_handler.ack_through, self._bound_changed)
+        else:
+            self.delivery = PullDelivery(parts, config)
+        self.inactivity = Inactivity(self.clock, self.delivery, self.delete)
         self._pause = DeadlineTimer(self.clock, self._unpause)
         self._subscriptions: list[Subscription] = []
         self._removed_by: Callable[[Consumer], None] | None = None
         self._apply(config)
+
+    def _new_persistence(self) -> ConsumerPersistence:
+        """What keeps its delivery state."""
+        if self._replication is not None:
+            return self._replication.persistence(self.delivery_state)
+        if self._store is not None:
+            return ConsumerStateWriter(self._store, self.delivery_state, self.host, self.label)
+        return NotPersisted()
+
+    def _new_parts(self) -> DeliveryParts:
+        """What the parts that deliver and take acks share."""
+        stream, state, waits = self.stream, self.delivery_state, self.ack_waits
+        filters = self.config.filters
+        selector = MessageSelector(
+            stream.store, state, filters, lost=self._lost, dropped=waits.dropped, exhausted=waits.give_up
+        )
+        prefix = acks.ack_prefix(stream.name, self.name)
+        fast = FastSender(self.account)
+        return DeliveryParts(
+            host=self.host,
+            account=self.account,
+            stream=stream,
+            remove_acked=partial(stream.remove_acked, consumer=self),
+            remove_all_acked=partial(stream.remove_all_acked, consumer=self),
+            name=self.name,
+            label=self.label,
+            delivery_state=state,
+            selector=selector,
+            num_pending=self.num_pending,
+            sender=MessageSender(fast, prefix, state, self.num_pending, waits, self._persistence),
+            advisories=self.advisories,
+            persistence=self._persistence,
+        )
+
+    def _bound_changed(self) -> None:
+        self.inactivity.changed()
 
     # -- lifecycle
 
@@ -119,7 +160,7 @@ class Consumer:
         until = self.stream.store.last_seq if config.replay_policy == "original" else 0
         self.delivery.rate = DeliveryRate(until, self._rate_limit())
         self._listen()
-        self.inactivity.configure()
+        self.inactivity.configure(config)
         if self.paused(self.clock.now()):
             self._pause.at(config.pause_until)
         self.ack_waits.arm()
@@ -135,12 +176,12 @@ class Consumer:
             start = choose(self.config, store, self.stream.config.max_msgs_per_subject, picks)
             self.selector.start(start)
             self.delivery_state.start(start.next_seq - 1)
-            self.changed()
+            self._persistence.changed()
             return
         self.delivery_state.restore(state, self.clock.now())
         for line in repair(self.delivery_state, store.first_seq, store.last_seq):
             self.host.log.warning(f"{self.label}: repaired its state: {line}")
-            self.changed()
+            self._persistence.changed()
         self.selector.next_seq = self.delivery_state.stream_seq + 1
 
     def _take_over(self, replication: ConsumerReplication) -> None:
@@ -150,7 +191,7 @@ class Consumer:
         delivery_state.saved()
         # What was pending and left the stream meanwhile is no damage here.
         if repair(delivery_state, store.first_seq, store.last_seq):
-            self.changed()
+            self._persistence.changed()
         self.selector.start(replication.start())
         self.last_active = replication.last_active()
 
@@ -169,19 +210,10 @@ class Consumer:
         self._subscriptions.append(account.subscribe(subject, self._next_message))
 
     def _next_message(self, message: Message) -> None:
-        if isinstance(self.delivery, PullDelivery):
-            self.delivery.request(message.body, message.reply, message.header)
-        elif message.reply:
-            self.account.publish(message.reply, header=statuses.PUSH_BASED)
+        self.delivery.request(message.body, message.reply, message.header)
 
-    def next_request(self, body: bytes, reply: str) -> None:
-        """Take the pull request that came with an ack (+NXT)."""
-        if not reply:
-            return
-        if isinstance(self.delivery, PullDelivery):
-            self.delivery.request(body, reply)
-        else:
-            self.account.publish(reply, header=statuses.PUSH_BASED)
+    def _next_request(self, body: bytes, reply: str) -> None:
+        self.delivery.request(body, reply)
 
     def dismiss(self) -> None:
         """Send away who waits for messages: the server shuts down."""
@@ -208,28 +240,24 @@ class Consumer:
         """Unsubscribe, and send nothing more; `write_out` ends it."""
         self.dismiss()
         self._halt()
-        if self._persistence is not None:
-            self._persistence.halt()
+        self._persistence.halt()
 
     def write_out(self) -> None:
         """Put on the disk what is known; in any thread."""
-        if self._persistence is not None:
-            self._persistence.write_out()
+        self._persistence.write_out()
 
     def retire(self) -> None:
         """Stop because another server leads; what is agreed on stays as it is."""
         if not self.stopped:
             self._halt(statuses.LEADERSHIP_CHANGE)
-            if self._persistence is not None:
-                self._persistence.close()
+            self._persistence.close()
 
     def delete(self, _reason: str = "") -> None:
         """End for good. The files are the caller's to remove, through `removed` of `start`."""
         if self.stopped:
             return
         self._halt(statuses.CONSUMER_DELETED)
-        if self._persistence is not None:
-            self._persistence.abandon()
+        self._persistence.abandon()
         self.delivery_state.drop_all()
         self._release()
         if not self.config.direct:
@@ -250,9 +278,10 @@ class Consumer:
         self.delivery_state.ack_wait = config.ack_wait
         self.delivery_state.backoff = tuple(config.backoff)
         self.delivery_state.max_deliver = config.max_deliver
-        self.selector.limit = max(config.max_ack_pending, 0) if config.ack_policy != "none" else 0
+        self.delivery_state.max_ack_pending = config.max_ack_pending if config.ack_policy != "none" else 0
         self.sender.headers_only = config.headers_only
-        self.ack_handler.sampling = sample_percentage(config.sample_freq)
+        self.ack_handler.configure(config)
+        self.delivery.configure(config)
 
     def _rate_limit(self) -> RateLimit | None:
         if not self.config.rate_limit_bps:
@@ -271,7 +300,7 @@ class Consumer:
         if config.ack_wait != old.ack_wait or config.backoff != old.backoff:
             self.ack_waits.retime()
         if config.inactive_threshold != old.inactive_threshold:
-            self.inactivity.configure()
+            self.inactivity.configure(config)
         if config.pause_until != old.pause_until:
             self._pause_changed()
         if set(config.filters) != set(old.filters):
@@ -326,18 +355,18 @@ class Consumer:
             self.ack_waits.dropped(seq)
         elif seq in self.delivery_state.redelivered:
             self.delivery_state.gone(seq)
-            self.changed()
+            self._persistence.changed()
 
     def on_purging(self, gone: Sequence[int] | None) -> Steps[None]:
         """These left the stream, as a part of what is purged; None: all below its first."""
         first = self.stream.store.first_seq
-        stalled = self.selector.stalled()
+        stalled = self.delivery_state.stalled
         self.selector.purged(first, gone or ())
         self.num_pending.recount(self.selector.tail, self.selector.picked)
         yield from self.delivery_state.purging(first, gone)
         self._release()
-        self.changed()
-        if stalled and not self.selector.stalled():
+        self._persistence.changed()
+        if stalled and not self.delivery_state.stalled:
             self.delivery.run()
 
     def after_purge(self) -> Steps[None]:
@@ -349,7 +378,7 @@ class Consumer:
         yield from delivery_state.unqueueing()
         self.ack_waits.arm()
         self.num_pending.recount(self.selector.tail, self.selector.picked)
-        self.changed()
+        self._persistence.changed()
 
     @property
     def filters(self) -> Sequence[str]:
@@ -374,7 +403,11 @@ class Consumer:
     def _lost(self, seq: int, where: str) -> None:
         self.host.log.error(f"{self.label}: message {seq} can not be delivered: {where}")
 
-    def run_later(self) -> None:
+    def deliver(self) -> None:
+        """Deliver what can be delivered now."""
+        self.delivery.run()
+
+    def deliver_later(self) -> None:
         """Deliver what can be, in the loop's next turn."""
         self.clock.call_later(0, self._run)
 
@@ -402,32 +435,11 @@ class Consumer:
         if remains := self.delivery_state.remains():
             self.stream.removal.release(remains)
 
-    # -- called by the parts
-
-    def sent(self, seq: int) -> None:
-        """A message was delivered."""
-        if not self.delivery_state.track and self.ack_handler.releases:
-            self.stream.remove_acked(seq, self)
-
-    def delivered(self) -> None:
-        """A run of deliveries is over."""
-        self.sender.fast_sender.done()
-        self.ack_waits.delivered()
-        self.changed()
-
-    def changed(self) -> None:
-        """Save the state soon."""
-        if self._persistence is not None:
-            self._persistence.changed()
+    # -- for the API
 
     def after_save(self, done: Callable[[], None]) -> None:
         """Call `done` when all that has happened is durable (at once where nothing is)."""
-        if self._persistence is None:
-            done()
-        else:
-            self._persistence.after(done)
-
-    # -- for the API
+        self._persistence.after(done)
 
     @property
     def last_active(self) -> tuple[int, int]:
@@ -438,17 +450,9 @@ class Consumer:
     def last_active(self, times: tuple[int, int]) -> None:
         self.sender.delivered_at, self.ack_handler.acked_at = times
 
-    def waiting_messages(self) -> int:
-        """Count what could be delivered: not delivered yet, or due again."""
-        return self.pending_messages() + len(self.delivery_state.queued)
-
     def pending_messages(self) -> int:
         """Count what has not been delivered yet."""
-        num_pending, selector = self.num_pending, self.selector
-        num_pending.grow()
-        if selector.next_seq > self.stream.store.last_seq and not selector.picked:
-            num_pending.count = 0  # whatever was counted and lost to damage is behind us
-        return max(num_pending.count, 0)
+        return self.num_pending.left(self.selector.next_seq, self.selector.picked)
 
     def info(self) -> ConsumerInfo:
         """Give the consumer's info."""
@@ -476,9 +480,9 @@ class Consumer:
         self.num_pending.recount(seq)
         self.last_active = 0, 0
         self.ack_waits.stop()
-        self.changed()
+        self._persistence.changed()
         self.stream.consumer_changed()
-        self.run_later()
+        self.deliver_later()
         return seq
 
     def _check_reset(self, seq: int) -> None:

@@ -13,9 +13,9 @@ No per-message timer or object: an entry is a tuple in a dict. Never reads a clo
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any
 
 from ....store.consumer_state import ConsumerChange, ConsumerState
+from ....store.subjects import Heap
 from .sequence_heap import SequenceHeap
 
 # The reference lets the timer come a little late, so that a burst expires in one go.
@@ -29,7 +29,8 @@ Entry = tuple[int, int]
 class DeliveryState:
     """The delivery and ack state of one consumer.
 
-    `ack_wait` and `backoff` in ns (ack_wait 0: nothing expires), `max_deliver` < 1 for no limit.
+    `ack_wait` and `backoff` in ns (ack_wait 0: nothing expires), `max_deliver` and `max_ack_pending` < 1 for
+    no limit.
     """
 
     __slots__ = (
@@ -45,6 +46,7 @@ class DeliveryState:
         "consumer_seq",
         "floor_consumer",
         "floor_stream",
+        "max_ack_pending",
         "max_deliver",
         "pending",
         "queued",
@@ -53,13 +55,12 @@ class DeliveryState:
         "track",
     )
 
-    def __init__(
-        self, *, track: bool, ack_wait: int = 0, backoff: tuple[int, ...] = (), max_deliver: int = -1
-    ) -> None:
+    def __init__(self, *, track: bool, ack_wait: int = 0, backoff: tuple[int, ...] = ()) -> None:
         self.track = track
         self.ack_wait = ack_wait
         self.backoff = backoff
-        self.max_deliver = max_deliver
+        self.max_deliver = -1
+        self.max_ack_pending = 0
         self.consumer_seq = 0
         self.stream_seq = 0
         self.floor_consumer = 0
@@ -69,28 +70,31 @@ class DeliveryState:
         # delayed, or under a backoff.
         self.pending: dict[int, Entry] = {}
         self.aside: dict[int, Entry] = {}
-        # stream seq -> how often it was delivered again
-        self.redelivered: dict[int, int] = {}
-        # offered for redelivery, in that order
-        self.queued: OrderedDict[int, None] = OrderedDict()
+        self.redelivered: dict[int, int] = {}  # stream seq -> how often it was delivered again
+        self.queued: OrderedDict[int, None] = OrderedDict()  # offered for redelivery, in that order
         # pending and delivered sequences in stream order; may hold what is not pending any more
         self._window: deque[int] = deque()
         self._deadlines = SequenceHeap()  # of what is aside and not queued
         self._latest = 0  # no deadline of what is aside is later
         self._given_up = SequenceHeap()  # what is redelivered and not pending, by sequence
         self._changes: ConsumerChange | None = None  # since the last save, while much is outstanding
-        self._remains: list[Any] = []
+        self._remains: list[Heap] = []
 
     @property
     def outstanding(self) -> int:
         """How many messages are pending."""
         return len(self.pending) + len(self.aside)
 
+    @property
+    def stalled(self) -> bool:
+        """Whether no new message may be delivered before some are acked."""
+        return 0 < self.max_ack_pending <= len(self.pending) + len(self.aside)
+
     def entry(self, seq: int) -> Entry | None:
         """Give (consumer seq, time of the last delivery) of a pending message."""
         return self.pending.get(seq) or self.aside.get(seq)
 
-    def remains(self) -> list[Any]:
+    def remains(self) -> list[Heap]:
         """Give what held much and is of no use any more, to be let go of bit by bit."""
         remains, self._remains = self._remains, []
         return remains
@@ -269,8 +273,7 @@ class DeliveryState:
         return True
 
     def ack_through(self, number: int, seq: int, most: int = STEP) -> tuple[list[int], bool]:
-        """Acknowledge up to stream sequence `seq`, whose delivery was `number`: about `most` messages, the
-        oldest first.
+        """Acknowledge up to stream sequence `seq`, delivered as `number`: about `most`, the oldest first.
 
         Gives the sequences that were pending or given up until now, and whether that is all.
         """
@@ -419,10 +422,9 @@ class DeliveryState:
         return self.max_deliver > 0 and self.deliveries(seq) >= self.max_deliver
 
     def expire(self, now: int, most: int = STEP) -> list[int]:
-        """Queue up to `most` pending messages whose wait is over; gives those that are out of deliveries
-        instead.
+        """Queue up to `most` pending messages whose wait is over; give those that are out of deliveries.
 
-        The caller gives those up one by one (`give_up`), each with its advisory.
+        Those are not queued: the caller gives them up one by one (`give_up`), each with its advisory.
         """
         expired: list[int] = []
         if not self.backoff:
@@ -492,8 +494,6 @@ class DeliveryState:
         if self.pending:
             last = max(last, next(reversed(self.pending.values()))[1] + self.ack_wait + GRACE)
         return last
-
-    # -- questions --------------------------------------------------------------------------------
 
     def needs(self, seq: int) -> bool:
         """Whether this consumer still wants the message `seq` kept (interest and work queue streams)."""

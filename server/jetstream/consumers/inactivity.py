@@ -8,30 +8,47 @@ waits.
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ...clock import DeadlineTimer
-from .pull_delivery import PullDelivery
 
 if TYPE_CHECKING:
-    from .core import Consumer
+    from collections.abc import Callable
+
+    from ....protocol.api.consumer import ConsumerConfig
+    from ...clock import Clock
 
 _JITTER = 100_000_000
 
 
+class Usage(Protocol):
+    """How the receivers of a consumer use it."""
+
+    @property
+    def bound(self) -> bool:
+        """Whether somebody receives, until further notice."""
+
+    def used_until(self, now: int, threshold: int) -> int:
+        """Give when it was used last, or will be, in ns; what is less than `threshold` ago is enough."""
+
+
 class Inactivity:
-    """The threshold of one consumer; 0 for none."""
+    """The threshold of one consumer, in ns; 0 for none.
 
-    __slots__ = ("_consumer", "_timer", "threshold")
+    expired: is called when nobody has used the consumer for so long.
+    """
 
-    def __init__(self, consumer: Consumer) -> None:
-        self._consumer = consumer
-        self._timer = DeadlineTimer(consumer.clock, self._check)
+    __slots__ = ("_clock", "_expired", "_timer", "_usage", "threshold")
+
+    def __init__(self, clock: Clock, usage: Usage, expired: Callable[[], None]) -> None:
+        self._clock = clock
+        self._usage = usage
+        self._expired = expired
+        self._timer = DeadlineTimer(clock, self._check)
         self.threshold = 0
 
-    def configure(self) -> None:
+    def configure(self, config: ConsumerConfig) -> None:
         """Take over the configuration; the count begins anew."""
-        config = self._consumer.config
         self.threshold = config.inactive_threshold
         exact = config.deliver_subject and (config.durable_name or config.inactive_threshold != 5_000_000_000)
         if self.threshold and not exact:
@@ -42,30 +59,20 @@ class Inactivity:
 
     def changed(self) -> None:
         """Somebody came, or went."""
-        delivery = self._consumer.delivery
-        if not self.threshold or (not isinstance(delivery, PullDelivery) and delivery.active):
+        if not self.threshold or self._usage.bound:
             self._timer.clear()
         elif not self._timer.pending:
-            self._timer.at(self._consumer.clock.now() + self.threshold)
+            self._timer.at(self._clock.now() + self.threshold)
 
     def _check(self) -> None:
-        consumer, delivery = self._consumer, self._consumer.delivery
-        now = consumer.clock.now()
-        if isinstance(delivery, PullDelivery):
-            used = max(delivery.last_request, consumer.sender.delivered_at)
-            if now - used < self.threshold:
-                self._timer.at(used + self.threshold)
-                return
-            if delivery.waiting():
-                self._timer.at(now + self.threshold)
-                return
-            until = consumer.delivery_state.last_deadline() + self.threshold
-            if consumer.delivery_state.outstanding and until > now:
-                self._timer.at(until)
-                return
-        elif delivery.active:
+        if self._usage.bound:
             return
-        consumer.delete("inactive")
+        now = self._clock.now()
+        until = self._usage.used_until(now, self.threshold) + self.threshold
+        if until > now:
+            self._timer.at(until)
+        else:
+            self._expired()
 
     def stop(self) -> None:
         """Count no more."""

@@ -58,7 +58,7 @@ def describe(consumer: Consumer) -> ConsumerInfo:
         num_redelivered=0 if config.max_deliver == 1 else len(delivery_state.redelivered),
         num_waiting=delivery.waiting() if isinstance(delivery, PullDelivery) else 0,
         num_pending=consumer.pending_messages(),
-        push_bound=not isinstance(delivery, PullDelivery) and delivery.active,
+        push_bound=delivery.bound,
         paused=paused,
         pause_remaining=config.pause_until - now if paused else 0,
         ts=now,

@@ -21,7 +21,6 @@ from ....store.message import StoredMessage
 from ....store.sequences import Sequences
 from ....store.stream import StreamStore
 from .delivery_state import DeliveryState
-from .stream_view import StreamView
 
 AHEAD_SIZE = 1 << 18  # bytes that are read ahead, at most, but for one message
 
@@ -36,7 +35,7 @@ class StartPosition:
 
 
 class MessageSelector:
-    """The reading position of a consumer in its stream.
+    """The reading position of a consumer in the store of its stream.
 
     `lost(seq, text)` is called for a message that cannot be read, `dropped(seq)` for one that was due again
     but is gone from the stream, `exhausted(seq)` for one that is out of deliveries.
@@ -51,16 +50,15 @@ class MessageSelector:
         "_picked",
         "_resume",
         "_returned",
-        "_stream",
+        "_store",
         "ahead",
         "filters",
-        "limit",
         "next_seq",
     )
 
     def __init__(
         self,
-        stream: StreamView,
+        store: StreamStore,
         delivery_state: DeliveryState,
         filters: Sequence[str],
         *,
@@ -68,10 +66,9 @@ class MessageSelector:
         dropped: Callable[[int], None],
         exhausted: Callable[[int], None],
     ) -> None:
-        self._stream = stream
+        self._store = store
         self._delivery_state = delivery_state
         self.filters = tuple(filters)
-        self.limit = 0  # max ack pending, 0 for none
         self.next_seq = 1
         self.ahead = 1  # how many messages are worth reading at once
         self._ahead: deque[StoredMessage] = deque()  # those read and not taken: at or after next_seq
@@ -105,38 +102,36 @@ class MessageSelector:
         """The sequence from which on everything is still to come."""
         return max(self.next_seq, self._resume) if self._picked else self.next_seq
 
-    def stalled(self) -> bool:
-        """Whether no new message may be delivered before some are acked."""
-        return 0 < self.limit <= self._delivery_state.outstanding
+    def take(self, committed: int) -> tuple[StoredMessage, int] | None:
+        """Give the next message and which delivery of it this is; None at the end, or when stalled.
 
-    def take(self) -> tuple[StoredMessage, int] | None:
-        """Give the next message and which delivery of it this is; None at the end, or when stalled."""
+        committed: the last sequence that may be given out.
+        """
         if self._delivery_state.queued:
             again = self._take_again()
             if again is not None:
                 return again
-        if 0 < self.limit <= self._delivery_state.outstanding:
+        if self._delivery_state.stalled:
             return None
         if self._returned is not None:
             message, self._returned = self._returned, None
             self.next_seq = message.seq + 1
             return message, 1
         if self._picked:
-            return self._take_picked()
-        return self._take_new()
+            return self._take_picked(committed)
+        return self._take_new(committed)
 
-    def peek(self, most: int) -> list[StoredMessage]:
+    def peek(self, most: int, committed: int) -> list[StoredMessage]:
         """Give up to `most` of the next messages if they are the next ones of the stream; none are taken."""
-        delivery_state, store = self._delivery_state, self._stream.store
+        delivery_state, store = self._delivery_state, self._store
         if (
             delivery_state.queued
             or self._returned is not None
             or self._picked
-            or self.stalled()
+            or delivery_state.stalled
             or store.damaged()
         ):
             return []
-        committed = self._stream.committed_seq
         if not self._ahead and self.next_seq <= committed:
             self._ahead.extend(store.next_run(self.filters, self.next_seq, committed, most, AHEAD_SIZE))
         return list(islice(self._ahead, most))
@@ -157,7 +152,7 @@ class MessageSelector:
                 self._exhausted(seq)
                 continue
             try:
-                return self._stream.store.get(seq), delivery_state.deliveries(seq) + 1
+                return self._store.get(seq), delivery_state.deliveries(seq) + 1
             except NotFound:
                 self._dropped(seq)
             except Damaged as damage:
@@ -165,35 +160,34 @@ class MessageSelector:
                 self._dropped(seq)
         return None
 
-    def _take_picked(self) -> tuple[StoredMessage, int] | None:
+    def _take_picked(self, committed: int) -> tuple[StoredMessage, int] | None:
         while self._picked:
             seq = self._picked.pop_first()
             self.next_seq = seq + 1 if self._picked else max(self._resume, seq + 1)
             try:
-                return self._stream.store.get(seq), 1
+                return self._store.get(seq), 1
             except NotFound:
                 continue
             except Damaged as damage:
                 self._lost(seq, damage.where)
-        return self._take_new()
+        return self._take_new(committed)
 
     def rest(self) -> None:
         """Let go of what was read ahead; it will be read again."""
         self._ahead.clear()
 
-    def _take_new(self) -> tuple[StoredMessage, int] | None:
+    def _take_new(self, committed: int) -> tuple[StoredMessage, int] | None:
         if self._ahead:
             read = self._ahead.popleft()
             self.next_seq = read.seq + 1
             return read, 1
-        committed = self._stream.committed_seq
         if self.next_seq > committed:
             return None
-        store = self._stream.store
+        store = self._store
         if self.ahead > 1 and not store.damaged():
             self._ahead.extend(store.next_run(self.filters, self.next_seq, committed, self.ahead, AHEAD_SIZE))
             if self._ahead:
-                return self._take_new()
+                return self._take_new(committed)
         message = store.next(self.filters, self.next_seq)
         if (lost := store.damaged()) and (message is None or message.seq > self.next_seq):
             self._tell_lost(lost, message.seq if message is not None else committed + 1)
@@ -270,6 +264,13 @@ class NumPending:
             self._filters = tuple(filters)
         self.count = picked + self._store.count(self._filters, next_seq)
         self._through = max(self._store.last_seq, next_seq - 1)
+
+    def left(self, next_seq: int, picked: int) -> int:
+        """Give the number for a consumer that goes on at `next_seq`, with `picked` still to come before."""
+        self.grow()
+        if next_seq > self._store.last_seq and not picked:
+            self.count = 0  # whatever was counted and lost to damage is behind it
+        return max(self.count, 0)
 
     def grow(self) -> None:
         """Count what was stored since."""

@@ -53,6 +53,29 @@ class ConsumerPersistence(Protocol):
         """End and keep nothing: the consumer is deleted."""
 
 
+class NotPersisted:
+    """A `ConsumerPersistence` for what nothing outlives the server."""
+
+    def changed(self) -> None:
+        """Do nothing."""
+
+    def after(self, done: Callable[[], None]) -> None:
+        """Call `done` at once."""
+        done()
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def halt(self) -> None:
+        """Do nothing."""
+
+    def write_out(self) -> None:
+        """Do nothing."""
+
+    def abandon(self) -> None:
+        """Do nothing."""
+
+
 class ConsumerReplication(Protocol):
     """One consumer's."""
 

@@ -128,42 +128,42 @@ def _refuse_group(pull: Pull, config: ConsumerConfig, policy: str, pinned: str) 
 
 
 class WaitQueue:
-    """The requests that wait, in the order in which they are served. At most `limit` of them.
+    """The requests that wait, in the order in which they are served.
+
+    ending: those that want an answer at the end of the stream.
+    limit: how many may wait.
+    live: how many wait.
 
     Whoever leaves from the middle stays in its line, marked, until it comes to the head: no step costs by how
     many wait, but for `wanted`, `__iter__` and clearing up after as many have left.
     """
 
-    __slots__ = ("_due", "_lines", "_live", "_number", "ending", "limit", "prioritized")
+    __slots__ = ("_due", "_lines", "_number", "ending", "limit", "live", "prioritized")
 
     def __init__(self, limit: int, *, prioritized: bool) -> None:
         self.limit = limit
         self.prioritized = prioritized
-        # Those that want an answer at the end of the stream. A dict for its order.
-        self.ending: dict[Pull, None] = {}
+        self.ending: dict[Pull, None] = {}  # a dict for its order
         self._lines: list[deque[Pull]] = [deque() for _ in range(PRIORITIES if prioritized else 1)]
-        self._live = 0
+        self.live = 0
         self._due: list[
             tuple[int, int, Pull]
         ] = []  # a heap; what moved to later is put right when it comes up
         self._number = 0
-
-    def __len__(self) -> int:
-        return self._live
 
     def __iter__(self) -> Iterator[Pull]:
         return (pull for line in self._lines for pull in tuple(line) if not pull.over)
 
     def full(self) -> bool:
         """Whether no more request is taken."""
-        return self._live >= self.limit
+        return self.live >= self.limit
 
     def add(self, pull: Pull) -> bool:
         """Put a request in its place; False if the queue is full."""
         if self.full():
             return False
         self._line(pull).append(pull)
-        self._live += 1
+        self.live += 1
         if pull.no_wait and not pull.expires:
             self.ending[pull] = None
         self.watch(pull)
@@ -193,17 +193,15 @@ class WaitQueue:
         if head is not None:
             self._line(head).rotate(-1)
 
-    def served(self) -> None:
+    def served(self, head: Pull) -> None:
         """Count one message for the head: it leaves when its batch is full, else it stands back."""
-        head = self.head()
-        assert head is not None
         head.left -= 1
         head.delivered += 1
         if head.left <= 0:
             self.remove(head)
             return
         self.got(head)
-        if self._live > 1:
+        if self.live > 1:
             self._line(head).rotate(-1)
 
     def got(self, pull: Pull) -> None:
@@ -216,14 +214,14 @@ class WaitQueue:
         if pull.over:
             return
         pull.over = True
-        self._live -= 1
+        self.live -= 1
         self.ending.pop(pull, None)
         line = self._line(pull)
         if line[0] is pull:
             line.popleft()
-        if sum(map(len, self._lines)) > 2 * self._live + _SPARE:
+        if sum(map(len, self._lines)) > 2 * self.live + _SPARE:
             self._lines = [deque(pull for pull in line if not pull.over) for line in self._lines]
-        if len(self._due) > 2 * self._live + _SPARE:
+        if len(self._due) > 2 * self.live + _SPARE:
             self._due = [(pull.deadline(), place, pull) for place, pull in enumerate(self) if pull.deadline()]
             heapq.heapify(self._due)
             self._number = len(self._due)

@@ -24,7 +24,8 @@ from .pull import PinnedClient, PriorityDecision, Pull, PullError, WaitQueue, ov
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .core import Consumer
+    from ....protocol.api.consumer import ConsumerConfig
+    from .delivery_parts import DeliveryParts
 
 BYTES_BUDGET = 4 << 20
 AHEAD = 128
@@ -33,15 +34,24 @@ FULL_CHECK_EVERY = 1_000_000_000
 
 
 class PullDelivery:
-    """The waiting pull requests of a consumer, and what is delivered to them."""
+    """The waiting pull requests of a consumer, and what is delivered to them.
+
+    pin: the client to which a priority group is pinned.
+    queue: the requests that wait.
+    rate: how fast messages may follow each other.
+    last_request: when the last request came, in ns.
+    run: delivers what can be delivered now, answers what is over, and sets the timer for the rest.
+    """
 
     __slots__ = (
         "_account",
         "_batch",
         "_checked_at",
-        "_consumer",
+        "_clock",
+        "_config",
         "_due",
         "_not_before",
+        "_parts",
         "_pin_timer",
         "_runner",
         "_timer",
@@ -50,29 +60,48 @@ class PullDelivery:
         "pin",
         "queue",
         "rate",
+        "run",
     )
 
-    def __init__(self, consumer: Consumer) -> None:
-        self._consumer = consumer
-        self._account = consumer.account
-        config = consumer.config
+    bound = False  # requests come and go, see `used_until`
+
+    def __init__(self, parts: DeliveryParts, config: ConsumerConfig) -> None:
+        self._parts = parts
+        self._account = parts.account
+        self._clock = clock = parts.host.clock
+        self._config = config
         self.queue = WaitQueue(config.max_waiting, prioritized=config.priority_policy == "prioritized")
         self.pin = PinnedClient()
         self.rate = DeliveryRate(0, None)
-        self.last_request = consumer.clock.now()
-        self._timer = DeadlineTimer(consumer.clock, self._tick)
+        self.last_request = clock.now()
+        self._runner = ReentrantRunner(self._serve, parts.host.deliveries)
+        self.run = self._runner.run
+        self._timer = DeadlineTimer(clock, self._tick)
         self._due = False
-        self._pin_timer = DeadlineTimer(consumer.clock, self._pin_expired)
+        self._pin_timer = DeadlineTimer(clock, self._pin_expired)
         self._checked_at = 0
         self._not_before = 0
         self._unswept: Iterator[Pull] | None = None
-        self._runner = ReentrantRunner(self._serve, consumer.host.deliveries)
-        self._batch = BatchDelivery(consumer) if config.ack_policy == "none" else None
+        self._batch = BatchDelivery(parts) if config.ack_policy == "none" else None
 
     @property
     def ready(self) -> bool:
         """Whether anybody waits for a message."""
-        return len(self.queue) > 0
+        return self.queue.live > 0
+
+    def configure(self, config: ConsumerConfig) -> None:
+        """Take over a new configuration."""
+        self._config = config
+
+    def used_until(self, now: int, threshold: int) -> int:
+        """See `inactivity.Usage`: requests, deliveries and pending acks count."""
+        used = max(self.last_request, self._parts.sender.delivered_at)
+        if now - used < threshold:
+            return used
+        if self.waiting():
+            return now
+        delivery_state = self._parts.delivery_state
+        return delivery_state.last_deadline() if delivery_state.outstanding else used
 
     # -- requests
 
@@ -83,13 +112,13 @@ class PullDelivery:
         if header and not serves_level(header, KNOWN_API_LEVEL):
             self._send_status(reply, statuses.API_LEVEL)
             return
-        now = self._consumer.clock.now()
+        now = self._clock.now()
         try:
             pull = parse(body, reply, now)
         except PullError as error:
             self._send_status(reply, statuses.error(400, f"Bad Request - {error}"))
             return
-        refusal = refuse(pull, self._consumer.config, self.pin.identifier)
+        refusal = refuse(pull, self._config, self.pin.identifier)
         if refusal:
             self._send_status(reply, refusal)
             return
@@ -109,12 +138,14 @@ class PullDelivery:
             self._runner.later()  # once all that ask at this moment stand in line
         else:
             self.run()
-        if len(self.queue) and (deadline := pull.deadline()):
+        if self.queue.live and (deadline := pull.deadline()):
             self._timer.at(deadline)
 
     def _answered(self, pull: Pull, now: int) -> bool:
         """Answer a no_wait request that cannot have anything; False if it may wait for its turn."""
-        pending = self._consumer.waiting_messages()
+        parts, selector = self._parts, self._parts.selector
+        pending = parts.num_pending.left(selector.next_seq, selector.picked)
+        pending += len(parts.delivery_state.queued)
         if not pending:
             if pull.expires:
                 return False
@@ -137,26 +168,22 @@ class PullDelivery:
 
     # -- delivery
 
-    def run(self) -> None:
-        """Deliver what can be delivered now, answer what is over, and set the timer for the rest."""
-        self._runner.run()
-
     def _serve(self) -> None:
-        consumer, queue = self._consumer, self.queue
-        now = consumer.clock.now()
+        parts, queue = self._parts, self.queue
+        now = self._clock.now()
         at_end = True
-        if len(queue) and not consumer.paused(now):
+        if queue.live and self._config.pause_until <= now:
             at_end = False
             if now >= self._not_before:
-                consumer.selector.ahead = self._worth_reading()
+                parts.selector.ahead = self._worth_reading()
                 at_end = self._deliver(now)
-                consumer.selector.rest()
-                consumer.delivered()
+                parts.selector.rest()
+                parts.sender.done()
             else:
                 self._timer.at(self._not_before)
         due, self._due = self._due, False
         # Who is held back by what is not acked has all that no_wait gives when the timer fires.
-        if queue.ending and (at_end or (due and consumer.selector.stalled())):
+        if queue.ending and (at_end or (due and parts.delivery_state.stalled)):
             self._end_no_wait(now)
         if due:
             self._answer_due(now)
@@ -164,7 +191,7 @@ class PullDelivery:
                 self._timer.at(max(deadline, now))
 
     def _tick(self) -> None:
-        deadline, now = self.queue.deadline(), self._consumer.clock.now()
+        deadline, now = self.queue.deadline(), self._clock.now()
         if deadline > now:  # heartbeats move to later with each delivery
             self._timer.at(deadline)
             self.run()
@@ -178,26 +205,26 @@ class PullDelivery:
     def _worth_reading(self) -> int:
         """How many messages those who wait may take at once, roughly."""
         head = self.queue.head()
-        return min(head.left * len(self.queue), AHEAD) if head is not None and self.rate.free else 1
+        return min(head.left * self.queue.live, AHEAD) if head is not None and self.rate.free else 1
 
     def _deliver(self, now: int) -> bool:
         """Deliver until nothing is left, nobody takes more, or the budget is used; True at the end of it."""
-        consumer, queue, rate = self._consumer, self.queue, self.rate
-        selector, sender = consumer.selector, consumer.sender
-        consumer.num_pending.grow()
+        parts, queue, rate = self._parts, self.queue, self.rate
+        selector, sender, stream = parts.selector, parts.sender, parts.stream
+        parts.num_pending.grow()
         trusted: set[Pull] = set()  # somebody listened to them when this run looked
-        policy = consumer.config.priority_policy
+        policy = self._config.priority_policy
         pinned, in_turn = policy == "pinned_client", policy == "none"
-        tracked, free = consumer.delivery_state.track, rate.free
+        tracked, free = parts.delivery_state.track, rate.free
         if in_turn and self._batch is not None and self._deliver_run(now):
-            if len(queue):
+            if queue.live:
                 self._runner.later()
-            return not len(queue)
-        spent, until = 0, self._consumer.host.deliveries.until()
+            return not queue.live
+        spent, until = 0, parts.host.deliveries.until()
         while spent <= BYTES_BUDGET and perf_counter() < until:
-            taken = selector.take()
+            taken = selector.take(stream.committed_seq)
             if taken is None:
-                return not selector.stalled()
+                return not parts.delivery_state.stalled
             message, count = taken
             out = sender.trim(message) if sender.headers_only else message
             ack_subject = sender.ack_subject(message, count)
@@ -223,18 +250,18 @@ class PullDelivery:
                 trusted.clear()
                 continue
             spent += size
-            if not tracked:
-                consumer.sent(message.seq)
+            if not tracked and parts.releases:
+                parts.remove_acked(message.seq)
             self._served(pull, now)
-            if not len(queue):
+            if not queue.live:
                 return True
         self._runner.later()
         return False
 
     def _deliver_run(self, now: int) -> bool:
         """Deliver many messages at once, if that is possible now."""
-        consumer, queue, batch = self._consumer, self.queue, self._batch
-        plain = self.rate.free and not consumer.sender.headers_only and not consumer.ack_handler.releases
+        parts, queue, batch = self._parts, self.queue, self._batch
+        plain = self.rate.free and not parts.sender.headers_only and not parts.releases
         if batch is None or not plain or not batch.serve(pulls := list(queue), now):
             return False
         for pull in pulls:
@@ -249,7 +276,7 @@ class PullDelivery:
         return True
 
     def _served(self, pull: Pull, now: int) -> None:
-        self.queue.served()
+        self.queue.served(pull)
         if pull.left > 0:
             if pull.heartbeat:
                 pull.heartbeat_at = now + pull.heartbeat
@@ -261,7 +288,7 @@ class PullDelivery:
     def _choose(self, size: int, now: int, trusted: set[Pull]) -> Pull | None:
         """Find the request that gets the next message, of `size` bytes; answer those that cannot."""
         queue = self.queue
-        policy = self._consumer.config.priority_policy
+        policy = self._config.priority_policy
         passed = 0
         while (pull := queue.head()) is not None:
             if pull.expires and now >= pull.expires:
@@ -274,7 +301,7 @@ class PullDelivery:
             if turn is PriorityDecision.PASS:
                 queue.cycle()
                 passed += 1
-                if passed >= len(queue):
+                if passed >= queue.live:
                     return None
                 continue
             if pull.max_bytes > 0 and size > pull.max_bytes:
@@ -296,9 +323,8 @@ class PullDelivery:
         if policy == "pinned_client":
             return self.pin.turn(pull)
         if policy == "overflow":
-            return overflow_turn(
-                pull, self._consumer.num_pending.count, self._consumer.delivery_state.outstanding
-            )
+            parts = self._parts
+            return overflow_turn(pull, parts.num_pending.count, parts.delivery_state.outstanding)
         return PriorityDecision.SERVE
 
     # -- the end of requests
@@ -324,13 +350,13 @@ class PullDelivery:
                 return
             if self._is_over(pull, now):
                 continue
-            delivery_state, selector = self._consumer.delivery_state, self._consumer.selector
+            delivery_state, selector = self._parts.delivery_state, self._parts.selector
             self._send_status(
                 pull.reply, statuses.idle_heartbeat(delivery_state.consumer_seq, selector.next_seq - 1)
             )
             pull.heartbeat_at = now + pull.heartbeat
             queue.watch(pull)
-        self._consumer.host.deliveries.soon(self._tick)
+        self._parts.host.deliveries.soon(self._tick)
 
     def _is_over(self, pull: Pull, now: int) -> bool:
         """Let go of a request whose time has come, or that nobody listens for."""
@@ -353,19 +379,19 @@ class PullDelivery:
     def _sweep_on(self) -> None:
         if self._unswept is None:
             return  # stopped meanwhile
-        now, looked = self._consumer.clock.now(), 0
+        now, looked = self._clock.now(), 0
         for pull in islice(self._unswept, SLICE):
             looked += 1
             self._is_over(pull, now)
         if looked == SLICE:
-            self._consumer.host.deliveries.soon(self._sweep_on)
+            self._parts.host.deliveries.soon(self._sweep_on)
         else:
             self._unswept = None
 
     def waiting(self) -> int:
         """Count the requests that still wait."""
-        self._sweep(self._consumer.clock.now())
-        return len(self.queue)
+        self._sweep(self._clock.now())
+        return self.queue.live
 
     def dismiss(self) -> None:
         """Send everybody away because the server shuts down."""
@@ -384,21 +410,20 @@ class PullDelivery:
             for reply in leaving[first : first + SLICE]:
                 self._send_status(reply, status)
             if first + SLICE < len(leaving):
-                self._consumer.host.deliveries.soon(lambda: tell(first + SLICE))
+                self._parts.host.deliveries.soon(lambda: tell(first + SLICE))
 
         tell(0)
 
     # -- the pinned client
 
     def _pin(self, pull: Pull, now: int) -> None:
-        consumer = self._consumer
-        self.pin.set(consumer.host.new_id(), now)
+        self.pin.set(self._parts.host.new_id(), now)
         pull.pin = self.pin.identifier
         self._rest_pin(now)
-        consumer.advisories.pinned(pull.group, self.pin.identifier)
+        self._parts.advisories.pinned(pull.group, self.pin.identifier)
 
     def _rest_pin(self, now: int) -> None:
-        self._pin_timer.again(now + self._consumer.config.priority_timeout)
+        self._pin_timer.again(now + self._config.priority_timeout)
 
     def _pin_expired(self) -> None:
         self.unpin("timeout")
@@ -409,5 +434,5 @@ class PullDelivery:
         if not self.pin.identifier:
             return
         self.pin.clear()
-        self._consumer.advisories.unpinned(self._consumer.config.priority_groups[0], reason)
+        self._parts.advisories.unpinned(self._config.priority_groups[0], reason)
         self.run()

@@ -18,9 +18,12 @@ from .acks import FLOW_PREFIX
 from .delivery_rate import DeliveryRate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ....protocol.api.consumer import ConsumerConfig
     from ...accounts.space import InterestWatch
     from ...accounts.subscription import InterestChange, Message
-    from .core import Consumer
+    from .delivery_parts import DeliveryParts
 
 BYTES_BUDGET = 4 << 20
 FLOW_LIMIT = 32 * 1024 * 1024
@@ -70,48 +73,84 @@ class FlowWindow:
 
 
 class PushDelivery:
-    """The receiver of a push consumer, and what is delivered to it."""
+    """The receiver of a push consumer, and what is delivered to it.
+
+    ack_through: acknowledges all up to (consumer sequence, stream sequence), see `AckHandler`.
+    on_bound: is called when somebody begins to listen, and when nobody does any more.
+    bound: whether somebody listens.
+    rate: how fast messages may follow each other.
+    run: delivers what can be delivered now.
+    """
 
     __slots__ = (
         "_account",
-        "_consumer",
+        "_ack_through",
+        "_clock",
+        "_config",
         "_heartbeat",
         "_not_before",
+        "_on_bound",
+        "_parts",
         "_runner",
         "_subject",
         "_timer",
         "_watch",
-        "active",
+        "bound",
         "flow",
         "rate",
+        "run",
     )
 
-    def __init__(self, consumer: Consumer) -> None:
-        self._consumer = consumer
-        self._account = consumer.account
+    def __init__(
+        self,
+        parts: DeliveryParts,
+        config: ConsumerConfig,
+        ack_through: Callable[[int, int], None],
+        on_bound: Callable[[], None],
+    ) -> None:
+        self._parts = parts
+        self._account = parts.account
+        self._clock = clock = parts.host.clock
+        self._ack_through = ack_through
+        self._on_bound = on_bound
+        self._config = config
         self._subject = ""
         self._watch: InterestWatch | None = None
-        self.active = False
-        self.flow = FlowWindow() if consumer.config.flow_control else None
+        self.bound = False
+        self.flow = FlowWindow() if config.flow_control else None
         self.rate = DeliveryRate(0, None)
-        self._timer = DeadlineTimer(consumer.clock, self.run)
-        self._heartbeat = DeadlineTimer(consumer.clock, self._beat)
+        self._runner = ReentrantRunner(self._deliver, parts.host.deliveries)
+        self.run = self._runner.run
+        self._timer = DeadlineTimer(clock, self.run)
+        self._heartbeat = DeadlineTimer(clock, self._beat)
         self._not_before = 0
-        self._runner = ReentrantRunner(self._deliver, consumer.host.deliveries)
 
     @property
     def ready(self) -> bool:
         """Whether somebody listens."""
-        return self.active
+        return self.bound
+
+    def used_until(self, _now: int, _threshold: int) -> int:
+        """See `inactivity.Usage`: nothing but `bound` counts."""
+        return 0
+
+    def configure(self, config: ConsumerConfig) -> None:
+        """Take over a new configuration; of another deliver subject, `listen` makes use."""
+        self._config = config
+
+    def request(self, _body: bytes, reply: str, _header: bytes = b"") -> None:
+        """Refuse a pull request."""
+        if reply:
+            self._account.publish(reply, header=statuses.PUSH_BASED)
 
     # -- the receiver
 
     def listen(self) -> None:
         """Watch who subscribes to the deliver subject, and begin when somebody does."""
         self.stop(b"")
-        self._subject = self._consumer.config.deliver_subject
+        self._subject = self._config.deliver_subject
         self._watch = self._account.watch_interest(self._changed, self._subject)
-        if self._consumer.config.idle_heartbeat:
+        if self._config.idle_heartbeat:
             self._rest()
         self._look()
 
@@ -120,18 +159,18 @@ class PushDelivery:
 
     def _look(self) -> None:
         """See whether anybody listens now; begin to deliver, or to count the time without listeners."""
-        active = self._has_listener()
-        if active == self.active:
+        bound = self._has_listener()
+        if bound == self.bound:
             return
-        self.active = active
-        self._consumer.inactivity.changed()
-        if active:
+        self.bound = bound
+        self._on_bound()
+        if bound:
             # Not at once: whoever subscribes has just begun, and its own answer goes first.
             self._runner.later()
 
     def _has_listener(self) -> bool:
         """Whether anybody listens; for a deliver group, only its members count."""
-        group = self._consumer.config.deliver_group
+        group = self._config.deliver_group
         if not group:
             return self._account.has_interest(self._subject)
         return group in self._account.sublist.match(self._subject)[1]
@@ -141,29 +180,26 @@ class PushDelivery:
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None
-        self.active = False
+        self.bound = False
         self._timer.clear()
         self._heartbeat.clear()
 
     # -- delivery
 
-    def run(self) -> None:
-        """Deliver what can be delivered now."""
-        self._runner.run()
-
     def _deliver(self) -> None:
-        consumer, flow, rate = self._consumer, self.flow, self.rate
-        now = consumer.clock.now()
-        if not self.active or consumer.paused(now):
+        parts, flow, rate = self._parts, self.flow, self.rate
+        now = self._clock.now()
+        if not self.bound or self._config.pause_until > now:
             return
         if now < self._not_before:
             self._timer.at(self._not_before)
             return
-        selector, sender = consumer.selector, consumer.sender
-        consumer.num_pending.grow()
-        spent, until = 0, self._consumer.host.deliveries.until()
+        selector, sender, stream = parts.selector, parts.sender, parts.stream
+        tracked = parts.delivery_state.track
+        parts.num_pending.grow()
+        spent, until = 0, parts.host.deliveries.until()
         while True:
-            if (flow is not None and flow.full()) or (taken := selector.take()) is None:
+            if (flow is not None and flow.full()) or (taken := selector.take(stream.committed_seq)) is None:
                 break
             message, count = taken
             out = sender.trim(message) if sender.headers_only else message
@@ -178,62 +214,60 @@ class PushDelivery:
                 selector.give_back(message, count)
                 self._look()
                 break
-            consumer.sent(message.seq)
+            if not tracked and parts.releases:
+                parts.remove_acked(message.seq)
             spent += size
             if flow is not None and self._wants_answer(flow, size + len(self._subject)):
                 self._ask(flow)
             if spent > BYTES_BUDGET or perf_counter() >= until:
                 self._runner.later()
                 break
-        consumer.delivered()
+        sender.done()
 
     # -- flow control
 
     def _wants_answer(self, flow: FlowWindow, size: int) -> bool:
         due = flow.sent(size)
-        consumer = self._consumer
-        if not due and not flow.asked and consumer.config.ack_policy == "flow_control":
-            return consumer.selector.stalled()
+        if not due and not flow.asked and self._config.ack_policy == "flow_control":
+            return self._parts.delivery_state.stalled
         return due
 
     def _ask(self, flow: FlowWindow) -> None:
-        consumer = self._consumer
-        reply = f"{FLOW_PREFIX}.{consumer.stream.name}.{consumer.name}.{consumer.host.new_id(4)}"
+        parts = self._parts
+        reply = f"{FLOW_PREFIX}.{parts.stream.name}.{parts.name}.{parts.host.new_id(4)}"
         flow.ask(reply)
         self._account.publish(self._subject, reply=reply, header=statuses.FLOW_CONTROL)
 
     def answered(self, message: Message) -> None:
         """Take the answer to a flow control request."""
-        flow, consumer = self.flow, self._consumer
+        flow = self.flow
         if flow is None or not flow.answered(message.subject):
             return
-        if consumer.config.ack_policy == "flow_control" and message.header:
+        if self._config.ack_policy == "flow_control" and message.header:
             number = _number(headers.get(message.header, b"Nats-Last-Consumer"))
             seq = _number(headers.get(message.header, b"Nats-Last-Stream"))
             if seq > 0:
-                consumer.ack_handler.ack_through(number, seq)
+                self._ack_through(number, seq)
         self._runner.later()  # many may be answered at the same moment
 
     # -- heartbeats
 
     def _rest(self) -> None:
-        self._heartbeat.again(self._consumer.clock.now() + self._consumer.config.idle_heartbeat)
+        self._heartbeat.again(self._clock.now() + self._config.idle_heartbeat)
 
     def _beat(self) -> None:
-        consumer, flow = self._consumer, self.flow
-        interval = consumer.config.idle_heartbeat
-        now = consumer.clock.now()
-        silent_until = consumer.sender.delivered_at + interval
-        if silent_until > now:
+        parts, flow = self._parts, self.flow
+        silent_until = parts.sender.delivered_at + self._config.idle_heartbeat
+        if silent_until > self._clock.now():
             self._heartbeat.at(silent_until)
             return
-        if self.active:
-            delivery_state, last = consumer.delivery_state, consumer.selector.next_seq - 1
+        if self.bound:
+            delivery_state, last = parts.delivery_state, parts.selector.next_seq - 1
             stalled = flow.asked if flow is not None else ""
             status = statuses.idle_heartbeat(delivery_state.consumer_seq, last, stalled)
             self._account.publish(self._subject, header=status)
             # At the end of the stream nothing else would ever make the receiver acknowledge.
-            wants = consumer.config.ack_policy == "flow_control" and delivery_state.outstanding
+            wants = self._config.ack_policy == "flow_control" and delivery_state.outstanding
             if flow is not None and wants and not flow.asked:
                 self._ask(flow)
         self._rest()

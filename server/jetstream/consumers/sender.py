@@ -11,23 +11,31 @@ from typing import TYPE_CHECKING
 
 from ....protocol import headers
 from ....store.message import StoredMessage
-from .acks import ack_prefix
-from .delivery_state import DeliveryState
-from .message_selector import NumPending
 
 if TYPE_CHECKING:
     from ...accounts.account import Account
     from ...accounts.plan import Plan, Target
+    from .ackwaits import AckWaits
+    from .delivery_state import DeliveryState
+    from .message_selector import NumPending
+    from .persistence import ConsumerPersistence
 
 _MOST_PREFIXES = 256
 
 
 class MessageSender:
-    """Sends messages of one consumer. `delivered_at`: when the last one went (ns)."""
+    """Sends messages of one consumer.
+
+    prefix: of the ack subjects, see `acks.ack_prefix`.
+    fast_sender: the way to the receivers.
+    delivered_at: when the last message went, in ns; 0 for never.
+    """
 
     __slots__ = (
+        "_ack_waits",
         "_delivery_state",
         "_num_pending",
+        "_persistence",
         "_prefix",
         "delivered_at",
         "fast_sender",
@@ -36,16 +44,19 @@ class MessageSender:
 
     def __init__(
         self,
-        account: Account,
-        stream: str,
-        consumer: str,
+        fast_sender: FastSender,
+        prefix: str,
         delivery_state: DeliveryState,
         num_pending: NumPending,
+        ack_waits: AckWaits,
+        persistence: ConsumerPersistence,
     ) -> None:
-        self.fast_sender = FastSender(account)
+        self.fast_sender = fast_sender
+        self._prefix = prefix
         self._delivery_state = delivery_state
         self._num_pending = num_pending
-        self._prefix = ack_prefix(stream, consumer)
+        self._ack_waits = ack_waits
+        self._persistence = persistence
         self.headers_only = False
         self.delivered_at = 0
 
@@ -88,6 +99,12 @@ class MessageSender:
         if count == 1:
             self._num_pending.count += 1
         return False
+
+    def done(self) -> None:
+        """Let a run of deliveries be written to its receivers and kept, and its acks be waited for."""
+        self.fast_sender.done()
+        self._ack_waits.delivered()
+        self._persistence.changed()
 
 
 class FastSender:

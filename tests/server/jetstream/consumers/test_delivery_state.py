@@ -21,7 +21,8 @@ class Scenario:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         backoff = self.random.choice([(), (SECOND, 3 * SECOND)])
-        self.delivery_state = DeliveryState(track=True, ack_wait=WAIT, backoff=backoff, max_deliver=3)
+        self.delivery_state = DeliveryState(track=True, ack_wait=WAIT, backoff=backoff)
+        self.delivery_state.max_deliver = 3
         self.now = SECOND
 
     def some(self) -> int:
