@@ -14,7 +14,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ....protocol.api.consumer import ConsumerConfig, ConsumerInfo
+from ....protocol.api.consumer import ConsumerConfig
 from ....protocol.errors import api_error
 from ....protocol.identifier import name_hash
 from ....store.consumer import ConsumerStore
@@ -29,7 +29,6 @@ from .delivery_parts import DeliveryParts
 from .delivery_rate import DeliveryRate, RateLimit
 from .delivery_state import DeliveryState
 from .inactivity import Inactivity
-from .info import describe
 from .message_selector import MessageSelector, NumPending
 from .persistence import (
     ConsumerPersistence,
@@ -453,10 +452,6 @@ class Consumer:
     def pending_messages(self) -> int:
         """Count what has not been delivered yet."""
         return self.num_pending.left(self.selector.next_seq, self.selector.picked)
-
-    def info(self) -> ConsumerInfo:
-        """Give the consumer's info."""
-        return describe(self)
 
     def unpin(self, group: str) -> None:
         """Let go of the pinned client. Raises ApiError 10160 for a group that is not the consumer's."""

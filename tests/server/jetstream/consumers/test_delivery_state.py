@@ -9,6 +9,7 @@ from lib.consumer_fixture import SECOND, ConsumerFixture
 from lib.fake_disk import FakeDisk
 from pyjs.server.jetstream.consumers import delivery_state as delivery_states
 from pyjs.server.jetstream.consumers.delivery_state import DeliveryState
+from pyjs.server.jetstream.consumers.info import describe
 from pyjs.store.consumer import FileConsumer
 from pyjs.store.consumer_state import ConsumerChange
 
@@ -158,8 +159,8 @@ def test_an_ack_of_many_is_confirmed_when_all_of_it_is_done() -> None:
     confirmed = fixture.subscribe("confirmed")
     while later:
         assert not confirmed.messages
-        assert 0 < consumer.info().num_ack_pending < 2000
+        assert 0 < describe(consumer).num_ack_pending < 2000
         later.pop(0)()
     assert len(confirmed.take()) == 1
-    assert consumer.info().num_ack_pending == 500
-    assert consumer.info().ack_floor.stream_seq == 1500
+    assert describe(consumer).num_ack_pending == 500
+    assert describe(consumer).ack_floor.stream_seq == 1500

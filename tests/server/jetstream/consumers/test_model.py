@@ -9,6 +9,7 @@ import pytest
 from lib.consumer_fixture import SECOND, ConsumerFixture
 from pyjs.server.accounts.subscription import Message
 from pyjs.server.jetstream.consumers import acks
+from pyjs.server.jetstream.consumers.info import describe
 
 MILLISECOND = 1_000_000
 ACK_WAIT = 5 * SECOND
@@ -231,7 +232,7 @@ class Run:
 
     def compare(self) -> None:
         self.fixture.clock.advance(0)
-        info, model = self.consumer.info(), self.model
+        info, model = describe(self.consumer), self.model
         assert info.num_ack_pending == len(model.pending)
         assert info.num_pending == len(model.todo())
         assert len(self.exceeded.messages) == len(model.given_up)

@@ -13,6 +13,7 @@ from lib.fake_disk import FakeDisk
 from pyjs.server.accounts.subscription import Message
 from pyjs.server.jetstream.api.table import AccountApi
 from pyjs.server.jetstream.consumers.delivery_state import DeliveryState
+from pyjs.server.jetstream.consumers.info import describe
 from pyjs.server.jetstream.consumers.persistence import repair
 from pyjs.store.configs import Storage
 from pyjs.store.consumer_state import ConsumerState
@@ -54,9 +55,9 @@ def test_a_durable_goes_on_where_it_was(graceful: bool) -> None:
     fixture.ack(fixture.messages[0])
     fixture.ack(fixture.messages[2])
     fixture.clock.advance(SETTLE)
-    before = fixture.stream.consumers["C"].info()
+    before = describe(fixture.stream.consumers["C"])
     fixture = again(fixture, disk, graceful=graceful)
-    after = fixture.stream.consumers["C"].info()
+    after = describe(fixture.stream.consumers["C"])
     assert after.created == before.created
     assert after.config == before.config
     assert (after.delivered.consumer_seq, after.delivered.stream_seq) == (3, 3)
@@ -139,9 +140,9 @@ def test_what_was_delivered_under_other_filters_before_a_restart_is_not_waited_f
     fixture.clock.advance(SETTLE)
     fixture = again(fixture, disk, graceful=graceful)
     consumer = fixture.stream.consumers["C"]
-    assert consumer.info().num_ack_pending == 1
+    assert describe(consumer).num_ack_pending == 1
     assert fixture.stream.delete_message(1, erase=False)
-    assert consumer.info().num_ack_pending == 0
+    assert describe(consumer).num_ack_pending == 0
 
 
 CONSUMER = "/data/jetstream/A/streams/S/consumers/C"
@@ -159,7 +160,7 @@ def test_one_damaged_file_of_a_consumer_is_mended_and_told(name: str) -> None:
     fixture.jetstream.stop()
     disk.flip(f"{CONSUMER}/{name}", 40)
     fixture = make(disk)
-    info = fixture.stream.consumers["C"].info()
+    info = describe(fixture.stream.consumers["C"])
     assert (info.delivered.stream_seq, info.ack_floor.stream_seq) == (3, 1)
     assert any("'A > S > C'" in line and f"{CONSUMER}/{name}" in line for line in fixture.log)
     fixture = again(fixture, disk, graceful=False)
@@ -245,6 +246,6 @@ def test_a_damaged_message_is_passed_by_with_a_word_in_the_log(tmp_path: Path) -
     fixture = ConsumerFixture(directory, **FILE)
     fixture.consumer(durable_name="C", ack_policy="explicit")
     assert [body for body, _ in pulled(fixture, 5)] == ["first", "third"]
-    assert fixture.stream.consumers["C"].info().num_pending == 0
+    assert describe(fixture.stream.consumers["C"]).num_pending == 0
     assert any("message 2" in line for line in fixture.log) or fixture.stream.store.damaged() == [2]
     fixture.jetstream.stop()

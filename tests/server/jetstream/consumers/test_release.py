@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lib.consumer_fixture import SECOND, ConsumerFixture
+from pyjs.server.jetstream.consumers.info import describe
 
 
 def test_acking_all_up_to_a_message_lets_go_of_those_given_up_before_it() -> None:
@@ -15,4 +16,4 @@ def test_acking_all_up_to_a_message_lets_go_of_those_given_up_before_it() -> Non
     fixture.pull(consumer)
     assert fixture.stream.store.messages == 2
     fixture.ack(got.messages[-1])
-    assert (fixture.stream.store.messages, consumer.info().ack_floor.stream_seq) == (0, 2)
+    assert (fixture.stream.store.messages, describe(consumer).ack_floor.stream_seq) == (0, 2)

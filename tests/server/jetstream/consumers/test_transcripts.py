@@ -24,6 +24,7 @@ from pyjs.protocol import duration, headers
 from pyjs.protocol.api.consumer import ConsumerConfig
 from pyjs.server.accounts.subscription import Message, Subscription
 from pyjs.server.jetstream.consumers import lifecycle
+from pyjs.server.jetstream.consumers.info import describe
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "consumer"
 ADVISORIES = "$JS.EVENT.>"
@@ -132,7 +133,7 @@ class Player:
         if consumer is None:
             self.said.append("no consumer")
             return
-        info = consumer.info()
+        info = describe(consumer)
         self.said.append(
             f"delivered {info.delivered.consumer_seq}/{info.delivered.stream_seq}"
             f" floor {info.ack_floor.consumer_seq}/{info.ack_floor.stream_seq}"

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from lib.replicas import DIRECTORY, Member, MemoryLog, consumer_config, order
+from pyjs.server.jetstream.consumers.info import describe
 from pyjs.server.jetstream.replication import entry
 
 SECOND = 1_000_000_000
@@ -51,7 +52,7 @@ def test_an_ack_is_confirmed_only_when_it_is_agreed_on_and_then_never_delivered_
     log.lead(two)
     two.clock.advance(2 * SECOND)
     assert bodies(two.pull("c", 5)) == [b"2", b"3"]
-    assert two.stream.consumers["c"].info().ack_floor.stream_seq == 1
+    assert describe(two.stream.consumers["c"]).ack_floor.stream_seq == 1
 
 
 def test_what_was_delivered_and_not_agreed_on_comes_again() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 from lib.consumer_fixture import ConsumerFixture
 from pyjs.protocol.subject import matches
+from pyjs.server.jetstream.consumers.info import describe
 from pyjs.server.jetstream.streams import readers as module
 from pyjs.server.jetstream.streams.readers import Readers
 
@@ -104,9 +105,9 @@ def test_what_was_delivered_under_other_filters_is_not_waited_for_when_it_leaves
     fixture.pull(consumer)
     assert inbox.bodies() == ["one"]
     fixture.consumer(durable_name="c", ack_policy="explicit", filter_subject="s.2")
-    assert consumer.info().num_ack_pending == 1
+    assert describe(consumer).num_ack_pending == 1
     assert fixture.stream.delete_message(1, erase=False)
-    assert consumer.info().num_ack_pending == 0
+    assert describe(consumer).num_ack_pending == 0
     fixture.publish("three", subject="s.2")
     assert fixture.stream.delete_message(3, erase=False)
-    assert consumer.info().num_pending == 0
+    assert describe(consumer).num_pending == 0
