@@ -160,6 +160,7 @@ class Server:
             operator = self.operator
             self.leafs = Leafs(
                 self.clients,
+                self.clients.authenticator,
                 jetstream=self.jetstream is not None,
                 find=operator.find_account if operator is not None else None,
             )
@@ -235,7 +236,7 @@ class Server:
             self.routes = Routes(self.clients, jetstream=self.jetstream is not None)
             self._parts.append(self.routes)
             if self.leafs is not None:
-                self.routes.leaf_urls = self.leafs.own_urls()
+                self.routes.documents.leaf_urls = self.leafs.own_urls()
                 self.routes.tell_leafs = self.leafs.set_other_urls
             if self.operator is not None:
                 self.operator.accounts.observers.append(self.routes.account_made)
@@ -362,7 +363,7 @@ class Server:
         elif self.jetstream is not None:
             self.jetstream.reload(options)
         if self.leafs is not None:
-            self.leafs.reload(options)
+            self.leafs.reload(options, self.clients.authenticator)
         if self.routes is not None:
             self.routes.reload(options)
         if self.system is not None:

@@ -1,7 +1,6 @@
-"""All clients of a server: what their connections share, and what concerns all of them.
+"""All clients of a server: makes their connections, and does what concerns all of them.
 
-Holds the options in force, the accounts, who may connect, counters, the list of connections and of closed
-ones. Knows no socket: the listener makes connections, a connection gets its wire.
+Knows no socket: a connection is given its wire.
 """
 
 from __future__ import annotations
@@ -9,54 +8,36 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from itertools import count
+from typing import TYPE_CHECKING
 
 from .. import memory
-from ..accounts.auth import Authentication, Authenticator
+from ..accounts.auth import Authenticator
 from ..accounts.enforce_limits import close_excess
 from ..accounts.passwords import PasswordChecks
 from ..connection.buffer_budget import BufferBudget
-from ..logging import Logger, NullLogger
+from ..logging import NullLogger
 from ..slices import Steps, at_once
+from .connection import ClientConnection
 from .info import InfoDocument
+from .peer import ClientContext
 
 if TYPE_CHECKING:
     from ..accounts import AccountRegistry
+    from ..accounts.auth import Authentication
     from ..accounts.passwords import Offload
     from ..clock import Clock
     from ..config.options import Options
+    from ..connection import Wire
     from ..identity import ServerIdentity
-    from .connection import ClientConnection
+    from ..logging import Logger
 
 
-class Statistics:
-    """Counters since start: messages and bytes of clients in and out, refusals."""
+class Clients(ClientContext):
+    """What client connections share, and the list of them.
 
-    __slots__ = ("in_bytes", "in_msgs", "out_bytes", "out_msgs", "slow_consumers", "stale", "stalls", "total")
-
-    def __init__(self) -> None:
-        self.in_msgs = self.in_bytes = self.out_msgs = self.out_bytes = 0
-        self.slow_consumers = self.stale = self.stalls = self.total = 0
-
-
-class ClientEvents(Protocol):
-    """Who is told of clients coming and going (the system services)."""
-
-    def client_connected(self, connection: ClientConnection) -> None:
-        """After authentication."""
-
-    def client_disconnected(self, connection: ClientConnection, reason: str) -> None:
-        """After it was closed; who was not let in had no account."""
-
-    def client_refused(self, connection: ClientConnection, reason: str) -> None:
-        """Authentication failed."""
-
-
-class Clients:
-    """The shared state of client connections.
-
-    connections: open ones by id. closed: the latest `max_closed_clients`, oldest first, as (connection,
-    reason, ns).
+    connections: the open ones, by id.
+    closed: the latest `max_closed_clients`, oldest first, as (connection, reason, ns).
     """
 
     def __init__(
@@ -72,34 +53,37 @@ class Clients:
         gatekeeper: Authentication | None = None,
     ) -> None:
         """`gatekeeper` decides who may connect; without one the users of the options."""
-        self.options = options
-        self.registry = registry
-        self.identity = identity
-        self.clock = clock
-        self.passwords = PasswordChecks(offload)
-        self.log: Logger = log or NullLogger()
-        self.random_bytes = random_bytes
-        self.flusher = registry.flusher
-        self.buffer_budget = BufferBudget(clock, self.log, most_buffered(options))
-        self.statistics = Statistics()
+        log = log or NullLogger()
+        super().__init__(
+            options,
+            registry,
+            identity,
+            clock,
+            PasswordChecks(offload),
+            BufferBudget(clock, log, most_buffered(options)),
+            log,
+            random_bytes,
+            count(1).__next__,
+            InfoDocument(options, identity, options.port),
+            gatekeeper or Authenticator(options, registry),
+        )
         self.connections: dict[int, ClientConnection] = {}
         self.closed: deque[tuple[ClientConnection, str, int]] = deque(maxlen=options.max_closed_clients)
-        self.events: ClientEvents | None = None
-        self.info = InfoDocument(options, identity, options.port)
         self._gatekeeper = gatekeeper
-        self.authenticator: Authentication = gatekeeper or Authenticator(options, registry)
         self.info.auth_required = self.authenticator.asks
-        self._last_id = 0
 
-    def next_id(self) -> int:
-        """A connection's id; leafs and routes take theirs here too."""
-        self._last_id += 1
-        return self._last_id
+    def accept(self, wire: Wire, peer: tuple[str, int]) -> ClientConnection:
+        """A connection for a socket that was accepted from `peer`, (host, port)."""
+        return ClientConnection(self, self, wire, peer)
 
     @property
     def full(self) -> bool:
         """Whether one more connection would be too many."""
         return len(self.connections) >= max(0, self.options.max_connections)
+
+    def enter(self, connection: ClientConnection) -> None:
+        """A connection begins."""
+        self.connections[connection.id] = connection
 
     def forget(self, connection: ClientConnection, reason: str) -> None:
         """A connection is closed."""
@@ -172,14 +156,6 @@ class Clients:
         if advertised:
             self.announce()
         self.flusher.flush()
-
-    def server_fields(self) -> dict[str, Any]:
-        """What client info shows of the server."""
-        fields: dict[str, Any] = {"server": self.identity.name}
-        cluster = self.options.cluster
-        if cluster is not None and cluster.name:
-            fields["cluster"] = cluster.name
-        return fields
 
 
 def most_buffered(options: Options) -> int:

@@ -8,24 +8,22 @@ closed; whatever a client sends, the only exception out of `receive` is a defect
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...protocol.quoting import quoted
 from ...protocol.subject import is_literal
 from ...protocol.tracing import MARK as TRACED
 from ...protocol.tracing import Trace, wanted
 from ...protocol.wire import encode
-from ...protocol.wire.client import ClientParser
 from ...protocol.wire.ops import CONNECT, ERR, HPUB, PING, PONG, SUB, UNSUB, VIOLATION, Op
 from ...protocol.wire.violations import NOT_CONNECT
 from ..accounts.plan import RESERVED
 from ..accounts.routing import route
-from ..accounts.subscription import ConnectionKind, MessageEndpoint, RoutedMessage
-from ..connection import Connection
-from .connect import ConnectOptions
+from ..accounts.subscription import RoutedMessage
+from ..clock import SECOND
+from ..connection.ping_timer import PingTimer
 from .handshake import ClientHandshake
-from .permissions import ClientPermissions
-from .ping_timer import ClientPingTimer
+from .peer import ClientContext, ClientPeer
 from .subscriptions import Subscriptions
 
 if TYPE_CHECKING:
@@ -34,8 +32,8 @@ if TYPE_CHECKING:
     from ..accounts.plan import Plan
     from ..accounts.subscription import Publish
     from ..connection import Wire
-    from .clients import Clients
 
+_FIRST_PING = 2 * SECOND
 _SPREAD = (
     1 << 16
 )  # deliveries gathered from one read before they are written: bounds the memory of wide fan-outs
@@ -45,28 +43,32 @@ _RAFT = b"$NRG."
 _FIRST_OF_RESERVED = frozenset(b"_$")
 
 
-class ClientConnection(Connection, MessageEndpoint):
+class ClientList(Protocol):
+    """The connections that are open, and the latest that were closed."""
+
+    @property
+    def full(self) -> bool:
+        """Whether one more connection would be too many."""
+
+    def enter(self, connection: ClientConnection) -> None:
+        """A connection begins."""
+
+    def forget(self, connection: ClientConnection, reason: str) -> None:
+        """A connection is closed."""
+
+
+class ClientConnection(ClientPeer):
     """A client. `peer` is (host, port). States: awaiting CONNECT, serving, closed."""
 
-    kind = ConnectionKind.CLIENT
-    tag = "cid"
-    description: ClassVar = {"kind": "Client", "client_type": "nats"}
-    parser: ClientParser
-    ping_timer: ClientPingTimer
-
-    def __init__(self, clients: Clients, wire: Wire, peer: tuple[str, int]) -> None:
-        options = clients.options
-        super().__init__(clients, wire, peer, options.write_deadline)
-        self.clients = clients
-        self.options = ConnectOptions()
-        self.outbound = self
-        self.parser = ClientParser(
-            options.max_control_line, options.max_payload, headers=not options.no_header_support
-        )
-        self.handshake = ClientHandshake(self)
-        self.ping_timer = ClientPingTimer(self)
-        self.subscriptions: Subscriptions = Subscriptions(self)
-        self.delivery = ClientPermissions(self)
+    def __init__(
+        self, context: ClientContext, clients: ClientList, wire: Wire, peer: tuple[str, int]
+    ) -> None:
+        super().__init__(context, wire, peer)
+        self.subscriptions = Subscriptions(self)
+        self.handshake = ClientHandshake(self, self.subscriptions)
+        self.ping_timer = PingTimer(self, context, _FIRST_PING)
+        self._clients = clients
+        self._greeted = False  # its first PING was answered
         self._quick = False
         self._spread = 0
         self._plans: dict[bytes, Plan] = {}
@@ -76,45 +78,45 @@ class ClientConnection(Connection, MessageEndpoint):
 
     def open(self) -> None:
         """The wire is there: greet."""
-        clients = self.clients
-        clients.statistics.total += 1
-        full = clients.full
-        clients.connections[self.id] = self
+        self.context.statistics.total += 1
+        full = self._clients.full
+        self._clients.enter(self)
         self.handshake.greet()
         if full:
             self.fail("maximum connections exceeded", "Maximum Connections Exceeded")
         else:
-            clients.log.debug(f"{self} - Client connection created")
+            self.context.log.debug(f"{self} - Client connection created")
             self.ping_timer.start()
         self.flush()
 
     def slow_consumer(self, reason: str) -> None:
         """Close a client that does not read."""
         if not self.closed_reason:
-            self.clients.statistics.slow_consumers += 1
+            self.context.statistics.slow_consumers += 1
         super().slow_consumer(reason)
 
     def stale(self) -> None:
         """Close a client that leaves pings unanswered."""
-        self.clients.statistics.stale += 1
+        self.context.statistics.stale += 1
         super().stale()
 
     def stall(self, stalled: list[OutboundQueue]) -> None:
         """Read nothing for a moment, see Connection."""
         before = self.stalls
         super().stall(stalled)
-        self.clients.statistics.stalls += self.stalls - before
+        self.context.statistics.stalls += self.stalls - before
 
     def _let_go(self, reason: str) -> None:
         self._quick = False
         self.handshake.leave()
         self.subscriptions.leave()
         self.stop_writing()
-        account, events = self.account, self.clients.events
+        self.outbound = None  # itself: only the collector of cycles could free it
+        account, events = self.account, self.context.events
         if account is not None:
             account.connections.discard(self)
-        self.clients.forget(self, reason)
-        self.clients.log.debug(f"{self} - Client connection closed: {reason}")
+        self._clients.forget(self, reason)
+        self.context.log.debug(f"{self} - Client connection closed: {reason}")
         if events is not None:
             events.client_disconnected(self, reason)
 
@@ -127,7 +129,7 @@ class ClientConnection(Connection, MessageEndpoint):
             messages, size = self.out_msgs - told, self.out_bytes - told_bytes
             account.out_msgs += messages
             account.out_bytes += size
-            statistics = self.clients.statistics
+            statistics = self.context.statistics
             statistics.out_msgs += messages
             statistics.out_bytes += size
             self._told = (self.out_msgs, self.out_bytes)
@@ -135,15 +137,15 @@ class ClientConnection(Connection, MessageEndpoint):
     def send_line(self, line: bytes) -> None:
         """Queue a protocol line, in order with messages."""
         super().send_line(line)
-        if self.clients.options.trace:
+        if self.context.options.trace:
             from .trace import line as describe
 
-            self.clients.log.trace(f"{self} - {describe(line)}")
+            self.context.log.trace(f"{self} - {describe(line)}")
 
     # --- operations of the client
 
     def _serve(self, operations: Iterator[Op]) -> None:
-        pending_flush, together = self.clients.flusher.pending_flush, _TOGETHER
+        pending_flush, together = self._flusher.pending_flush, _TOGETHER
         plans, quick, account, headers = self._plans, self._quick, self.account, self.headers
         count = size_sum = 0
         reader: Subscription | None = None
@@ -209,7 +211,7 @@ class ClientConnection(Connection, MessageEndpoint):
         if account is not None:
             account.in_msgs += messages
             account.in_bytes += size
-            statistics = self.clients.statistics
+            statistics = self.context.statistics
             statistics.in_msgs += messages
             statistics.in_bytes += size
 
@@ -226,7 +228,7 @@ class ClientConnection(Connection, MessageEndpoint):
         if plan.wide:
             self._spread += plan.wide
             if self._spread > _SPREAD:
-                self.clients.flusher.flush()
+                self._flusher.flush()
                 self._spread = 0
         if plan.callbacks:
             body_at = len(tail) - 2 - size
@@ -242,7 +244,7 @@ class ClientConnection(Connection, MessageEndpoint):
         self, code: int, subject: bytes, reply: bytes, header_size: int, size: int, tail: bytes
     ) -> None:
         """The careful way of a PUB: everything that may forbid, answer or redirect it."""
-        if not self.handshake.may_speak():
+        if not self.identified and not self.handshake.may_speak():
             return
         if code == HPUB and not self.headers:
             self.close("Message Header Violation")
@@ -250,7 +252,7 @@ class ClientConnection(Connection, MessageEndpoint):
         account = self.account
         assert account is not None
         text = subject.decode("utf-8", "surrogateescape")
-        if self.clients.options.trace:
+        if self.context.options.trace:
             self._trace((code, subject, reply, header_size, size, tail))
         if self.options.pedantic and not is_literal(text):
             self.send_line(encode.err("Invalid Publish Subject"))
@@ -263,8 +265,8 @@ class ClientConnection(Connection, MessageEndpoint):
             if mapped is None:
                 return
             text, subject = mapped, mapped.encode("utf-8", "surrogateescape")
-        raft = subject.startswith(_RAFT) and account is self.clients.registry.system
-        if (subject.startswith(RESERVED) and not raft) or not self.delivery.may_publish(text):
+        raft = subject.startswith(_RAFT) and account is self.context.registry.system
+        if (subject.startswith(RESERVED) and not raft) or not self.client_permissions.may_publish(text):
             self.violation(f"Permissions Violation for Publish to {quoted(text)}")
             return
         if reply.startswith(_RESERVED_REPLIES):
@@ -286,7 +288,7 @@ class ClientConnection(Connection, MessageEndpoint):
 
     def _may_trace(self, trace: Trace) -> bool:
         """Whether a message with this trace goes on. No traces are sent, but who may not ask is told."""
-        if trace.destination and not self.delivery.may_publish(trace.destination):
+        if trace.destination and not self.client_permissions.may_publish(trace.destination):
             self.violation(f"Permissions Violation for Publish to {quoted(trace.destination)}")
             return False
         return bool(trace.destination) or not trace.only
@@ -301,11 +303,11 @@ class ClientConnection(Connection, MessageEndpoint):
             self.mark()
 
     def _control_operation(self, code: int, operation: Op) -> None:
-        if self.clients.options.trace and code != VIOLATION:
+        if self.context.options.trace and code != VIOLATION:
             self._trace(operation)
         if code == PING:
             if self.handshake.may_speak():
-                self.ping_timer.pinged()
+                self._pinged()
         elif code == PONG:
             self.ping_timer.answered()
         elif code == SUB:
@@ -322,25 +324,68 @@ class ClientConnection(Connection, MessageEndpoint):
             else:
                 self._broken(operation[1])
         elif code == ERR:
-            self.clients.log.error(f"{self} - Client error {operation[1]!r}")
+            self.context.log.error(f"{self} - Client error {operation[1]!r}")
             self.close("Parse Error")
 
     def _trace(self, operation: Op) -> None:
         from .trace import incoming
 
-        for text in incoming(operation, self.clients.options.max_traced_msg_len):
-            self.clients.log.trace(f"{self} - {text}")
+        for text in incoming(operation, self.context.options.max_traced_msg_len):
+            self.context.log.trace(f"{self} - {text}")
+
+    def _pinged(self) -> None:
+        """PING came: answer; after the first, send INFO with what is now known of the connection."""
+        self.send_line(encode.PONG)
+        if not self._greeted:
+            self._greeted = True
+            if self.options.protocol >= 1:
+                self.handshake.send_connect_info()
 
     # --- what it receives
 
     def deliver(self, subscription: Subscription, msg: RoutedMessage) -> bool:
         """Take one message on the careful way: filters, limits and headers are looked at."""
-        return self.delivery.deliver(subscription, msg)
+        if self.closed_reason:
+            return False
+        holder = subscription.parent or subscription
+        shown = msg.shown
+        if not shown:
+            shown = msg.subject
+            if subscription.transform is not None:
+                shown = subscription.shown(shown.decode("utf-8", "surrogateescape"))
+        permissions = self.client_permissions
+        if permissions.denies and not permissions.may_receive(
+            shown.decode("utf-8", "surrogateescape"), subscription.queue
+        ):
+            return False
+        holder.delivered += 1
+        if holder.max:
+            if holder.delivered > holder.max:
+                self.subscriptions.drop(holder)
+                return False
+            if holder.delivered == holder.max:
+                self.subscriptions.drop(holder)
+        size, tail = msg.size, msg.tail
+        verb = b"MSG "
+        if msg.header_size:
+            if self.headers:
+                verb = b"HMSG "
+            else:
+                tail = encode.without_header(msg.reply, msg.header_size, size, tail)
+                size -= msg.header_size
+        lead = b"%b%b %b " % (verb, shown, subscription.sid)
+        if self.context.options.trace:
+            self._trace_delivery(lead, tail, size)
+        self.send_message(lead, tail, size)
+        if msg.reply and permissions.expects_replies:
+            permissions.expect_reply(msg.reply.decode("utf-8", "surrogateescape"))
+        return True
 
-    def violation(self, text: str) -> None:
-        """Tell of something the client may not do; it stays connected."""
-        self.clients.log.error(f"{self} - {text}")
-        self.send_line(encode.err(text))
+    def _trace_delivery(self, lead: bytes, tail: bytes, size: int) -> None:
+        from .trace import outgoing
+
+        for text in outgoing(lead, tail, size, self.context.options.max_traced_msg_len):
+            self.context.log.trace(f"{self} - {text}")
 
     # --- state that follows from options and account
 
@@ -349,29 +394,29 @@ class ClientConnection(Connection, MessageEndpoint):
         account = self.account
         options = self.options
         self.echo = options.echo
-        self.headers = options.headers and not self.clients.options.no_header_support
-        fast = self.echo and not self.delivery.filters and not self.clients.options.trace
+        self.headers = options.headers and not self.context.options.no_header_support
+        fast = self.echo and not self.client_permissions.filters and not self.context.options.trace
         if fast != self.fast:
             self.fast = fast
             self.subscriptions.changed()
         self._quick = (
             account is not None
-            and self.handshake.identified
+            and self.identified
             and not options.verbose
             and not options.pedantic
-            and not self.delivery.restricts_publish
-            and not self.clients.options.trace
+            and not self.client_permissions.restricts_publish
+            and not self.context.options.trace
         )
         self._plans = account.plans if account is not None else {}
 
     def reload(self) -> None:
         """New options are in force."""
-        self.write_deadline = self.clients.options.write_deadline
+        self.write_deadline = self.context.options.write_deadline
         self.handshake.reload()
 
     def send_async_info(self) -> None:
         """Send INFO again, to a client that understands it."""
-        if self.options.protocol >= 1 and self.ping_timer.greeted and not self.closed_reason:
+        if self.options.protocol >= 1 and self._greeted and not self.closed_reason:
             self.handshake.send_info()
 
     def who(self) -> dict[str, Any]:

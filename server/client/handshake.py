@@ -13,51 +13,48 @@ from typing import TYPE_CHECKING, Any
 from ...protocol.errors import PeerError
 from ...protocol.wire import encode
 from ..accounts.auth import STANDARD, AuthResult, ClientCredentials
-from ..accounts.users import User
 from ..connection.connect_info import new_nonce
 from ..connection.part import Part
 from .connect import ConnectOptions
 
 if TYPE_CHECKING:
     from ..accounts import Account
+    from ..accounts.users import User
     from ..clock import Timer
-    from .connection import ClientConnection
+    from .peer import ClientPeer
+    from .subscriptions import Subscriptions
 
 _REFUSED = "Authentication Failure"
 
 
-class ClientHandshake(Part["ClientConnection"]):
-    """user: who it is, None before. identified: CONNECT, or the first words of someone who need not say who
-    it is,
-    have been accepted.
-    """
+class ClientHandshake(Part["ClientPeer"]):
+    """The login of one client, as often as it sends CONNECT."""
 
-    __slots__ = ("_credentials", "_nonce", "_timer", "identified", "user")
+    __slots__ = ("_credentials", "_nonce", "_subscriptions", "_timer")
 
-    def __init__(self, connection: ClientConnection) -> None:
+    def __init__(self, connection: ClientPeer, subscriptions: Subscriptions) -> None:
         super().__init__(connection)
+        self._subscriptions = subscriptions
         self._timer: Timer | None = None
         self._credentials = ClientCredentials()
         self._nonce = b""
-        self.user: User | None = None
-        self.identified = False
 
     def greet(self) -> None:
         """Send the first INFO and give a time to answer it."""
         connection = self._connection
-        clients = connection.clients
-        if clients.authenticator.uses_nkeys:
-            self._nonce = new_nonce(clients.random_bytes)
+        context = connection.context
+        if context.authenticator.uses_nkeys:
+            self._nonce = new_nonce(context.random_bytes)
         self.send_info()
         self._ask()
 
     def _ask(self) -> None:
         """Take nothing but CONNECT, in time, from who must log in."""
         connection = self._connection
-        clients = connection.clients
-        if clients.authenticator.asks:
+        context = connection.context
+        if context.authenticator.asks:
             connection.parser.await_connect()
-            self._timer = connection.clock.call_later(clients.options.auth_timeout, self._too_late)
+            self._timer = connection.clock.call_later(context.options.auth_timeout, self._too_late)
 
     def stop(self) -> None:
         """No more timers."""
@@ -68,8 +65,9 @@ class ClientHandshake(Part["ClientConnection"]):
     def leave(self) -> None:
         """The connection is gone, or logs in anew."""
         self.stop()
-        if self.user is not None and self.user.session is not None:
-            self.user.session.end()
+        user = self._connection.user
+        if user is not None and user.session is not None:
+            user.session.end()
 
     def send_info(self, **more: object) -> None:
         """Send INFO as it is now."""
@@ -78,24 +76,25 @@ class ClientHandshake(Part["ClientConnection"]):
         fields["max_payload"] = connection.parser.max_payload  # the user's own, once it is known
         if self._nonce:
             fields["nonce"] = self._nonce.decode()
-        connection.send_line(connection.clients.info.render(fields))
+        connection.send_line(connection.context.info.render(fields))
 
     def send_connect_info(self) -> None:
         """Send the client INFO, once it can take it."""
-        account = self._connection.account
+        connection = self._connection
+        account = connection.account
         assert account is not None
         self.send_info(
             connect_info=True,
             remote_account=account.name,
-            acc_is_sys=account is self._connection.clients.registry.system,
+            acc_is_sys=account is connection.context.registry.system,
         )
 
     def may_speak(self) -> bool:
         """Whether an operation other than CONNECT may be served; if not, the connection is closed."""
-        if self.identified:
-            return True
         connection = self._connection
-        user = connection.clients.authenticator.no_auth_user
+        if connection.identified:
+            return True
+        user = connection.context.authenticator.no_auth_user
         if user is None:
             self._refuse()
             return False
@@ -107,21 +106,22 @@ class ClientHandshake(Part["ClientConnection"]):
         try:
             options = ConnectOptions.parse(raw, connection.options)
         except PeerError as peer_error:
-            connection.clients.log.warning(f"{connection} - {peer_error.reason}")
+            connection.context.log.warning(f"{connection} - {peer_error.reason}")
             connection.close("Protocol Violation")
             return
-        if self.identified:
-            connection.subscriptions.clear()
-            self.identified = False
+        if connection.identified:
+            self._subscriptions.clear()
+            connection.identified = False
             self.leave()
         connection.options = options
-        connection.ping_timer.connected()
+        connection.ping_timer.estimate()
+        connection.ping_timer.start()  # anew
         self._credentials = options.credentials
         self._follow(self._authenticate(), self._decided)
 
     def _authenticate(self) -> AuthResult:
         connection = self._connection
-        authenticate = connection.clients.authenticator.authenticate
+        authenticate = connection.context.authenticator.authenticate
         return authenticate(self._credentials, self._nonce, STANDARD, connection.peer[0])
 
     def _follow(self, result: AuthResult, decided: Callable[[AuthResult], None]) -> None:
@@ -131,7 +131,7 @@ class ClientHandshake(Part["ClientConnection"]):
         def come(final: AuthResult) -> None:
             if not connection.closed_reason:
                 decided(final)
-                connection.clients.flusher.flush()
+                connection.context.flusher.flush()
                 connection.go_on()
 
         if result.lookup is not None:
@@ -141,7 +141,7 @@ class ClientHandshake(Part["ClientConnection"]):
             connection.hold()
             self.stop()  # it has said who it is in time
             user = result.user
-            connection.clients.passwords(
+            connection.context.passwords(
                 result.check, lambda passed: come(AuthResult(user if passed else None)), connection.peer[0]
             )
         else:
@@ -157,7 +157,7 @@ class ClientHandshake(Part["ClientConnection"]):
         if options.protocol not in {0, 1}:
             connection.fail("invalid client protocol", "Bad Client Protocol Version")
             return
-        headers = options.headers and not connection.clients.options.no_header_support
+        headers = options.headers and not connection.context.options.no_header_support
         if options.no_responders and not headers:
             connection.fail("no responders requires headers support", "No Responders Requires Headers")
             return
@@ -170,19 +170,19 @@ class ClientHandshake(Part["ClientConnection"]):
         account = user.account
         if not self._enter(account):
             return False
-        self.user = user
-        self.identified = True
+        connection.user = user
+        connection.identified = True
         self.stop()
-        connection.delivery.set_permissions(user.permissions)
+        connection.client_permissions.set_permissions(user.permissions)
         self._limit_payload(user)
         connection.refresh()
-        if connection.subscriptions.limit == 0:
+        if self._subscriptions.limit == 0:
             connection.fail("maximum subscriptions exceeded", "Maximum Subscriptions Exceeded")
             return False
         if user.session is not None:
             user.session.begin(self)
-        if connection.clients.events is not None:
-            connection.clients.events.client_connected(connection)
+        if connection.context.events is not None:
+            connection.context.events.client_connected(connection)
         connection.admit()
         return True
 
@@ -201,25 +201,25 @@ class ClientHandshake(Part["ClientConnection"]):
 
     def _limit_payload(self, user: User) -> None:
         connection = self._connection
-        limits = (connection.clients.options.max_payload, user.account.limits.payload, user.payload)
+        limits = (connection.context.options.max_payload, user.account.limits.payload, user.payload)
         connection.parser.max_payload = min(limit for limit in limits if limit >= 0)
-        connection.parser.max_control_line = connection.clients.options.max_control_line
+        connection.parser.max_control_line = connection.context.options.max_control_line
 
     def _refuse(self, why: str = "") -> None:
         connection = self._connection
-        clients = connection.clients
+        context = connection.context
         name = connection.options.user or connection.options.nkey
         if why:
-            clients.log.debug(f"{connection} - {why}")
-        clients.log.error(f"{connection} - authentication error" + (f" - User {name!r}" if name else ""))
-        if clients.events is not None:
-            clients.events.client_refused(connection, _REFUSED)
+            context.log.debug(f"{connection} - {why}")
+        context.log.error(f"{connection} - authentication error" + (f" - User {name!r}" if name else ""))
+        if context.events is not None:
+            context.events.client_refused(connection, _REFUSED)
         connection.fail("Authorization Violation", _REFUSED)
 
     def _too_late(self) -> None:
         self._timer = None
         connection = self._connection
-        connection.clients.log.debug(f"{connection} - Authentication Timeout")
+        connection.context.log.debug(f"{connection} - Authentication Timeout")
         connection.fail("Authentication Timeout", "Authentication Timeout")
 
     def reload(self) -> None:
@@ -227,17 +227,17 @@ class ClientHandshake(Part["ClientConnection"]):
         is the same.
         """
         connection = self._connection
-        if not self.identified or self.user is None:
+        before = connection.user
+        if not connection.identified or before is None:
             if not (connection.parser.awaits_connect or connection.closed_reason):
                 self._ask()
             return
-        before = self.user
         if before.session is not None:
             self._limit_payload(before)
             connection.refresh()
             before.session.recheck()
             return
-        authenticator = connection.clients.authenticator
+        authenticator = connection.context.authenticator
         user = authenticator.find(before.label) if before.label else authenticator.no_auth_user
         if user is None or user.password != before.password:
             self._follow(self._authenticate(), lambda result: self._renew(result.user))
@@ -269,32 +269,33 @@ class ClientHandshake(Part["ClientConnection"]):
 
     def apply(self, user: User) -> None:
         """The same user, with other permissions or limits from now on."""
-        before = self.user
+        connection = self._connection
+        before = connection.user
         if before is not None and before.permissions == user.permissions:
-            self.user = user
+            connection.user = user
             self._limit_payload(user)
-            self._connection.subscriptions.recheck_limit()
+            self._subscriptions.recheck_limit()
         else:
             self._become(user)
 
     def _become(self, user: User) -> None:
         connection = self._connection
-        self.user = user
-        connection.delivery.set_permissions(user.permissions)
+        connection.user = user
+        connection.client_permissions.set_permissions(user.permissions)
         self._limit_payload(user)
-        connection.subscriptions.recheck()
+        self._subscriptions.recheck()
         if connection.closed_reason:
             return
-        if any(s.account is not user.account for s in connection.subscriptions.all()):
-            connection.subscriptions.move()
+        if any(s.account is not user.account for s in self._subscriptions.all()):
+            self._subscriptions.move()
         connection.refresh()
 
     def who(self) -> dict[str, Any]:
         """User, name and what it is written in, and the token if there is one."""
-        options = self._connection.options
+        options, user = self._connection.options, self._connection.user
         who = {"user": "", "name": options.name, "lang": options.lang, "ver": options.version}
-        if self.user is not None:
-            who["user"] = self.user.label
-            if self.user.session is not None:
-                who |= self.user.session.describe()
+        if user is not None:
+            who["user"] = user.label
+            if user.session is not None:
+                who |= user.session.describe()
         return who

@@ -10,22 +10,24 @@ from typing import TYPE_CHECKING
 
 from ..connection import SocketProtocol
 from ..connection.socket_protocol import TLS_FAILED
-from .connection import ClientConnection
 
 if TYPE_CHECKING:
-    from ..connection import Connection, Listener, Wire
+    from ..connection import Connection, Wire
+    from ..connection.socket_protocol import Sockets
     from .clients import Clients
+    from .connection import ClientConnection
 
 
 class ClientProtocol(SocketProtocol):
     """One accepted socket."""
 
-    def __init__(self, clients: Clients, listener: Listener) -> None:
-        super().__init__(clients, listener)
+    def __init__(self, clients: Clients, sockets: Sockets) -> None:
+        super().__init__(clients, sockets)
         self._clients = clients
+        self._greeted = False
 
     def _make(self, wire: Wire, peer: tuple[str, int]) -> ClientConnection:
-        return ClientConnection(self._clients, wire, peer)
+        return self._clients.accept(wire, peer)
 
     def _begin(self, connection: Connection) -> None:
         """Greet the client, unless TLS is to come before anything else."""
@@ -43,6 +45,7 @@ class ClientProtocol(SocketProtocol):
 
     def _greet(self, connection: Connection) -> None:
         self._stop_timer()
+        self._greeted = True
         connection.open()
         tls = self._clients.options.tls
         if tls is not None and self._secure is None and not self._clients.options.allow_non_tls:
@@ -55,25 +58,22 @@ class ClientProtocol(SocketProtocol):
         options = self._clients.options
         assert options.tls is not None
         if data[0] != FIRST_BYTE:
-            if options.allow_non_tls and self._greeted(connection):
+            if options.allow_non_tls and self._greeted:
                 self._stop_timer()
                 return data
             self._fail(connection, "first record does not look like a TLS handshake")
             return b""
-        context = self._listener.tls_context(options.tls)
+        context = self._sockets.tls_context(options.tls)
         secure = SecureWire(connection.wire, context, options.tls.pinned_certs)
         self._encrypt(connection, secure, options.tls.timeout)
         return data
 
     def _secured(self, connection: Connection) -> None:
-        if not self._greeted(connection):
+        if not self._greeted:
             self._greet(connection)
 
     def _insecure(self, connection: Connection) -> None:
-        if self._greeted(connection):
+        if self._greeted and not connection.closed_reason:
             connection.close(TLS_FAILED)
         else:
             self.abort()
-
-    def _greeted(self, connection: Connection) -> bool:
-        return connection.id in self._clients.connections

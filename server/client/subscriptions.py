@@ -12,18 +12,18 @@ from ..accounts.subscription import Subscription
 from ..connection.part import Part
 
 if TYPE_CHECKING:
-    from .connection import ClientConnection
+    from .peer import ClientPeer
 
 # The group in which servers of a cluster share system requests; not for clients.
 _SYSTEM_GROUP = "sys"
 
 
-class Subscriptions(Part["ClientConnection"]):
+class Subscriptions(Part["ClientPeer"]):
     """By sid. `len()` is how many there are."""
 
     __slots__ = ("_by_sid",)
 
-    def __init__(self, connection: ClientConnection) -> None:
+    def __init__(self, connection: ClientPeer) -> None:
         super().__init__(connection)
         self._by_sid: dict[bytes, Subscription] = {}
 
@@ -38,11 +38,11 @@ class Subscriptions(Part["ClientConnection"]):
     def limit(self) -> int:
         """The most there may be; -1: any number."""
         connection = self._connection
-        limits = [connection.clients.options.max_subscriptions or -1]
+        limits = [connection.context.options.max_subscriptions or -1]
         if connection.account is not None:
             limits.append(connection.account.limits.subscriptions)
-        if connection.handshake.user is not None:
-            limits.append(connection.handshake.user.subscriptions)
+        if connection.user is not None:
+            limits.append(connection.user.subscriptions)
         return min((limit for limit in limits if limit >= 0), default=-1)
 
     def subscribe(self, raw_subject: bytes, raw_queue: bytes, sid: bytes) -> None:
@@ -74,7 +74,7 @@ class Subscriptions(Part["ClientConnection"]):
     def _refusal(self, subject: str, queue: str) -> str:
         """Why the subscription may not be; "" when it may."""
         connection = self._connection
-        permissions = connection.delivery.permissions
+        permissions = connection.client_permissions.permissions
         violation = f"Permissions Violation for Subscription to {quoted(subject)}"
         if queue:
             violation += f" using queue {quoted(queue)}"
@@ -82,16 +82,17 @@ class Subscriptions(Part["ClientConnection"]):
             permissions is not None and not permissions.may_subscribe(subject, queue)
         ):
             return violation
-        most = connection.clients.options.max_sub_tokens
+        most = connection.context.options.max_sub_tokens
         if most and subject.count(".") >= most:
             return f"Permissions Violation for Subscription to {quoted(subject)}, too many tokens"
         return ""
 
     def _filter(self, subject: str, queue: str) -> None:
         connection = self._connection
-        before = connection.delivery.filters
-        connection.delivery.watch_denied(subject, queue)
-        if connection.delivery.filters != before:
+        client_permissions = connection.client_permissions
+        before = client_permissions.filters
+        client_permissions.watch_denied(subject, queue)
+        if client_permissions.filters != before:
             connection.refresh()
 
     def unsubscribe(self, sid: bytes, most: int) -> None:
@@ -157,7 +158,7 @@ class Subscriptions(Part["ClientConnection"]):
     def recheck(self) -> None:
         """Permissions are others: drop what is no longer allowed, and tell."""
         connection = self._connection
-        permissions = connection.delivery.permissions
+        permissions = connection.client_permissions.permissions
         for subscription in self.all():
             if permissions is not None and not permissions.may_subscribe(
                 subscription.subject, subscription.queue
@@ -170,7 +171,7 @@ class Subscriptions(Part["ClientConnection"]):
                     f"Permissions Violation for Subscription to {subject}{queue} (sid {quoted(sid)})"
                 )
             else:
-                connection.delivery.watch_denied(subscription.subject, subscription.queue)
+                connection.client_permissions.watch_denied(subscription.subject, subscription.queue)
         self.recheck_limit()
 
     def recheck_limit(self) -> None:

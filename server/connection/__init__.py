@@ -8,9 +8,9 @@ TLS on top of one.
 from __future__ import annotations
 
 from .connection import Connection
-from .host import ConnectionHost
+from .context import ConnectionContext
 from .listener import Listener
 from .socket_protocol import SocketProtocol
 from .wire import Wire
 
-__all__ = ["Connection", "ConnectionHost", "Listener", "SocketProtocol", "Wire"]
+__all__ = ["Connection", "ConnectionContext", "Listener", "SocketProtocol", "Wire"]

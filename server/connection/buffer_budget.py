@@ -18,21 +18,44 @@ waited for or counted: a connection costs as much by itself.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ..clock import SECOND
 
 if TYPE_CHECKING:
     from ..clock import Clock
     from ..logging import Logger
-    from .connection import Connection
-    from .outbound import Outbound
 
 SMALL = 8 << 10  # bytes of a message that is not counted
 SLOW = "Payload Timeout"
 _SLOWEST = 64 << 10  # bytes a second
 _STRIKES = 3
 _TICK = SECOND // 10
+
+
+class PendingOutput(Protocol):
+    """What was written for a peer."""
+
+    @property
+    def pending(self) -> int:
+        """Bytes that the peer has not taken."""
+
+
+class BufferedConnection(PendingOutput, Protocol):
+    """A connection as its buffers see it."""
+
+    @property
+    def awaits_connect(self) -> bool:
+        """Whether its peer must log in before anything else."""
+
+    def wait(self) -> None:
+        """Read nothing until `proceed`."""
+
+    def proceed(self) -> None:
+        """There is memory again."""
+
+    def fail(self, text: str, reason: str) -> None:
+        """Tell the peer why, then close."""
 
 
 class PartialMessage:
@@ -42,7 +65,7 @@ class PartialMessage:
 
     __slots__ = ("connection", "need", "seen", "seen_at", "size", "strikes", "waits")
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: BufferedConnection) -> None:
         self.connection = connection
         self.size = 0
         self.need = 0
@@ -63,9 +86,9 @@ class BufferBudget:
         self._log = log
         self._incoming = 0
         self._outgoing = 0
-        self._parts: dict[Connection, PartialMessage] = {}  # oldest first
-        self._pending: dict[Outbound, int] = {}  # what each has not taken, when it was last asked
-        self._producers: dict[Connection, None] = {}
+        self._parts: dict[BufferedConnection, PartialMessage] = {}  # oldest first
+        self._pending: dict[PendingOutput, int] = {}  # what each has not taken, when it was last asked
+        self._producers: dict[BufferedConnection, None] = {}
         self._generosity = 1
         self._reviewing = False
 
@@ -81,7 +104,7 @@ class BufferBudget:
 
     # --- what connections tell
 
-    def incoming(self, connection: Connection, size: int, need: int, *, anew: bool) -> None:
+    def incoming(self, connection: BufferedConnection, size: int, need: int, *, anew: bool) -> None:
         """`size` of `need` bytes of a message have come; `anew`: one before it has been finished."""
         part = self._parts.get(connection)
         if anew or need <= SMALL:
@@ -103,7 +126,7 @@ class BufferBudget:
         elif self.size > self.limit:
             self._begin()
 
-    def outgoing(self, queue: Outbound, pending: int) -> None:
+    def outgoing(self, queue: PendingOutput, pending: int) -> None:
         """`pending` bytes are not taken by a peer."""
         before = self._pending.get(queue, 0)
         self._outgoing += pending - before
@@ -114,7 +137,7 @@ class BufferBudget:
         if pending > before and not self.short and self.size > self.limit:
             self._begin()
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: BufferedConnection) -> None:
         """A connection is closed."""
         part = self._parts.get(connection)
         if part is not None:
@@ -122,7 +145,7 @@ class BufferBudget:
         self._producers.pop(connection, None)
         self.outgoing(connection, 0)
 
-    def hold_back(self, connection: Connection) -> None:
+    def hold_back(self, connection: BufferedConnection) -> None:
         """Read nothing of a producer while memory is short."""
         if connection not in self._producers:
             self._producers[connection] = None
@@ -214,7 +237,7 @@ class BufferBudget:
         now = self._clock.now()
         slow = []
         for part in self._parts.values():
-            if part.waits or part.connection.parser.awaits_connect or now - part.seen_at < SECOND:
+            if part.waits or part.connection.awaits_connect or now - part.seen_at < SECOND:
                 continue
             part.strikes = part.strikes + 1 if part.size - part.seen < _SLOWEST else 0
             part.seen, part.seen_at = part.size, now

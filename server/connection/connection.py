@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..accounts.flusher import OutboundQueue
     from ..accounts.plan import Plan
     from ..accounts.subscription import ConnectionKind, MessageEndpoint
-    from .host import ConnectionHost
+    from .context import ConnectionContext
     from .ping_timer import PingTimer
     from .secure import TLSState
     from .wire import Wire
@@ -48,12 +48,16 @@ class Connection(Outbound):
     parser: Parser
     ping_timer: PingTimer
 
-    def __init__(self, host: ConnectionHost, wire: Wire, peer: tuple[str, int], write_deadline: int) -> None:
-        super().__init__(wire, host.flusher, host.buffer_budget, host.options.max_pending, write_deadline)
-        self.host = host
-        self.id = host.next_id()
+    def __init__(
+        self, context: ConnectionContext, wire: Wire, peer: tuple[str, int], write_deadline: int
+    ) -> None:
+        super().__init__(
+            wire, context.flusher, context.buffer_budget, context.options.max_pending, write_deadline
+        )
+        self.context = context
+        self.id = context.next_id()
         self.peer = peer
-        self.start = host.clock.now()
+        self.start = context.clock.now()
         self.last_activity = self.start
         self.account: Account | None = None
         self.in_msgs = 0
@@ -89,6 +93,11 @@ class Connection(Outbound):
 
     # --- reading
 
+    @property
+    def awaits_connect(self) -> bool:
+        """Whether the peer must log in before anything it sends is kept or served."""
+        return self.parser.awaits_connect
+
     def receive(self, data: bytes) -> None:
         """Serve what one read brought: at once as much as one turn allows, the rest after the others."""
         if self.closed_reason:
@@ -106,7 +115,7 @@ class Connection(Outbound):
     def _work(self) -> None:
         """Serve what was read until the turn is over, then see to it that the rest is."""
         now, buffer = self.clock.now, self._buffer
-        flusher = self.host.flusher
+        flusher = self._flusher
         overflows = flusher.overflows
         began = now()
         self._until = began + _TURN
@@ -141,7 +150,7 @@ class Connection(Outbound):
             return
         self._stalled = True
         self._pause()
-        self.host.flusher.when_written(self._written)
+        self._flusher.when_written(self._written)
 
     def _written(self) -> None:
         self._stalled = False
@@ -180,7 +189,7 @@ class Connection(Outbound):
 
     def mind_the_slow(self) -> None:
         """Stall this producer if others have not read what they were sent."""
-        flusher = self.host.flusher
+        flusher = self._flusher
         if flusher.stalled:
             self.stall(flusher.take_stalled())
 
@@ -212,7 +221,7 @@ class Connection(Outbound):
         buffer = self.parser.buffer
         need = buffer.size if self.parser.awaits_connect else buffer.need
         self._in_part = need > SMALL
-        self.host.buffer_budget.incoming(self, buffer.size, need, anew=anew)
+        self._buffer_budget.incoming(self, buffer.size, need, anew=anew)
 
     def admit(self) -> None:
         """The client is known: what came after CONNECT is served next."""
@@ -253,9 +262,9 @@ class Connection(Outbound):
         """
         if self.closed_reason:
             return
-        if self.host.buffer_budget.short:
-            self.host.buffer_budget.hold_back(self)
-        if self._held or self._stalled or self.host.options.no_fast_producer_stall:
+        if self._buffer_budget.short:
+            self._buffer_budget.hold_back(self)
+        if self._held or self._stalled or self.context.options.no_fast_producer_stall:
             return
         self.stalls += 1
         self._stalled = True
@@ -317,13 +326,13 @@ class Connection(Outbound):
         """Close a peer that does not read."""
         if self.closed_reason:
             return
-        self.host.log.warning(f"{self} - Slow Consumer Detected: {reason}, {self.pending} bytes pending")
+        self.context.log.warning(f"{self} - Slow Consumer Detected: {reason}, {self.pending} bytes pending")
         self._end(reason)
         self.wire.abort()
 
     def _broken(self, peer_error: PeerError) -> None:
         """The peer broke the protocol: tell it, if there is a word for it, and close."""
-        self.host.log.error(f"{self} - {peer_error.reason}")
+        self.context.log.error(f"{self} - {peer_error.reason}")
         if peer_error.text:
             self.send_line(encode.err(peer_error.text))
         self.close(peer_error.reason.partition(":")[0].partition(" (")[0])
@@ -337,7 +346,7 @@ class Connection(Outbound):
         self.parser.buffer.clear()
         self.ping_timer.stop()
         self._let_go(reason)
-        self.host.buffer_budget.forget(self)
+        self._buffer_budget.forget(self)
 
     # --- description
 
@@ -354,7 +363,7 @@ class Connection(Outbound):
         if self.ping_timer.rtt:
             info["rtt"] = self.ping_timer.rtt
         if share:
-            info.update(self.host.server_fields())
+            info.update(self.context.server_fields())
             info.update(self.description)
         return info
 

@@ -1,22 +1,22 @@
 """Part: what belongs to a connection, and does not keep it alive.
 
 A connection holds its parts. If they held it as well, only the collector of cycles could free a connection
-that is gone, and what that costs grows with every live object (server/process/collector.py).
+that is gone, and what that costs grows with every live object (server/process/collector.py). So a part holds
+no other part either that holds it, nor a bound method of the connection.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 from weakref import ref
 
-if TYPE_CHECKING:
-    from .connection import Connection
-
-C = TypeVar("C", bound="Connection")
+C = TypeVar("C")
 
 
 class Part(Generic[C]):
-    """A part of one connection. Nobody calls one whose connection is freed: it is held by that alone."""
+    """A part of one connection, which is a C. It is not called once the connection is freed: the connection
+    alone holds it.
+    """
 
     __slots__ = ("_of",)
 

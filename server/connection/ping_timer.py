@@ -7,7 +7,7 @@ out when something came from the peer within the interval. A peer that leaves `p
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ...protocol.wire import encode
 from ..clock import SECOND
@@ -15,19 +15,40 @@ from .part import Part
 
 if TYPE_CHECKING:
     from ..clock import Timer
-    from .connection import Connection
+    from .context import ConnectionContext
 
 _REMEASURE = 3600 * SECOND
 _JITTER = 5  # a fifth
 
 
-class PingTimer(Part["Connection"]):
-    """rtt: ns, 0 while unknown. first: ns to the first ping, at most. always: none is left out."""
+class PingedConnection(Protocol):
+    """The connection whose peer is pinged. start, last_activity: ns."""
 
-    __slots__ = ("_first", "_measured", "_outstanding", "_sent", "_timer", "always", "rtt")
+    start: int
+    last_activity: int
 
-    def __init__(self, connection: Connection, first: int, *, always: bool = False) -> None:
+    def send_line(self, line: bytes) -> None:
+        """Queue a protocol line."""
+
+    def stale(self) -> None:
+        """The peer leaves pings unanswered: close."""
+
+
+class PingTimer(Part[PingedConnection]):
+    """The pings of one connection.
+
+    rtt: ns, 0 while unknown.
+    first: ns to the first ping, at most.
+    always: no ping is left out.
+    """
+
+    __slots__ = ("_context", "_first", "_measured", "_outstanding", "_sent", "_timer", "always", "rtt")
+
+    def __init__(
+        self, connection: PingedConnection, context: ConnectionContext, first: int, *, always: bool = False
+    ) -> None:
         super().__init__(connection)
+        self._context = context
         self._first = first
         self._timer: Timer | None = None
         self._outstanding = 0
@@ -38,7 +59,7 @@ class PingTimer(Part["Connection"]):
 
     def start(self) -> None:
         """Arm the first ping; once more, and it is armed anew."""
-        interval = self._connection.host.options.ping_interval
+        interval = self._context.options.ping_interval
         self._arm(min(self._first, interval) if interval > 0 else self._first)
 
     def stop(self) -> None:
@@ -49,27 +70,27 @@ class PingTimer(Part["Connection"]):
 
     def estimate(self) -> None:
         """The peer has answered our greeting: a first idea of the distance."""
-        self.rtt = max(1, self._connection.clock.now() - self._connection.start)
+        self.rtt = max(1, self._context.clock.now() - self._connection.start)
 
     def answered(self) -> None:
         """PONG came."""
         self._outstanding = 0
         if self._sent:
-            self._measured = self._connection.clock.now()
+            self._measured = self._context.clock.now()
             self.rtt = max(1, self._measured - self._sent)
             self._sent = 0
 
     def _arm(self, delay: int) -> None:
         self.stop()
         delay += random.randrange(delay // _JITTER + 1)
-        self._timer = self._connection.clock.call_later(delay, self._tick)
+        self._timer = self._context.clock.call_later(delay, self._tick)
 
     def _tick(self) -> None:
         self._timer = None
-        connection = self._connection
-        options = connection.host.options
+        connection, context = self._connection, self._context
+        options = context.options
         interval = options.ping_interval
-        now = connection.clock.now()
+        now = context.clock.now()
         quiet = self.always or now - connection.last_activity >= interval
         if quiet or now - self._measured >= _REMEASURE:
             if self._outstanding + 1 > options.ping_max:
@@ -78,6 +99,6 @@ class PingTimer(Part["Connection"]):
             self._outstanding += 1
             self._sent = now
             connection.send_line(encode.PING)
-            connection.host.flusher.flush()
+            context.flusher.flush()
         if interval > 0:
             self._arm(interval)

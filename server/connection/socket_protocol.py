@@ -9,19 +9,34 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, Protocol, cast
 
 from .wire import GONE
 
 if TYPE_CHECKING:
+    import ssl
+
     from ..clock import Timer
+    from ..config.options import TLSOptions
     from .connection import Connection
-    from .host import ConnectionHost
-    from .listener import Listener
+    from .context import ConnectionContext
     from .secure import SecureWire
     from .wire import Wire
 
 TLS_FAILED = "TLS Handshake Failure"
+
+
+class Sockets(Protocol):
+    """All sockets of one kind (a `Listener`)."""
+
+    def tls_context(self, options: TLSOptions) -> ssl.SSLContext:
+        """The server's context of `options`. Raises TLSConfigError."""
+
+    def opened(self, protocol: SocketProtocol) -> None:
+        """A socket was accepted or dialled."""
+
+    def gone(self, protocol: SocketProtocol) -> None:
+        """A socket is closed for good."""
 
 
 class SocketProtocol(asyncio.Protocol):
@@ -29,9 +44,9 @@ class SocketProtocol(asyncio.Protocol):
 
     failure: ClassVar[str] = "TLS handshake error"
 
-    def __init__(self, host: ConnectionHost, listener: Listener) -> None:
-        self._host = host
-        self._listener = listener
+    def __init__(self, context: ConnectionContext, sockets: Sockets) -> None:
+        self._context = context
+        self._sockets = sockets
         self._transport: asyncio.Transport | None = None
         self._secure: SecureWire | None = None
         self._undecided = False  # the next bytes show whether the peer uses TLS
@@ -65,7 +80,7 @@ class SocketProtocol(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Make the connection and let it begin."""
         # Not before: some loops make the protocol of a dial that then fails, and it would never be gone.
-        self._listener.opened(self)
+        self._sockets.opened(self)
         self._transport = cast("asyncio.Transport", transport)
         sock = self._transport.get_extra_info("socket")
         if sock is not None and sock.family in {socket.AF_INET, socket.AF_INET6}:
@@ -102,10 +117,10 @@ class SocketProtocol(asyncio.Protocol):
         self._stop_timer()
         if self.connection is not None:
             self.connection.lost("Client Closed" if exc is None else "Read Error")
-            self._host.flusher.flush()
+            self._context.flusher.flush()
             self.connection.wire = GONE  # closed connections are remembered; their sockets and TLS are not
             self._secure = None
-        self._listener.gone(self)
+        self._sockets.gone(self)
 
     def close(self, reason: str) -> None:
         """Close after what is queued was sent."""
@@ -128,7 +143,7 @@ class SocketProtocol(asyncio.Protocol):
     def _expect(self, timeout: int) -> None:
         """Give the peer `timeout` ns for the handshake."""
         self._stop_timer()
-        self._timer = self._host.clock.call_later(timeout, self._too_late)
+        self._timer = self._context.clock.call_later(timeout, self._too_late)
 
     def _decrypt(self, connection: Connection, secure: SecureWire, data: bytes) -> bytes:
         from .secure import TLSHandshakeError
@@ -146,7 +161,7 @@ class SocketProtocol(asyncio.Protocol):
         return plain
 
     def _fail(self, connection: Connection, text: str) -> None:
-        self._host.log.error(f"{connection} - {self.failure}: {text}")
+        self._context.log.error(f"{connection} - {self.failure}: {text}")
         self._insecure(connection)
 
     def _too_late(self) -> None:

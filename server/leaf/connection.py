@@ -8,113 +8,110 @@ defect of ours.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ...protocol.quoting import quoted
 from ...protocol.tracing import MARK as TRACED
 from ...protocol.tracing import only as only_traced
 from ...protocol.wire import encode
-from ...protocol.wire.leaf import LeafParser
 from ...protocol.wire.ops import CONNECT, ERR, INFO, LMSG, LSUB, LUNSUB, PING, PONG, VIOLATION, Op
 from ..accounts.leaving import Leaver, leave
 from ..accounts.routing import route
-from ..accounts.subscription import ConnectionKind, MessageEndpoint, RoutedMessage
+from ..accounts.subscription import RoutedMessage
 from ..clock import SECOND
-from ..connection import Connection
 from ..connection.ping_timer import PingTimer
 from ..connection.trace import control
 from .frames import ACK, leaf_frame, split_delivery
 from .handshake import AcceptedHandshake, LeafHandshake, SolicitedHandshake
 from .interest_advertiser import InterestAdvertiser
-from .permissions import LeafPermissions
+from .peer import LeafContext, LeafPeer
 from .subscriptions import LeafSubscriptions
 
 if TYPE_CHECKING:
     from ..accounts import Account
     from ..accounts.plan import Plan
     from ..connection import Wire
-    from .leafs import Leafs
     from .remote import LeafRemote
 
 _FIRST_PING = SECOND
 
 
-class LeafConnection(Connection, MessageEndpoint):
+class LeafObserver(Protocol):
+    """Is told of a connection."""
+
+    def joined(self, connection: LeafConnection) -> None:
+        """It is bound to its account."""
+
+    def announced(self, connection: LeafConnection) -> None:
+        """It serves from now on."""
+
+    def closed(self, connection: LeafConnection, reason: str) -> None:
+        """It is closed."""
+
+
+class LeafConnection(LeafPeer):
     """A leaf connection; `remote` says that this server solicited it. peer: (host, port).
 
-    name, remote_cluster, remote_domain, remote_account: what the peer sent about itself. is_spoke: this
-    server is the spoke, the peer its hub. peer_headers: it takes headers. isolated: the peer gets no interest
-    that other leafs announce. States: greeting, joined, closed. interest_known: the peer has sent its own.
+    States: greeting, joined, closed.
     """
 
-    kind = ConnectionKind.LEAF
-    tag = "lid"
-    description: ClassVar = {"kind": "Leafnode"}
-
     def __init__(
-        self, leafs: Leafs, wire: Wire, peer: tuple[str, int], remote: LeafRemote | None = None
+        self,
+        context: LeafContext,
+        observer: LeafObserver,
+        wire: Wire,
+        peer: tuple[str, int],
+        remote: LeafRemote | None = None,
     ) -> None:
-        options = leafs.options
-        deadline = options.leafnodes.write_deadline or options.write_deadline
-        super().__init__(leafs, wire, peer, deadline)
-        # Leafs are closed for lateness only: what they miss, a whole cluster misses.
-        self.max_pending = sys.maxsize
-        self.outbound = self
-        self.leafs = leafs
-        self.remote = remote
-        self.name = ""
-        self.remote_cluster = ""
-        self.remote_domain = ""
-        self.remote_account = ""
-        self.is_spoke = remote is not None and not remote.options.hub
-        self.isolated = options.leafnodes.isolate or (remote is not None and remote.options.isolate)
-        self.peer_headers = False
-        self.joined = False
-        self.interest_known = False
-        self.parser = LeafParser(options.max_control_line, options.max_payload)
-        self.leaf_permissions = LeafPermissions()
+        super().__init__(context, wire, peer, remote)
+        self._observer = observer
         # A spoke's pings keep the way to the hub open through what stands between.
-        self.ping_timer = PingTimer(self, _FIRST_PING, always=self.is_spoke)
+        self.ping_timer = PingTimer(self, context, _FIRST_PING, always=self.is_spoke)
         self.subscriptions = LeafSubscriptions(self)
-        self.advertiser = InterestAdvertiser(self)
+        self.advertiser = InterestAdvertiser(self, context.turns)
         self.handshake: LeafHandshake = (
-            AcceptedHandshake(self) if remote is None else SolicitedHandshake(self, remote)
+            AcceptedHandshake(self, self.advertiser)
+            if remote is None
+            else SolicitedHandshake(self, self.advertiser, remote)
         )
 
     # --- start and end
 
     def open(self) -> None:
         """The wire is there."""
-        self.leafs.opened(self)
+        self.context.log.info(f"{self} - Leafnode connection created{self._for_account()}")
         self.handshake.begin()
         self.flush()
 
     def join(self, account: Account) -> None:
-        """The handshake is done: publish and receive in `account`."""
+        """See LeafPeer."""
         self.joined = True
         self.account = account
         self.refresh()
         account.leafs.add(self)
-        self.leafs.joined(self)
+        self._observer.joined(self)
         self.ping_timer.estimate()
         self.ping_timer.start()
         self.admit()
 
-    def refresh(self) -> None:
-        """The leaf permissions have changed: work out whether messages need a look at each."""
-        # Accounts have other names over there: who asks a service then goes by the other name.
-        self.headers = self.peer_headers and not self.leafs.remote_accounts
-        self.fast = self.leaf_permissions.replies is None and not self.leafs.options.trace
-        if self.account is not None:
-            self.account.forget_plans()
+    def announce(self) -> None:
+        """See LeafPeer."""
+        self._observer.announced(self)
 
-    def fail(self, text: str, reason: str) -> None:
-        """Tell the peer and the log why, then close."""
-        if not self.closed_reason:
-            self.leafs.log.error(f"{self} - Leafnode Error '{text}'")
-        super().fail(text, reason)
+    def _for_account(self) -> str:
+        """What the log says of the account of a connection that begins."""
+        if self.remote is None:
+            return ""
+        name = self.remote.options.account
+        account = self.context.registry.get(name)
+        return f" for account: {account.label if account is not None else name}"
+
+    def _bound_to(self) -> str:
+        """What the log says of a closed connection besides."""
+        if self.account is None:
+            return ""
+        remote = f" - Remote: {self.name}" if self.name else ""
+        return f" - Account: {self.account.label}{remote}"
 
     def _let_go(self, reason: str) -> None:
         self.handshake.leave()
@@ -123,16 +120,17 @@ class LeafConnection(Connection, MessageEndpoint):
             self.account.leafs.discard(self)
             leave(self.clock, [Leaver(self.account, self, subscriptions, told)])
         self.stop_writing()
-        self.leafs.log.info(f"{self} - Leafnode connection closed: {reason}{self.leafs.suffix(self)}")
-        self.leafs.closed(self, reason)
-        self.leafs.flusher.schedule()
+        self.outbound = None  # itself: only the collector of cycles could free it
+        self.context.log.info(f"{self} - Leafnode connection closed: {reason}{self._bound_to()}")
+        self._observer.closed(self, reason)
+        self._flusher.schedule()
 
     # --- operations of the peer
 
     def _serve(self, operations: Iterator[Op]) -> None:
         account = self.account
-        pending_flush = self.leafs.flusher.pending_flush
-        quick = self.joined and self.leaf_permissions.accept.open and not self.leafs.options.trace
+        pending_flush = self._flusher.pending_flush
+        quick = self.joined and self.leaf_permissions.accept.open and not self.context.options.trace
         count = size_sum = 0
         for operation in operations:
             if operation[0] != LMSG:
@@ -140,7 +138,7 @@ class LeafConnection(Connection, MessageEndpoint):
                 if self._rests(operations):
                     break
                 account = self.account
-                quick = self.joined and self.leaf_permissions.accept.open and not self.leafs.options.trace
+                quick = self.joined and self.leaf_permissions.accept.open and not self.context.options.trace
                 continue
             _, subject, reply, queues, header_size, size, payload = operation
             plan: Plan | None = None
@@ -206,8 +204,8 @@ class LeafConnection(Connection, MessageEndpoint):
         account = self.account
         assert account is not None
         text = subject.decode("utf-8", "surrogateescape")
-        if self.leafs.options.trace:
-            self.leafs.log.trace(f"{self} - <<- [LMSG {text} {size}]")
+        if self.context.options.trace:
+            self.context.log.trace(f"{self} - <<- [LMSG {text} {size}]")
         if not self.leaf_permissions.may_accept(text, self.clock.now()):
             self.violation("Publish", text)
             return
@@ -237,8 +235,8 @@ class LeafConnection(Connection, MessageEndpoint):
 
     def _control_operation(self, operation: Op) -> None:
         code = operation[0]
-        if self.leafs.options.trace and code != VIOLATION:
-            self.leafs.log.trace(f"{self} - {control(operation)}")
+        if self.context.options.trace and code != VIOLATION:
+            self.context.log.trace(f"{self} - {control(operation)}")
         if code == LSUB:
             if self._may_speak():
                 self.subscriptions.subscribe(operation[1], operation[2], operation[3])
@@ -260,27 +258,10 @@ class LeafConnection(Connection, MessageEndpoint):
 
     def _told(self, text: str) -> None:
         """-ERR came: the peer closes. Some errors are better not provoked again soon."""
-        self.leafs.log.error(f"{self} - Leafnode Error '{text}'")
+        self.context.log.error(f"{self} - Leafnode Error '{text}'")
         if self.remote is not None:
             self.remote.hub_error(text)
         self.close("Protocol Violation" if "Loop detected" in text else "Parse Error")
-
-    def violation(self, action: str, subject: str) -> None:
-        """The peer did what it may not. A hub closes; a spoke only does not do it."""
-        if self.is_spoke:
-            return
-        if self.remote is not None:
-            self.remote.pause("Permissions Violation")
-        self.leafs.log.error(f"{self} - {action} Violation on {subject!r} - Check other side configuration")
-        self.fail(f"Permissions Violation for {action} to {quoted(subject)}", "Protocol Violation")
-
-    def loop_found(self) -> None:
-        """Our own interest came back to us over this connection."""
-        account = self.account.name if self.account is not None else ""
-        if self.remote is not None:
-            self.remote.pause("Loop detected")
-        text = f'Loop detected for leafnode account="{account}". Delaying attempt to reconnect for 30s'
-        self.fail(text, "Protocol Violation")
 
     # --- what goes to the peer
 
@@ -296,7 +277,7 @@ class LeafConnection(Connection, MessageEndpoint):
         """See MessageEndpoint."""
         if self.closed_reason or not self.joined:
             return False
-        prefix, tail, size = leaf_frame(msg, queues, self.peer_headers, self.leafs.remote_accounts)
+        prefix, tail, size = leaf_frame(msg, queues, self.peer_headers, self.context.remote_accounts)
         self.send_message(prefix, tail, size)
         if self.leaf_permissions.replies is not None and msg.reply:
             self.leaf_permissions.expect_reply(msg.reply.decode("utf-8", "surrogateescape"), self.clock.now())

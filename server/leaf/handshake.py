@@ -24,7 +24,8 @@ from .permissions import AllowDeny, user_lists
 if TYPE_CHECKING:
     from ..accounts.users import User
     from ..clock import Timer
-    from .connection import LeafConnection
+    from .interest_advertiser import InterestAdvertiser
+    from .peer import LeafPeer
     from .remote import LeafRemote
 
 _FINISH = 2 * SECOND  # for the acceptor to answer CONNECT
@@ -55,11 +56,12 @@ class LeafHandshake(Protocol):
         """What the peer sent about itself at login, as client info has it."""
 
 
-class AcceptedHandshake(Part["LeafConnection"]):
+class AcceptedHandshake(Part["LeafPeer"]):
     """The acceptor's part. user: who the leaf is, None before."""
 
-    def __init__(self, connection: LeafConnection) -> None:
+    def __init__(self, connection: LeafPeer, advertiser: InterestAdvertiser) -> None:
         super().__init__(connection)
+        self._advertiser = advertiser
         self._timer: Timer | None = None
         self._nonce = b""
         self._credentials = ClientCredentials()
@@ -70,11 +72,11 @@ class AcceptedHandshake(Part["LeafConnection"]):
     def begin(self) -> None:
         """Greet, and give a time to answer."""
         connection = self._connection
-        leafs = connection.leafs
-        self._nonce = new_nonce(leafs.random_bytes)
+        context = connection.context
+        self._nonce = new_nonce(context.random_bytes)
         self.send_info()
         connection.parser.await_connect()
-        self._timer = connection.clock.call_later(leafs.auth_timeout, self._too_late)
+        self._timer = connection.clock.call_later(context.auth_timeout, self._too_late)
 
     def stop(self) -> None:
         """No more timers."""
@@ -92,7 +94,7 @@ class AcceptedHandshake(Part["LeafConnection"]):
         """Send INFO as it is now."""
         connection = self._connection
         fields = {"client_id": connection.id, "nonce": self._nonce.decode(), **more}
-        connection.send_line(connection.leafs.documents.info(fields))
+        connection.send_line(connection.context.documents.info(fields))
 
     def who(self) -> dict[str, Any]:
         """User, name and version, and the token if there is one."""
@@ -131,7 +133,7 @@ class AcceptedHandshake(Part["LeafConnection"]):
         try:
             given = LeafConnect.parse(raw)
         except PeerError as peer_error:
-            connection.leafs.log.warning(f"{connection} - {peer_error.reason}")
+            connection.context.log.warning(f"{connection} - {peer_error.reason}")
             connection.close(_VIOLATION)
             return
         self._credentials = given.credentials
@@ -141,7 +143,7 @@ class AcceptedHandshake(Part["LeafConnection"]):
         def come(final: AuthResult) -> None:
             if not connection.closed_reason:
                 self._decided(given, final)
-                connection.leafs.flusher.flush()
+                connection.context.flusher.flush()
                 connection.go_on()
 
         if result.lookup is not None:
@@ -150,7 +152,7 @@ class AcceptedHandshake(Part["LeafConnection"]):
         elif result.check is not None:
             connection.hold()
             self.stop()  # it has said who it is in time
-            connection.leafs.passwords(
+            connection.context.passwords(
                 result.check,
                 lambda passed: come(AuthResult(result.user if passed else None)),
                 connection.peer[0],
@@ -160,18 +162,20 @@ class AcceptedHandshake(Part["LeafConnection"]):
 
     def _authenticate(self) -> AuthResult:
         connection = self._connection
-        return connection.leafs.authenticator.authenticate(self._credentials, self._nonce, connection.peer[0])
+        return connection.context.authenticator.authenticate(
+            self._credentials, self._nonce, connection.peer[0]
+        )
 
     def _decided(self, given: LeafConnect, result: AuthResult) -> None:
         self.stop()
         connection, user = self._connection, result.user
         if result.why:
-            connection.leafs.log.debug(f"{connection} - {result.why}")
+            connection.context.log.debug(f"{connection} - {result.why}")
         if given.lang:
             connection.fail("attempted to connect to leaf node port", "Incorrect Port")
         elif user is None:
             name = given.user or given.nkey
-            connection.leafs.log.error(
+            connection.context.log.error(
                 f"{connection} - authentication error" + (f" - User {name!r}" if name else "")
             )
             connection.fail("Authorization Violation", _REFUSED)
@@ -181,16 +185,16 @@ class AcceptedHandshake(Part["LeafConnection"]):
     def _fits(self, given: LeafConnect, user: User) -> bool:
         """Whether the leaf may join; if not, it was told and closed."""
         connection = self._connection
-        leafs = connection.leafs
+        context = connection.context
         if " " in given.cluster:
             connection.fail("cluster name cannot contain spaces", _VIOLATION)
-        elif given.cluster and given.cluster == leafs.documents.cluster:
+        elif given.cluster and given.cluster == context.documents.cluster:
             connection.fail("remote leafnode has same cluster name", "Cluster Names Identical")
         elif given.gateway:
             text = f'Rejecting connection from gateway "{given.gateway}" on the leafnode port'
             connection.fail(text, "Wrong Gateway")
-        elif not _new_enough(given.version, leafs.options.leafnodes.min_version):
-            least = leafs.options.leafnodes.min_version
+        elif not _new_enough(given.version, context.options.leafnodes.min_version):
+            least = context.options.leafnodes.min_version
             self.send_info(connect_info=True, remote_account=user.account.name)
             text = f'connection rejected since minimum version required is "{least}"'
             connection.fail(text, "Minimum Version Required")
@@ -203,7 +207,7 @@ class AcceptedHandshake(Part["LeafConnection"]):
 
     def _join(self, given: LeafConnect, user: User) -> None:
         connection = self._connection
-        leafs = connection.leafs
+        context = connection.context
         self.user = user
         if user.session is not None:
             user.session.begin(self)
@@ -211,22 +215,22 @@ class AcceptedHandshake(Part["LeafConnection"]):
         connection.remote_cluster = given.cluster
         connection.remote_domain = given.domain
         connection.remote_account = given.remote_account
-        connection.peer_headers = given.headers and not leafs.options.no_header_support
+        connection.peer_headers = given.headers and not context.options.no_header_support
         connection.isolated = connection.isolated or given.isolate
         connection.is_spoke = given.is_hub
         self._denied = given.deny_pub
         hears, publishes = self._permit(user)
-        leafs.replace_duplicate(connection, user.account)
+        context.replace_duplicate(connection, user.account)
         connection.join(user.account)
-        leafs.deny_jetstream(connection)
+        context.deny_jetstream(connection)
         self.send_info(
             connect_info=True,
             remote_account=user.account.name,
-            acc_is_sys=user.account is leafs.registry.system,
+            acc_is_sys=user.account is context.registry.system,
             **{"import": hears.to_info(), "export": publishes.to_info()},
         )
-        connection.advertiser.start(user.account)
-        leafs.announce(connection)
+        self._advertiser.start(user.account)
+        connection.announce()
 
     def _permit(self, user: User) -> tuple[AllowDeny, AllowDeny]:
         """Let pass what the user may; gives what it may receive and what it may publish."""
@@ -259,20 +263,21 @@ class AcceptedHandshake(Part["LeafConnection"]):
         if before is None or before.permissions == user.permissions or not connection.joined:
             return
         hears, publishes = self._permit(user)
-        connection.leafs.deny_jetstream(connection)
+        connection.context.deny_jetstream(connection)
         self.send_info(**{"import": hears.to_info(), "export": publishes.to_info()})
-        connection.advertiser.sync()
+        self._advertiser.sync()
 
     def _too_late(self) -> None:
         self._timer = None
         self._connection.fail("Authentication Timeout", "Authentication Timeout")
 
 
-class SolicitedHandshake(Part["LeafConnection"]):
+class SolicitedHandshake(Part["LeafPeer"]):
     """The solicitor's part."""
 
-    def __init__(self, connection: LeafConnection, remote: LeafRemote) -> None:
+    def __init__(self, connection: LeafPeer, advertiser: InterestAdvertiser, remote: LeafRemote) -> None:
         super().__init__(connection)
+        self._advertiser = advertiser
         self._remote = remote
         self._timer: Timer | None = None
         self._greeted = False
@@ -310,7 +315,7 @@ class SolicitedHandshake(Part["LeafConnection"]):
         try:
             info = HubInfo.parse(raw)
         except PeerError as peer_error:
-            connection.leafs.log.warning(f"{connection} - {peer_error.reason}")
+            connection.context.log.warning(f"{connection} - {peer_error.reason}")
             connection.close(_VIOLATION)
             return
         first = not self._greeted
@@ -322,27 +327,27 @@ class SolicitedHandshake(Part["LeafConnection"]):
             self._permit(info)
         if info.remote_account:
             connection.remote_account = info.remote_account
-            connection.leafs.know_account(self._remote.options.account, info.remote_account)
+            connection.context.know_account(self._remote.options.account, info.remote_account)
         if not connection.joined and (info.connect_info or (first and not info.info_on_connect)):
             self._join()
         elif connection.joined:
-            connection.advertiser.sync()
+            self._advertiser.sync()
 
     def _greet(self, info: HubInfo) -> bool:
         """Answer the first INFO with CONNECT; False when the connection was closed instead."""
         connection = self._connection
-        leafs = connection.leafs
+        context = connection.context
         self.stop()
         if not info.client_id or (info.leafnode_urls is None and not info.info_on_connect):
-            leafs.log.error(f"{connection} - attempted to connect to wrong port")
+            context.log.error(f"{connection} - attempted to connect to wrong port")
             connection.close("Incorrect Port")
             return False
         if " " in info.cluster:
             connection.fail("cluster name cannot contain spaces", _VIOLATION)
             return False
-        account = leafs.registry.get(self._remote.options.account)
+        account = context.registry.get(self._remote.options.account)
         if account is None:
-            leafs.log.error(f"{connection} - unknown local account {self._remote.options.account!r}")
+            context.log.error(f"{connection} - unknown local account {self._remote.options.account!r}")
             connection.close("Missing Account")
             return False
         self._greeted = True
@@ -350,16 +355,16 @@ class SolicitedHandshake(Part["LeafConnection"]):
         connection.name = info.server_name or info.server_id
         connection.remote_cluster = info.cluster
         connection.remote_domain = info.domain
-        connection.peer_headers = info.headers and not leafs.options.no_header_support
+        connection.peer_headers = info.headers and not context.options.no_header_support
         self._permit(info)
         try:
             credentials = self._remote.credentials(info.nonce)
         except LeafCredentialsError as error:
-            leafs.log.error(f"{connection} - {error}")  # noqa: TRY400 - the peer's side needs no traceback
+            context.log.error(f"{connection} - {error}")  # noqa: TRY400 - the peer's side needs no traceback
             connection.close("Credentials unusable")
             return False
         jetstream = account.serves_jetstream
-        connection.send_line(leafs.documents.connect(self._remote.options, credentials, jetstream))
+        connection.send_line(context.documents.connect(self._remote.options, credentials, jetstream))
         self._timer = connection.clock.call_later(_FINISH, self._unanswered)
         return True
 
@@ -374,7 +379,7 @@ class SolicitedHandshake(Part["LeafConnection"]):
             send=send, ask=ask, accept=ask if connection.is_spoke else AllowDeny()
         )
         if connection.joined:
-            connection.leafs.deny_jetstream(connection)
+            connection.context.deny_jetstream(connection)
 
     def _join(self) -> None:
         connection = self._connection
@@ -385,19 +390,20 @@ class SolicitedHandshake(Part["LeafConnection"]):
             text = "maximum account active connections exceeded"
             connection.fail(text, "Maximum Account Connections Exceeded")
             return
-        if connection.leafs.has_leaf_cluster(account, connection.remote_cluster):
+        if connection.context.has_leaf_cluster(account, connection.remote_cluster):
             connection.loop_found()
             return
         connection.join(account)
-        connection.leafs.deny_jetstream(connection)
-        connection.advertiser.start(account)
-        connection.leafs.announce(connection)
+        connection.context.deny_jetstream(connection)
+        self._advertiser.start(account)
+        connection.announce()
         self._remote.joined()
 
     def _silent(self) -> None:
         self._timer = None
-        self._connection.leafs.log.error(f"{self._connection} - no INFO came in time")
-        self._connection.close("Authentication Timeout")
+        connection = self._connection
+        connection.context.log.error(f"{connection} - no INFO came in time")
+        connection.close("Authentication Timeout")
 
     def _unanswered(self) -> None:
         self._timer = None

@@ -13,26 +13,27 @@ from ..connection.part import Part
 if TYPE_CHECKING:
     from ..accounts.space import SubjectSpace
     from ..accounts.subscription import Subscription
-    from .connection import LeafConnection
+    from ..slices import Shared
+    from .peer import LeafPeer
 
 LOOP_PREFIX = "$LDS."
 
 Key = tuple[str, str]  # subject, queue
 
 
-class InterestAdvertiser(Part["LeafConnection"], Advertiser[Key]):
+class InterestAdvertiser(Part["LeafPeer"], Advertiser[Key]):
     """What was advertised to the peer of one connection: mappings, too, and last the subject of loops."""
 
-    def __init__(self, connection: LeafConnection) -> None:
+    def __init__(self, connection: LeafPeer, turns: Shared) -> None:
         Part.__init__(self, connection)
-        Advertiser.__init__(self, connection.leafs.turns)
+        Advertiser.__init__(self, turns)
 
     def _besides(self, account: SubjectSpace) -> Iterable[Key]:
         connection = self._connection
         for mapping in list(account.mappings):
             if not connection.is_spoke or connection.leaf_permissions.may_ask(mapping.source):
                 yield mapping.source, ""
-        yield connection.leafs.loop_subject(account), ""
+        yield connection.context.loop_subject(account), ""
 
     def _hold(self) -> None:
         self._connection.hold()
@@ -64,8 +65,9 @@ class InterestAdvertiser(Part["LeafConnection"], Advertiser[Key]):
 
     def _tell(self, key: Key, count: int) -> None:
         subject, queue = (part.encode("utf-8", "surrogateescape") for part in key)
+        connection = self._connection
         if count > 0:
-            self._connection.send_line(encode.leaf_sub(subject, queue, count))
+            connection.send_line(encode.leaf_sub(subject, queue, count))
         else:
-            self._connection.send_line(encode.leaf_unsub(subject, queue))
-        self._connection.leafs.flusher.schedule()
+            connection.send_line(encode.leaf_unsub(subject, queue))
+        connection.context.flusher.schedule()

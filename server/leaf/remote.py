@@ -9,20 +9,20 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import random
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from ..clock import SECOND
 from ..connection.dial import dial
 from .credentials import read_credentials, sign
 from .remote_urls import RemoteUrls
-from .socket_protocol import LeafProtocol
 
 if TYPE_CHECKING:
+    from ..accounts import Account
     from ..clock import Timer
     from ..config.options import RemoteOptions
-    from ..connection import Wire
+    from ..connection import ConnectionContext, SocketProtocol, Wire
     from ..connection.secure import SecureWire
-    from .leafs import Leafs
     from .remote_urls import RemoteUrl
 
 LONG = 30 * SECOND
@@ -36,17 +36,28 @@ _RETRY_DELAYS = {
 }
 _REPORT_EVERY = 120  # attempts
 
+FindAccount = Callable[[str], Awaitable["Account | None"]]
+
 
 class LeafRemote:
-    """`connection`: the present one, joined or not. attempts: in vain since it was last joined."""
+    """targets: where it dials. target: the latest. attempts: in vain since it was last joined."""
 
-    def __init__(self, leafs: Leafs, options: RemoteOptions) -> None:
-        self._leafs = leafs
+    def __init__(
+        self,
+        context: ConnectionContext,
+        options: RemoteOptions,
+        find: FindAccount,
+        make: Callable[[LeafRemote], SocketProtocol],
+    ) -> None:
+        """`find` gives the account that it is bound to; `make` makes a protocol for a socket."""
+        self._context = context
+        self._find = find
+        self._make = make
         self.options = options
         self.targets = RemoteUrls(options.urls, None if options.no_randomize else random.shuffle)
         self.target: RemoteUrl | None = None
         self.attempts = 0
-        self._protocol: LeafProtocol | None = None
+        self._protocol: SocketProtocol | None = None
         self._task: asyncio.Task[None] | None = None
         self._timer: Timer | None = None
         self._delay = 0
@@ -85,9 +96,10 @@ class LeafRemote:
     @property
     def wait(self) -> int:
         """ns between the end of the present connection and the next attempt."""
-        return self._leafs.options.leafnodes.reconnect + self._delay
+        leafnodes = self._context.options.leafnodes
+        return leafnodes.reconnect + self._delay
 
-    def lost(self, protocol: LeafProtocol) -> None:
+    def lost(self, protocol: SocketProtocol) -> None:
         """A socket is closed for good."""
         if protocol is not self._protocol:
             return
@@ -139,7 +151,7 @@ class LeafRemote:
 
     def _later(self, delay: int) -> None:
         if not self._stopped:
-            self._timer = self._leafs.clock.call_later(delay, self._begin)
+            self._timer = self._context.clock.call_later(delay, self._begin)
 
     def _begin(self) -> None:
         self._timer = None
@@ -147,19 +159,19 @@ class LeafRemote:
             self._task = asyncio.get_running_loop().create_task(self._dial())
 
     async def _dial(self) -> None:
-        leafs = self._leafs
+        context = self._context
         target = self.target = self.targets.next()
-        timeout = self.options.dial_timeout or leafs.options.leafnodes.dial_timeout
-        leafs.log.debug(f"Trying to connect as leafnode to remote server on {str(target)!r}")
+        timeout = self.options.dial_timeout or context.options.leafnodes.dial_timeout
+        context.log.debug(f"Trying to connect as leafnode to remote server on {str(target)!r}")
 
-        def make() -> LeafProtocol:
-            self._protocol = LeafProtocol(leafs, self)
+        def make() -> SocketProtocol:
+            self._protocol = self._make(self)
             return self._protocol
 
         try:
             if target.websocket:
                 raise OSError("WebSocket is not served yet")
-            if await leafs.find_account(self.options.account) is None:
+            if await self._find(self.options.account) is None:
                 raise OSError(f"unknown local account {self.options.account!r}")
             await dial(make, target.host, target.port, timeout / SECOND)
         except (OSError, TimeoutError) as error:
@@ -175,9 +187,10 @@ class LeafRemote:
             f"Error trying to connect as leafnode to remote server {str(target)!r} "
             f"(attempt {self.attempts}): {reason}"
         )
-        log = self._leafs.log
+        log = self._context.log
         (log.error if self.attempts == 1 or self.attempts % _REPORT_EVERY == 0 else log.debug)(text)
-        interval = self._leafs.options.leafnodes.reconnect
+        leafnodes = self._context.options.leafnodes
+        interval = leafnodes.reconnect
         self._later(interval + random.randrange(max(1, interval)))
 
 

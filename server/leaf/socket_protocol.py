@@ -4,31 +4,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import PeerError
 from ..connection import SocketProtocol
 from ..connection.socket_protocol import TLS_FAILED
 from .connect import HubInfo
-from .connection import LeafConnection
 
 if TYPE_CHECKING:
-    from ..connection import Connection, Wire
-    from .leafs import Leafs
+    from ..connection import Connection, ConnectionContext, Wire
+    from ..connection.socket_protocol import Sockets
     from .remote import LeafRemote
 
 _LONGEST_INFO = 1 << 16
+Connect = Callable[["Wire", tuple[str, int], "LeafRemote | None"], "Connection"]
 
 
 class LeafProtocol(SocketProtocol):
-    """One socket, accepted, or dialled by `remote`."""
+    """One socket, accepted, or dialled by `remote`. connect: makes its connection."""
 
     failure = "TLS leafnode handshake error"
 
-    def __init__(self, leafs: Leafs, remote: LeafRemote | None = None) -> None:
-        super().__init__(leafs, leafs.listener)
-        self._leafs = leafs
+    def __init__(
+        self, context: ConnectionContext, sockets: Sockets, connect: Connect, remote: LeafRemote | None
+    ) -> None:
+        super().__init__(context, sockets)
+        self._connect = connect
         self._remote = remote
+        self._tls = context.options.leafnodes.tls if remote is None else remote.options.tls
         self._early = b""
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -37,8 +41,8 @@ class LeafProtocol(SocketProtocol):
         if self._remote is not None:
             self._remote.lost(self)
 
-    def _make(self, wire: Wire, peer: tuple[str, int]) -> LeafConnection:
-        return LeafConnection(self._leafs, wire, peer, self._remote)
+    def _make(self, wire: Wire, peer: tuple[str, int]) -> Connection:
+        return self._connect(wire, peer, self._remote)
 
     def _begin(self, connection: Connection) -> None:
         """Begin, with TLS if that is to come before anything else."""
@@ -47,13 +51,12 @@ class LeafProtocol(SocketProtocol):
             return
         self._undecided = self._remote is not None
         connection.open()
-        if self._remote is None and self._leafs.options.leafnodes.tls is not None:
+        if self._remote is None and self._tls is not None:
             self._begin_tls(connection)
 
     def _first(self) -> bool:
         """Whether TLS comes before INFO."""
-        tls = self._leafs.options.leafnodes.tls if self._remote is None else self._remote.options.tls
-        return tls is not None and bool(tls.handshake_first)
+        return self._tls is not None and bool(self._tls.handshake_first)
 
     def _decide(self, connection: Connection, data: bytes) -> bytes:
         """Look at the hub's first line: does it want TLS?"""
@@ -76,9 +79,9 @@ class LeafProtocol(SocketProtocol):
         from ..connection.secure import SecureWire
 
         if self._remote is None:
-            tls = self._leafs.options.leafnodes.tls
+            tls = self._tls
             assert tls is not None
-            context = self._listener.tls_context(tls)
+            context = self._sockets.tls_context(tls)
             self._encrypt(connection, SecureWire(connection.wire, context, tls.pinned_certs), tls.timeout)
         else:
             secure, timeout = self._remote.secure_wire(connection.wire)

@@ -11,15 +11,15 @@ from ..connection.part import Part
 from .interest_advertiser import LOOP_PREFIX
 
 if TYPE_CHECKING:
-    from .connection import LeafConnection
+    from .peer import LeafPeer
 
 
-class LeafSubscriptions(Part["LeafConnection"]):
+class LeafSubscriptions(Part["LeafPeer"]):
     """By subject and queue. `len()` is how many there are."""
 
     __slots__ = ("_subscriptions",)
 
-    def __init__(self, connection: LeafConnection) -> None:
+    def __init__(self, connection: LeafPeer) -> None:
         super().__init__(connection)
         self._subscriptions: dict[tuple[bytes, bytes], Subscription] = {}
 
@@ -42,22 +42,22 @@ class LeafSubscriptions(Part["LeafConnection"]):
             return
         subject = raw_subject.decode("utf-8", "surrogateescape")
         if subject.startswith(LOOP_PREFIX):
-            if subject == connection.leafs.loop_subject(account):
+            if subject == connection.context.loop_subject(account):
                 connection.loop_found()
                 return
             if not connection.interest_known:
                 # It comes with, in general as the last of, all of the peer's first interest.
-                connection.leafs.interest_known(connection)
+                connection.context.interest_known(connection)
         elif is_literal(subject) and not connection.leaf_permissions.may_send(subject):
             connection.violation("Subscription", subject)
             return
         if not is_valid(subject):
-            connection.leafs.log.error(f"{connection} - Could not insert subscription {subject!r}")
+            connection.context.log.error(f"{connection} - Could not insert subscription {subject!r}")
             connection.send_line(encode.err("Invalid Subscription"))
             return
-        limit = connection.leafs.options.max_subscriptions
+        limit = connection.context.options.max_subscriptions
         if 0 < limit <= len(self._subscriptions):
-            connection.leafs.log.error(f"{connection} - maximum subscriptions exceeded")
+            connection.context.log.error(f"{connection} - maximum subscriptions exceeded")
             connection.send_line(encode.err("maximum subscriptions exceeded"))
             return
         subscription = Subscription(

@@ -139,7 +139,7 @@ def _wanted(row: _Row, request: ConnzRequest) -> Steps[bool]:
 
 
 def _user(connection: ClientConnection) -> str:
-    user = connection.handshake.user
+    user = connection.user
     if user is not None and (user.nkey or user.name):
         return user.nkey or user.name
     return "[REDACTED]" if connection.options.auth_token else ""
@@ -184,7 +184,7 @@ def _document(row: _Row, request: ConnzRequest) -> Steps[dict[str, Any]]:
         if connection.account is not None:
             document["account"] = connection.account.name
             document["name_tag"] = connection.account.display
-        user = connection.handshake.user
+        user = connection.user
         if user is None and options.jwt:
             document["jwt"] = options.jwt
         if user is not None and user.session is not None:

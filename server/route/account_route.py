@@ -17,7 +17,7 @@ from .interest_advertiser import RouteAdvertiser
 if TYPE_CHECKING:
     from ..accounts import Account
     from ..accounts.subscription import RoutedMessage
-    from .connection import RouteConnection
+    from .peer import RoutePeer
 
 
 class AccountRoute(MessageEndpoint):
@@ -29,6 +29,7 @@ class AccountRoute(MessageEndpoint):
     __slots__ = (
         "_subscriptions",
         "_taking",
+        "_turns",
         "account",
         "advertiser",
         "connection",
@@ -37,7 +38,7 @@ class AccountRoute(MessageEndpoint):
         "remote_cluster",
     )
 
-    def __init__(self, connection: RouteConnection, name: bytes) -> None:
+    def __init__(self, connection: RoutePeer, name: bytes) -> None:
         self.connection = connection
         self.outbound = connection
         self.name = name
@@ -45,7 +46,8 @@ class AccountRoute(MessageEndpoint):
         self.remote_cluster = ""
         self._subscriptions: dict[tuple[bytes, bytes, bytes], Subscription] = {}
         self._taking: Slices | None = None
-        self.advertiser = RouteAdvertiser(connection, name, connection.routes.turns)
+        self._turns = connection.context.turns
+        self.advertiser = RouteAdvertiser(connection, name, self._turns)
 
     # --- the interest of the peer
 
@@ -121,14 +123,14 @@ class AccountRoute(MessageEndpoint):
     def permit(self) -> None:
         """Take of the peer's interest what is permitted now: permissions changed, or the account has come."""
         if self._subscriptions:
-            self.connection.routes.turns.now(self._take)
+            self._turns.now(self._take)
 
     def _take(self) -> None:
         if self._taking is not None:
             self._taking.stop()
         if self.account is not None:
             steps = paced(self._takes(self.account))
-            self._taking = Slices(self.connection.routes.turns, steps, lambda _: None)
+            self._taking = Slices(self._turns, steps, lambda _: None)
 
     def _takes(self, account: Account) -> Steps[None]:
         for key, subscription in list(self._subscriptions.items()):

@@ -9,25 +9,23 @@ else is served before; operations are served in order; nothing of a connection i
 from __future__ import annotations
 
 import hmac
-import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Protocol
 
 from ...protocol.errors import PeerError
 from ...protocol.tracing import MARK as TRACED
 from ...protocol.tracing import only as only_traced
 from ...protocol.wire import encode
 from ...protocol.wire.ops import CONNECT, ERR, INFO, LMSG, LSUB, LUNSUB, PING, PONG, VIOLATION, Op
-from ...protocol.wire.route import RouteParser
 from ..accounts.leaving import leave
 from ..accounts.routing import route
-from ..accounts.subscription import ConnectionKind, RoutedMessage
+from ..accounts.subscription import RoutedMessage
 from ..clock import SECOND
-from ..connection import Connection
 from ..connection.ping_timer import PingTimer
 from ..leaf.frames import ACK, split_delivery
 from .account_route import AccountRoute
 from .connect_info import RouteConnect, RouteInfo
+from .peer import RouteContext, RoutePeer
 
 if TYPE_CHECKING:
     from ..accounts.flusher import OutboundQueue
@@ -35,41 +33,52 @@ if TYPE_CHECKING:
     from ..clock import Timer
     from ..connection import Wire
     from .remote import RouteRemote
-    from .routes import Routes
 
 _FIRST_PING = SECOND
 _REFUSED = "Authentication Failure"
 _PATIENCE = SECOND // 4
-_MOST_PAYLOAD = 64 << 20
 _DEDICATED = "Not possible to have a dedicated route for account"  # sent to the other connections of a pool
 
 
-class RouteConnection(Connection):
-    """remote: who dialled it here, None for an accepted one. info: the peer's INFO, once it came.
+class RouteObserver(Protocol):
+    """Is told what a peer says of itself, and decides who may join."""
 
-    headers, peer_lnoc: the peer takes headers, and the cluster of a leaf with its interest;
-    peer_lnocu: and with the end of it. States:
-    greeting, joined, closed.
+    def agrees(self, name: str, *, dynamic: bool) -> bool:
+        """Whether a server of the cluster so called is one of ours."""
+
+    def introduced(self, connection: RouteConnection, info: RouteInfo) -> None:
+        """The peer has sent its INFO."""
+
+    def renewed(self, connection: RouteConnection, before: RouteInfo) -> None:
+        """The peer's INFO has changed."""
+
+    def learnt(self, info: RouteInfo) -> None:
+        """The peer announces another server."""
+
+    def closed(self, connection: RouteConnection, reason: str) -> None:
+        """The route is closed."""
+
+
+class RouteConnection(RoutePeer):
+    """A route. remote: the remote that dialled it here; None for an accepted one.
+
+    account_routes: by the account's name. States: greeting, joined, closed.
     """
 
-    kind = ConnectionKind.ROUTER
-    parser: RouteParser
-    tag = "rid"
-    description: ClassVar = {"kind": "Router"}
-
-    def __init__(self, routes: Routes, wire: Wire, peer: tuple[str, int], remote: RouteRemote | None) -> None:
-        cluster = routes.cluster
-        super().__init__(routes, wire, peer, cluster.write_deadline or routes.options.write_deadline)
-        self.max_pending = sys.maxsize  # closed for lateness only: what it misses, a whole server misses
-        self.routes: Routes = routes
+    def __init__(
+        self,
+        context: RouteContext,
+        observer: RouteObserver,
+        wire: Wire,
+        peer: tuple[str, int],
+        remote: RouteRemote | None,
+    ) -> None:
+        super().__init__(context, wire, peer)
         self.remote = remote
-        self.info: RouteInfo | None = None
-        self.peer_lnoc = self.peer_lnocu = False
         self.joined = False
         self.account_routes: dict[bytes, AccountRoute] = {}
-        # What a peer lets in goes through, as far as any server's max_payload may reach.
-        self.parser = RouteParser(routes.options.max_control_line, _MOST_PAYLOAD)
-        self.ping_timer = PingTimer(self, _FIRST_PING)
+        self.ping_timer = PingTimer(self, context, _FIRST_PING)
+        self._observer = observer
         self._timer: Timer | None = None
         self._greeting: Timer | None = None
         self._greeted = False
@@ -78,21 +87,22 @@ class RouteConnection(Connection):
 
     def open(self) -> None:
         """The wire is there: introduce ourselves."""
-        routes = self.routes
-        routes.log.info(f"{self} - Route connection created")
+        context = self.context
+        context.log.info(f"{self} - Route connection created")
         if self.remote is not None:
-            self.send_line(routes.connect(self.remote))
+            target = self.remote.target
+            self.send_line(context.documents.connect(target.user, target.password))
             self._greet()
         else:
             self.parser.await_connect()
             self._greeting = self.clock.call_later(_PATIENCE, self._greet)
-        self._timer = self.clock.call_later(routes.auth_timeout, self._too_late)
+        self._timer = self.clock.call_later(context.auth_timeout, self._too_late)
         self.flush()
 
     def slow_consumer(self, reason: str) -> None:
         """Close a peer that does not read."""
         if not self.closed_reason:
-            self.routes.slow_consumers += 1
+            self.context.slow_consumers += 1
         super().slow_consumer(reason)
 
     def _greet(self) -> None:
@@ -100,7 +110,7 @@ class RouteConnection(Connection):
         if not self._greeted:
             self._greeted = True
             self._stop_greeting()
-            self.send_line(self.routes.info())
+            self.send_line(self.context.documents.info())
             self.flush()
 
     def join(self) -> None:
@@ -108,13 +118,14 @@ class RouteConnection(Connection):
         self.joined = True
         self._stop_timer()
         self.ping_timer.start()
-        for account in list(self.routes.registry.accounts.values()):
+        registry = self.context.registry
+        for account in list(registry.accounts.values()):
             self.share(account.name.encode()).bind(account)
 
     def fail(self, text: str, reason: str) -> None:
         """Tell the peer and the log why, then close."""
         if not self.closed_reason:
-            self.routes.log.error(f"{self} - {text}")
+            self.context.log.error(f"{self} - {text}")
         super().fail(text, reason)
 
     def stall(self, stalled: list[OutboundQueue]) -> None:
@@ -125,7 +136,7 @@ class RouteConnection(Connection):
         found = self.account_routes.get(name)
         if found is None:
             found = self.account_routes[name] = AccountRoute(self, name)
-            account = self.routes.registry.get(name.decode("utf-8", "surrogateescape"))
+            account = self.context.registry.get(name.decode("utf-8", "surrogateescape"))
             if account is not None:
                 found.bind(account)
         return found
@@ -136,20 +147,14 @@ class RouteConnection(Connection):
         routes, self.account_routes = self.account_routes, {}
         leave(self.clock, [leaver for route in routes.values() for leaver in route.leave()])
         self.stop_writing()
-        self.routes.log.info(f"{self} - Router connection closed: {reason}")
-        self.routes.closed(self, reason)
-        self.routes.flusher.schedule()
-
-    def who(self) -> dict[str, str]:
-        """See Connection."""
-        if self.info is None:
-            return {}
-        return {"name": self.info.server_id, "ver": self.info.version}
+        self.context.log.info(f"{self} - Router connection closed: {reason}")
+        self._observer.closed(self, reason)
+        self._flusher.schedule()
 
     # --- operations of the peer
 
     def _serve(self, operations: Iterator[Op]) -> None:
-        pending_flush = self.routes.flusher.pending_flush
+        pending_flush = self._flusher.pending_flush
         route: AccountRoute | None = None
         count = size_sum = 0
         for operation in operations:
@@ -216,7 +221,7 @@ class RouteConnection(Connection):
             _, subject, queue, weight, origin, account = operation
             account_route = self.share(account)
             if account_route.account is None:
-                self.routes.wanted(account.decode("utf-8", "surrogateescape"))
+                self.context.wanted(account.decode("utf-8", "surrogateescape"))
             account_route.subscribe(subject, queue, weight, origin)
         elif code == LUNSUB and self.joined:
             _, subject, queue, origin, account = operation
@@ -247,7 +252,7 @@ class RouteConnection(Connection):
             self._broken(operation[1])
         elif code == ERR:
             text = operation[1].decode("utf-8", "replace").strip("'")
-            log = self.routes.log
+            log = self.context.log
             (log.debug if text.startswith(_DEDICATED) else log.error)(f"{self} - Route Error '{text}'")
             self.close("Protocol Violation")
         elif code == INFO:
@@ -261,11 +266,10 @@ class RouteConnection(Connection):
 
     def _connect(self, raw: bytes) -> None:
         """CONNECT: may it join at all?"""
-        routes = self.routes
         try:
             given = RouteConnect.parse(raw)
         except PeerError as peer_error:
-            routes.log.warning(f"{self} - {peer_error.reason}")
+            self.context.log.warning(f"{self} - {peer_error.reason}")
             self.close("Protocol Violation")
             return
         if given.lang:
@@ -275,8 +279,10 @@ class RouteConnection(Connection):
             self.fail(text, "Wrong Gateway")
         elif not self._authorized(given):
             self.fail("Authorization Violation", _REFUSED)
-        elif not routes.agrees(given.cluster, dynamic=given.cluster_dynamic):
-            text = f'Rejecting connection, cluster name "{given.cluster}" does not match "{routes.name}"'
+        elif not self._observer.agrees(given.cluster, dynamic=given.cluster_dynamic):
+            text = (
+                f'Rejecting connection, cluster name "{given.cluster}" does not match "{self.context.name}"'
+            )
             self.fail(text, "Cluster Name Conflict")
         else:
             self._greet()
@@ -284,7 +290,7 @@ class RouteConnection(Connection):
             self.admit()
 
     def _authorized(self, given: RouteConnect) -> bool:
-        wanted = self.routes.cluster.authorization
+        wanted = self.context.cluster.authorization
         if wanted is None or not wanted.user:
             return True
         same_user = hmac.compare_digest(given.user.encode(), wanted.user.encode())
@@ -295,21 +301,21 @@ class RouteConnection(Connection):
         try:
             info = RouteInfo.parse(raw)
         except PeerError as peer_error:
-            self.routes.log.warning(f"{self} - {peer_error.reason}")
+            self.context.log.warning(f"{self} - {peer_error.reason}")
             self.close("Protocol Violation")
             return
         if self.info is not None:
             if info.server_id == self.info.server_id:
                 before, self.info = self.info, info
-                self.routes.renewed(self, before)
+                self._observer.renewed(self, before)
             else:
-                self.routes.learnt(info)
+                self._observer.learnt(info)
             return
         self.info = info
-        self.headers = info.headers and not self.routes.options.no_header_support
+        self.headers = info.headers and not self.context.options.no_header_support
         self.peer_lnoc = self.peer_lnoc or info.lnoc
         self.peer_lnocu = self.parser.origins = self.peer_lnocu or info.lnocu
-        self.routes.introduced(self, info)
+        self._observer.introduced(self, info)
 
     def _too_late(self) -> None:
         self._timer = None
@@ -324,17 +330,3 @@ class RouteConnection(Connection):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-    # --- permissions: import is what we may receive from peers, export what they may receive from us
-
-    def may_ask(self, subject: str) -> bool:
-        """Whether interest in `subject` may be announced to the peer."""
-        return self.routes.imports(subject)
-
-    def may_send(self, subject: str) -> bool:
-        """Whether a message may go to the peer."""
-        return self.routes.exports(subject)
-
-    def may_take(self, subject: str) -> bool:
-        """Whether the peer's interest in `subject` is taken."""
-        return self.routes.exports(subject)

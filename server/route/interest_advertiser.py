@@ -11,7 +11,7 @@ from ..accounts.subscription import ConnectionKind
 if TYPE_CHECKING:
     from ..accounts.subscription import Subscription
     from ..slices import Shared
-    from .connection import RouteConnection
+    from .peer import RoutePeer
 
 Key = tuple[str, str, str]  # subject, queue, cluster of the leaf it comes from
 
@@ -19,7 +19,7 @@ Key = tuple[str, str, str]  # subject, queue, cluster of the leaf it comes from
 class RouteAdvertiser(Advertiser[Key]):
     """What was advertised to the peer of one route. name: of the account."""
 
-    def __init__(self, connection: RouteConnection, name: bytes, turns: Shared) -> None:
+    def __init__(self, connection: RoutePeer, name: bytes, turns: Shared) -> None:
         super().__init__(turns)
         self._connection = connection
         self._name = name
@@ -53,4 +53,4 @@ class RouteAdvertiser(Advertiser[Key]):
         else:
             lead = b"RS-" if not origin else b"LS- " + origin if connection.peer_lnocu else b"LS-"
             connection.send_line(encode.route_unsub(self._name, subject, queue, lead))
-        connection.routes.flusher.schedule()
+        connection.context.flusher.schedule()

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote, urlsplit
 
 from ..clock import SECOND
 from ..connection.dial import dial
-from .socket_protocol import RouteProtocol
 
 if TYPE_CHECKING:
     from ..clock import Timer
-    from .routes import Routes
+    from ..connection import SocketProtocol
+    from .peer import RouteContext
 
 _INTERVAL = SECOND
 _LONGEST = 30 * SECOND
@@ -47,16 +48,39 @@ class RouteAddress:
         return f"{self.host}:{self.port}"
 
 
-class RouteRemote:
-    """explicit: configured. server_id: who is at the address, as far as known. attempts: in vain."""
+class RouteTable(Protocol):
+    """The routes of this server."""
 
-    def __init__(self, routes: Routes, target: RouteAddress, *, explicit: bool) -> None:
+    def has(self, server_id: str) -> bool:
+        """Whether there is a route to that server."""
+
+    def forget(self, remote: RouteRemote) -> None:
+        """Dial an address no more."""
+
+
+class RouteRemote:
+    """target: the address. explicit: configured. server_id: who is at the address, as far as known.
+    attempts: in vain.
+    """
+
+    def __init__(
+        self,
+        context: RouteContext,
+        routes: RouteTable,
+        make: Callable[[RouteRemote], SocketProtocol],
+        target: RouteAddress,
+        *,
+        explicit: bool,
+    ) -> None:
+        """`make` makes a protocol for a socket."""
+        self._context = context
         self._routes = routes
+        self._make = make
         self.target = target
         self.explicit = explicit
         self.server_id = ""
         self.attempts = 0
-        self._protocol: RouteProtocol | None = None
+        self._protocol: SocketProtocol | None = None
         self._task: asyncio.Task[None] | None = None
         self._timer: Timer | None = None
         self._stopped = False
@@ -83,7 +107,7 @@ class RouteRemote:
     def lost(self) -> None:
         """The socket is closed for good."""
         self._protocol = None
-        if not self.explicit and self._routes.cluster.connect_retries == 0:
+        if not self.explicit and self._context.cluster.connect_retries == 0:
             self._routes.forget(self)
             return
         self._later(_INTERVAL // 2 + random.randrange(_INTERVAL))
@@ -95,7 +119,7 @@ class RouteRemote:
 
     def _later(self, delay: int) -> None:
         if not self._stopped and self._timer is None:
-            self._timer = self._routes.clock.call_later(delay, self._begin)
+            self._timer = self._context.clock.call_later(delay, self._begin)
 
     def _begin(self) -> None:
         self._timer = None
@@ -104,11 +128,10 @@ class RouteRemote:
         self._task = asyncio.get_running_loop().create_task(self._dial())
 
     async def _dial(self) -> None:
-        routes = self._routes
-        routes.log.debug(f"Trying to connect to route on {self.target}")
+        self._context.log.debug(f"Trying to connect to route on {self.target}")
 
-        def make() -> RouteProtocol:
-            self._protocol = RouteProtocol(routes, self)
+        def make() -> SocketProtocol:
+            self._protocol = self._make(self)
             return self._protocol
 
         try:
@@ -121,7 +144,7 @@ class RouteRemote:
 
     def _failed(self, reason: str) -> None:
         self.attempts += 1
-        cluster, log = self._routes.cluster, self._routes.log
+        cluster, log = self._context.cluster, self._context.log
         text = f"Error trying to connect to route (attempt {self.attempts}): {reason}"
         (log.error if self.attempts == 1 or self.attempts % _REPORT_EVERY == 0 else log.debug)(text)
         if not self.explicit and self.attempts > cluster.connect_retries:

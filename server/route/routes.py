@@ -8,31 +8,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ...protocol.identifier import new_id
 from ...protocol.wire import encode
-from ..accounts.permissions import Permissions
-from ..clock import SECOND
-from ..connection import Listener, connect_info
-from ..connection.addresses import EVERYWHERE, bracketed, reachable
-from ..slices import Shared
+from ..connection import Listener
+from ..connection.addresses import EVERYWHERE, bracketed
+from .connection import RouteConnection
+from .peer import RouteContext
 from .remote import RouteAddress, RouteRemote
 from .socket_protocol import RouteProtocol
 
 if TYPE_CHECKING:
     from ..accounts import Account
     from ..client import Clients
-    from ..config.options import ClusterOptions, Options, PermissionsOptions
+    from ..config.options import Options
+    from ..connection import Wire
     from .connect_info import RouteInfo
-    from .connection import RouteConnection
 
-PROTOCOL = 3
 SHUTDOWN = "Server Shutdown"
 _NAME = 22  # characters of a generated name
-_SLOWEST_PING = 30 * SECOND
 
 
 class RouteEvents(Protocol):
@@ -45,58 +40,38 @@ class RouteEvents(Protocol):
         """There is no route to that server any more."""
 
 
-class Routes:
+class Routes(RouteContext):
     """The part of a server that joins it to its cluster.
 
-    peers: routes by the server id of the peer. remotes: whom this server dials. name: of the cluster.
-    listener: its sockets, those that were dialled as well. slow_consumers: peers closed for not reading.
-    leaf_urls: of this server's listener for leafs. tell_leafs: is told those of the others.
-    observers: are told of peers. wanted: is told the name of an account that is not here, when a peer tells
-    what it subscribes to.
+    peers: routes by the server id of the peer.
+    remotes: whom this server dials.
+    listener: its sockets, those that were dialled as well.
+    tell_leafs: is told where other servers take leafs.
+    observers: are told of peers.
     """
 
     def __init__(self, clients: Clients, *, jetstream: bool = False) -> None:
-        self._clients = clients
-        self.registry = clients.registry
-        self.identity = clients.identity
-        self.clock = clients.clock
-        self.flusher = clients.flusher
-        self.buffer_budget = clients.buffer_budget
-        self.passwords = clients.passwords
-        self.log = clients.log
-        self.random_bytes = clients.random_bytes
-        self.next_id = clients.next_id
-        self.turns = Shared(partial(clients.clock.call_later, 0))
-        self.jetstream = jetstream
+        super().__init__(clients, jetstream=jetstream)
         self.peers: dict[str, RouteConnection] = {}
         self.remotes: list[RouteRemote] = []
         self.listener = Listener(self.log)
-        self.leaf_urls: list[str] = []
         self.tell_leafs: Callable[[list[str]], None] = lambda urls: None
         self.observers: list[RouteEvents] = []
-        self.wanted: Callable[[str], None] = lambda name: None
-        self.slow_consumers = 0
+        self._clients = clients
         self._stopping = False
         self._change = asyncio.Event()
-        self._take(clients.options)
-        self.dynamic = not self.cluster.name
-        if self.dynamic:
+        if not self.cluster.name:
+            self.documents.dynamic = True
             self.cluster.name = new_id(self.random_bytes, _NAME)
 
-    def _take(self, options: Options) -> None:
-        assert options.cluster is not None
-        self.cluster: ClusterOptions = options.cluster
-        interval = min(self.cluster.ping_interval or _SLOWEST_PING, options.ping_interval)
-        self.options = replace(
-            options, ping_interval=interval, ping_max=self.cluster.ping_max or options.ping_max
-        )
-        given = self.cluster.permissions
-        self._permissions = None if given is None else Permissions(given)
+    def connection(
+        self, wire: Wire, peer: tuple[str, int], remote: RouteRemote | None = None
+    ) -> RouteConnection:
+        """A connection for a socket that was accepted from `peer`, (host, port), or dialled by `remote`."""
+        return RouteConnection(self, self, wire, peer, remote)
 
-    @property
-    def name(self) -> str:
-        """The cluster's name."""
-        return self.cluster.name
+    def _protocol(self, remote: RouteRemote | None = None) -> RouteProtocol:
+        return RouteProtocol(self, self.listener, self.connection, remote)
 
     # --- start and end
 
@@ -107,12 +82,13 @@ class Routes:
         """
         cluster = self.cluster
         self.log.info(f"Cluster name is {self.name}")
-        if self.dynamic:
+        if self.documents.dynamic:
             self.log.warning("Cluster name was dynamically generated, consider setting one")
         if cluster.port is not None:
             if cluster.tls is not None:
                 self.listener.tls_context(cluster.tls)
-            await self.listener.listen(lambda: RouteProtocol(self), cluster.host, cluster.port)
+            await self.listener.listen(self._protocol, cluster.host, cluster.port)
+            self.documents.port = self.port
             self.log.info(f"Listening for route connections on {cluster.host}:{self.port}")
         for url in cluster.routes:
             self._dial(RouteAddress.parse(url), explicit=True)
@@ -136,8 +112,8 @@ class Routes:
     def reload(self, options: Options) -> None:
         """Apply new options: dial who is new, leave who is gone; permissions hold from now on."""
         name, permissions = self.name, self.cluster.permissions
-        self._take(options)
-        if self.dynamic and not self.cluster.name:
+        self.take(options)
+        if self.documents.dynamic and not self.cluster.name:
             self.cluster.name = name
         wanted = [RouteAddress.parse(url) for url in self.cluster.routes]
         for remote in [r for r in self.remotes if r.explicit and r.target not in wanted]:
@@ -184,74 +160,6 @@ class Routes:
         host = self.cluster.host
         return f"nats-route://{'127.0.0.1' if host in EVERYWHERE else host}:{self.port}"
 
-    @property
-    def auth_timeout(self) -> int:
-        """ns that a peer has to introduce itself."""
-        given = self.cluster.authorization
-        if given is not None and given.timeout is not None:
-            return given.timeout
-        return self.options.auth_timeout
-
-    # --- the INFO of this server
-
-    def info(self) -> bytes:
-        """INFO for a peer."""
-        cluster = self.cluster
-        document = connect_info.of_server(
-            self.identity, PROTOCOL, cluster.host, self.port, headers=not self.options.no_header_support
-        )
-        optional: dict[str, Any] = {
-            "auth_required": cluster.authorization is not None and bool(cluster.authorization.user),
-            "tls_required": cluster.tls is not None,
-            "tls_verify": cluster.tls is not None,
-            "max_payload": self.options.max_payload,
-            "jetstream": self.jetstream,
-            "ip": f"nats-route://{cluster.advertise}/" if cluster.advertise else "",
-            "cluster": self.name,
-            "cluster_dynamic": self.dynamic,
-            "domain": self.options.jetstream.domain if self.jetstream else "",
-            "connect_urls": [] if cluster.no_advertise else self._own_urls(),
-            "ldm": self._clients.info.lame_duck,
-            "lnoc": True,
-            "lnocu": True,
-            "leafnode_urls": self.leaf_urls,
-            **_permissions(cluster.permissions),
-        }
-        document.update((key, value) for key, value in optional.items() if value)
-        return encode.info(document)
-
-    def connect(self, remote: RouteRemote) -> bytes:
-        """CONNECT to a peer."""
-        given = self.cluster.authorization
-        user = remote.target.user or (given.user if given is not None else "")
-        password = remote.target.password or (given.password if given is not None else "")
-        optional = {"user": user, "pass": password}
-        return encode.connect(
-            {
-                "echo": True,
-                "verbose": False,
-                "pedantic": False,
-                **{key: value for key, value in optional.items() if value},
-                "tls_required": self.cluster.tls is not None,
-                "headers": not self.options.no_header_support,
-                "name": self.identity.id,
-                "cluster": self.name,
-                **({"cluster_dynamic": True} if self.dynamic else {}),
-                "lnoc": True,
-                "lnocu": True,
-            }
-        )
-
-    def _own_urls(self) -> list[str]:
-        if self.options.client_advertise:
-            return [self.options.client_advertise]
-        port = self._clients.info.port
-        return [f"{host}:{port}" for host in reachable(self.options.host)] if port else []
-
-    def server_fields(self) -> dict[str, Any]:
-        """See Host."""
-        return self._clients.server_fields()
-
     # --- peers
 
     def has(self, server_id: str) -> bool:
@@ -265,12 +173,12 @@ class Routes:
         """
         if name == self.name:
             return True
-        if not self.dynamic:
+        if not self.documents.dynamic:
             return dynamic  # the peer takes our name
         if not dynamic or self.name < name:
             self.log.info(f"Cluster name updated to {name}")
             self.cluster.name = name
-            self.dynamic = dynamic
+            self.documents.dynamic = dynamic
         return True
 
     def introduced(self, connection: RouteConnection, info: RouteInfo) -> None:
@@ -348,7 +256,7 @@ class Routes:
 
     def tell_peers(self) -> None:
         """The INFO of this server has changed."""
-        info = self.info()
+        info = self.documents.info()
         for peer in self.peers.values():
             peer.send_line(info)
 
@@ -380,7 +288,7 @@ class Routes:
             self.remotes.remove(remote)
 
     def _dial(self, target: RouteAddress, *, explicit: bool) -> None:
-        remote = RouteRemote(self, target, explicit=explicit)
+        remote = RouteRemote(self, self, self._protocol, target, explicit=explicit)
         self.remotes.append(remote)
         remote.start()
 
@@ -395,7 +303,7 @@ class Routes:
         others = self.other_urls()
         if not others and not self._clients.info.connect_urls:
             return
-        own = [] if self._clients.info.lame_duck else self._own_urls()
+        own = [] if self._clients.info.lame_duck else self.documents.client_urls()
         self._clients.set_connect_urls([*own, *(url for url in others if url not in own)])
 
     def other_urls(self) -> list[str]:
@@ -404,28 +312,6 @@ class Routes:
             return []
         infos = [peer.info for peer in self.peers.values() if peer.info is not None and not peer.info.ldm]
         return list(dict.fromkeys(url for info in infos for url in info.connect_urls))
-
-    # --- permissions
-
-    def imports(self, subject: str) -> bool:
-        """Whether this server may receive `subject` from its peers."""
-        return self._permissions is None or self._permissions.may_publish(subject)
-
-    def exports(self, subject: str) -> bool:
-        """Whether peers may receive `subject` from this server."""
-        return self._permissions is None or self._permissions.may_subscribe(subject)
-
-
-def _permissions(given: PermissionsOptions | None) -> dict[str, dict[str, list[str]]]:
-    """As in INFO: import is what they may send here, export what they may receive."""
-    if given is None:
-        return {}
-    sides = (("import", given.publish), ("export", given.subscribe))
-    return {
-        name: {kind: list(entries) for kind in ("allow", "deny") if (entries := getattr(side, kind))}
-        for name, side in sides
-        if side is not None
-    }
 
 
 def _host(told: str, seen: str) -> str:

@@ -2,41 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..connection import SocketProtocol
 from ..connection.socket_protocol import TLS_FAILED
-from .connection import RouteConnection
 
 if TYPE_CHECKING:
     from ..connection import Connection, Wire
+    from ..connection.socket_protocol import Sockets
+    from .peer import RouteContext
     from .remote import RouteRemote
-    from .routes import Routes
+
+Connect = Callable[["Wire", tuple[str, int], "RouteRemote | None"], "Connection"]
 
 
 class RouteProtocol(SocketProtocol):
-    """One socket, accepted, or dialled by `remote`."""
+    """One socket, accepted, or dialled by `remote`. connect: makes its connection."""
 
     failure = "TLS route handshake error"
 
-    def __init__(self, routes: Routes, remote: RouteRemote | None = None) -> None:
-        super().__init__(routes, routes.listener)
-        self._routes = routes
+    def __init__(
+        self, context: RouteContext, sockets: Sockets, connect: Connect, remote: RouteRemote | None
+    ) -> None:
+        super().__init__(context, sockets)
+        self._cluster = context.cluster
+        self._connect = connect
         self._remote = remote
 
-    def _make(self, wire: Wire, peer: tuple[str, int]) -> RouteConnection:
-        return RouteConnection(self._routes, wire, peer, self._remote)
+    def _make(self, wire: Wire, peer: tuple[str, int]) -> Connection:
+        return self._connect(wire, peer, self._remote)
 
     def _begin(self, connection: Connection) -> None:
         from ..config.tls import client_context
         from ..connection.secure import SecureWire
 
-        tls = self._routes.cluster.tls
+        tls = self._cluster.tls
         if tls is None:
             connection.open()
             return
         if self._remote is None:
-            secure = SecureWire(connection.wire, self._listener.tls_context(tls), tls.pinned_certs)
+            secure = SecureWire(connection.wire, self._sockets.tls_context(tls), tls.pinned_certs)
         else:
             context = client_context(tls)
             host = self._remote.target.host

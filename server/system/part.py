@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ..accounts import Account
     from ..accounts.subscription import Message
     from ..client.connection import ClientConnection
+    from ..client.peer import ClientPeer
     from ..clock import Timer
     from ..leaf import LeafConnection
     from ..logging import Logger
@@ -286,7 +287,7 @@ class System:
 
     # --- events
 
-    def client_connected(self, connection: ClientConnection | LeafConnection) -> None:
+    def client_connected(self, connection: ClientPeer | LeafConnection) -> None:
         """See client.Events."""
         account = connection.account
         assert account is not None
@@ -296,7 +297,7 @@ class System:
         )
         self._tell_account(account)
 
-    def client_disconnected(self, connection: ClientConnection | LeafConnection, reason: str) -> None:
+    def client_disconnected(self, connection: ClientPeer | LeafConnection, reason: str) -> None:
         """See client.Events."""
         account = connection.account
         name = GLOBAL if account is None else account.name  # who was not let in counts as being there
@@ -320,15 +321,15 @@ class System:
         """See route.RouteEvents."""
         self._neighbours.gone(server_id)
 
-    def client_refused(self, connection: ClientConnection, reason: str) -> None:
+    def client_refused(self, connection: ClientPeer, reason: str) -> None:
         """See client.Events."""
         subject = f"$SYS.SERVER.{self._server.identity.id}.CLIENT.AUTH.ERR"
         self._tell(subject, lambda: self._gone(connection, reason))
 
-    def _gone(self, connection: ClientConnection | LeafConnection, reason: str) -> dict[str, Any]:
+    def _gone(self, connection: ClientPeer | LeafConnection, reason: str) -> dict[str, Any]:
         client = _client_of(connection) | {"stop": format_rfc3339(self._server.clock.now())}
         if connection.account is None and connection.kind == ConnectionKind.CLIENT:
-            client |= _stranger(cast("ClientConnection", connection))
+            client |= _stranger(cast("ClientPeer", connection))
         fields = {
             "client": client,
             # as seen by the client: what it sent came in here
@@ -385,13 +386,13 @@ class System:
         self._timers[name] = self._server.clock.call_later(delay, callback)
 
 
-def _client_of(connection: ClientConnection | LeafConnection) -> dict[str, Any]:
+def _client_of(connection: ClientPeer | LeafConnection) -> dict[str, Any]:
     """Client info as events have it: `name_tag` is the account's there, not the user's."""
     client, account = connection.client_info(), connection.account
     return client if account is None else client | {"name_tag": account.display}
 
 
-def _stranger(connection: ClientConnection) -> dict[str, Any]:
+def _stranger(connection: ClientPeer) -> dict[str, Any]:
     """What one that was not let in said of itself; it counts as being in `$G`."""
     options = connection.options
     told = {"user": options.nkey or options.user, "jwt": options.jwt}

@@ -8,7 +8,7 @@ from ..clock import SECOND
 
 if TYPE_CHECKING:
     from ..accounts.subscription import MessageEndpoint
-    from ..client.connection import ClientConnection
+    from ..client.peer import ClientPeer
     from ..config.options import SubjectPermission
 
 _LONGEST = 2**63 - 1  # ns that those who ask can hold
@@ -16,8 +16,8 @@ _LONGEST = 2**63 - 1  # ns that those who ask can hold
 
 def user_info(source: MessageEndpoint) -> dict[str, Any]:
     """The user, the account and the permissions of a client's connection."""
-    connection = cast("ClientConnection", source)
-    account, user = connection.account, connection.handshake.user
+    connection = cast("ClientPeer", source)
+    account, user = connection.account, connection.user
     found: dict[str, Any] = {
         "user": user.label if user is not None else "",
         "account": account.name if account is not None else "",

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pyjs.server.accounts import AccountRegistry
-from pyjs.server.client import ClientConnection, Clients
+from pyjs.server.client import Clients
 from pyjs.server.config.options import Options
 from pyjs.server.identity import ServerIdentity
 
@@ -57,7 +57,7 @@ class FakeClient:
     def __init__(self, house: House) -> None:
         self.house = house
         self.wire = FakeWire()
-        self.connection = ClientConnection(house.clients, self.wire, ("127.0.0.1", 5))
+        self.connection = house.clients.accept(self.wire, ("127.0.0.1", 5))
         self.connection.open()
         self.info = self.read_info()
 

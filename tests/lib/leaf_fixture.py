@@ -8,8 +8,7 @@ from typing import Any
 
 from pyjs.server.config import load_text
 from pyjs.server.config.options import Options, RemoteOptions
-from pyjs.server.leaf import LeafConnection, Leafs
-from pyjs.server.leaf.remote import LeafRemote
+from pyjs.server.leaf import Leafs
 
 from .fake_clock import FakeClock
 from .fake_wire import FakeClient, FakeWire, House
@@ -25,7 +24,7 @@ class LeafServer(House):
         options: Options = load_text(f"server_name: site{number}\n{config}")
         super().__init__(options, seed=number, clock=clock)
         self.clients.identity.name = options.server_name
-        self.leafs = Leafs(self.clients, jetstream=jetstream)
+        self.leafs = Leafs(self.clients, self.clients.authenticator, jetstream=jetstream)
 
     def user(self, name: str = "acc") -> FakeClient:
         """A client that has logged in; its password is its name."""
@@ -40,10 +39,10 @@ class Peer:
     def __init__(self, env: LeafServer, remote: RemoteOptions | None = None) -> None:
         self.env = env
         self.wire = FakeWire()
-        self.remote = LeafRemote(env.leafs, remote) if remote is not None else None
+        self.remote = env.leafs.remote(remote) if remote is not None else None
         if self.remote is not None:
             self.remote.target = self.remote.targets.next()
-        self.connection = LeafConnection(env.leafs, self.wire, ("127.0.0.1", 7), self.remote)
+        self.connection = env.leafs.connection(self.wire, ("127.0.0.1", 7), self.remote)
         self.connection.open()
 
     def read(self) -> list[str]:

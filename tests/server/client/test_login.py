@@ -145,8 +145,8 @@ def test_who_says_nothing_is_the_no_auth_user() -> None:
     client = place.client()
     assert "auth_required" not in client.info
     assert client.says("PING\r\n").endswith(b"PONG\r\n")
-    assert client.connection.handshake.user is not None
-    assert client.connection.handshake.user.name == "guest"
+    assert client.connection.user is not None
+    assert client.connection.user.name == "guest"
     named = place.connected(user="a", **{"pass": "1"})
     assert outcome(named) == b"PONG\r\n"
     assert place.connected(user="a", **{"pass": "2"}).closed == "Authentication Failure"

@@ -112,7 +112,7 @@ def test_replies_remembered_are_bounded() -> None:
     for start in range(0, 10_000, 500):
         root.says("".join(f"PUB svc r.{i} 0\r\n\r\n" for i in range(start, start + 500)))
         user.read()
-    assert len(user.connection.delivery._replies) <= 4096
+    assert len(user.connection.client_permissions._replies) <= 4096
     assert user.says("PUB r.9999 0\r\n\r\n") == b""
 
 

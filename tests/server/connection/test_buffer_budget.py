@@ -239,6 +239,6 @@ def test_whatever_is_sent_in_whatever_order_comes_through(seed: int, count: int,
 def publish(producer: FakeClient) -> None:
     connection = producer.connection
     connection.receive(b"PUB a 65536\r\n" + b"x" * 65536 + b"\r\n")
-    stalled = connection.clients.flusher.take_stalled()
+    stalled = connection.context.flusher.take_stalled()
     if stalled:
         connection.stall(stalled)

@@ -381,7 +381,7 @@ def test_a_reload_closes_who_may_no_longer_join_and_tells_mappings(env: Callable
     options = load_text(text)
     house.registry.reload(options)
     house.clients.reload(options)
-    house.leafs.reload(options)
+    house.leafs.reload(options, house.clients.authenticator)
     assert goes.read() == ["-ERR 'Authorization Violation'"]
     assert stays.read() == ["LS+ old"]
 

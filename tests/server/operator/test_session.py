@@ -30,7 +30,7 @@ async def test_a_session_ends_with_its_hours(logins: LoginFixture) -> None:
     hours = [{"start": f"{(hour + 23) % 24:02}:00:00", "end": f"{(hour + 1) % 24:02}:00:00"}]
     client = await logins.login(logins.account().user(times=hours, times_location="UTC"))
     assert client.closed == ""
-    session = client.connection.handshake.user
+    session = client.connection.user
     assert session is not None
     assert session.session is not None
     end = (logins.clock.now() // SECOND // HOUR + 1) * HOUR * SECOND

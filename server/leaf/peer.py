@@ -1,0 +1,247 @@
+"""LeafPeer: one leaf connection as its parts see it; LeafContext: what all leaf connections share.
+
+Both know neither the parts, nor remotes and listener: `LeafConnection` makes the parts, `Leafs` the
+connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from ...protocol.identifier import new_id
+from ...protocol.quoting import quoted
+from ...protocol.wire.leaf import LeafParser
+from ..accounts.mapping import Mapping as SubjectMapping
+from ..accounts.subscription import ConnectionKind, MessageEndpoint
+from ..connection import Connection, ConnectionContext
+from ..slices import Shared
+from .authentication import LeafAuthenticator
+from .domains import Side, denials, local_mappings
+from .info import LeafDocuments
+from .permissions import LeafPermissions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..accounts import Account
+    from ..accounts.auth import Authentication
+    from ..accounts.space import SubjectSpace
+    from ..connection import Wire
+    from .remote import LeafRemote
+
+_LOOP_ID = 22  # characters
+DUPLICATE = "Duplicate Remote LeafNode Connection"
+
+
+class LeafContext(ConnectionContext):
+    """What leaf connections share, see ConnectionContext.
+
+    connections: those that have joined, by id.
+    documents: INFO and CONNECT of this server.
+    authenticator: decides who may join.
+    remote_accounts: names of accounts here -> what the hub calls them, where that differs.
+    spans: whether JetStream here is one of several servers'.
+    turns: the turns in which interest is advertised.
+    """
+
+    connections: Mapping[int, LeafPeer]
+
+    def __init__(self, clients: ConnectionContext, authenticator: Authentication) -> None:
+        """`clients`: what the clients of this server share. authenticator: decides about them."""
+        super().__init__(
+            clients.options,
+            clients.registry,
+            clients.identity,
+            clients.clock,
+            clients.passwords,
+            clients.buffer_budget,
+            clients.log,
+            clients.random_bytes,
+            clients.next_id,
+        )
+        self.documents = LeafDocuments(self.options, self.identity)
+        self.authenticator = LeafAuthenticator(self.options, self.registry, authenticator)
+        self.remote_accounts: dict[str, str] = {}
+        self.spans = False
+        self.turns = Shared(partial(self.clock.call_later, 0))
+        self._loop_subjects: dict[str, str] = {}
+        self._change = asyncio.Event()
+
+    @property
+    def auth_timeout(self) -> int:
+        """ns that a leaf has to send CONNECT."""
+        authorization = self.options.leafnodes.authorization
+        given = authorization.timeout if authorization is not None else None
+        return given if given is not None else self.options.auth_timeout
+
+    async def wait(self, count: int) -> None:
+        """Return when at least so many connections have joined and know the interest of their peers."""
+        while sum(c.interest_known for c in self.connections.values()) < count:
+            self._change.clear()
+            await self._change.wait()
+
+    def interest_known(self, connection: LeafPeer) -> None:
+        """A connection's peer has sent its interest."""
+        connection.interest_known = True
+        self._change.set()
+
+    def replace_duplicate(self, connection: LeafPeer, account: Account) -> None:
+        """The same leaf came again: what is left of its former connection goes."""
+        if not connection.name or not connection.remote_account:
+            return
+        for old in list(self.connections.values()):
+            if (
+                old.remote is None
+                and old.account is account
+                and old.name == connection.name
+                and old.remote_cluster == connection.remote_cluster
+                and old.remote_account == connection.remote_account
+            ):
+                old.fail(DUPLICATE, DUPLICATE)
+                self.log.warning(f"{connection} - Replacing connection from same server")
+
+    def has_leaf_cluster(self, account: Account, cluster: str) -> bool:
+        """Whether a leaf of the cluster so called has joined the account here."""
+        return bool(cluster) and any(
+            c.remote is None and not c.is_spoke and c.account is account and c.remote_cluster == cluster
+            for c in self.connections.values()
+        )
+
+    def know_account(self, name: str, remote_name: str) -> None:
+        """The hub's account to which ours called `name` is bound."""
+        before = dict(self.remote_accounts)
+        if name == remote_name:
+            self.remote_accounts.pop(name, None)
+        else:
+            self.remote_accounts[name] = remote_name
+        if bool(before) != bool(self.remote_accounts):
+            for connection in self.connections.values():
+                connection.refresh()
+
+    def deny_jetstream(self, connection: LeafPeer) -> None:
+        """Keep each domain's JetStream API on its own side of the connection."""
+        account = connection.account
+        assert account is not None
+        system = self.registry.system
+        side = Side(
+            domain=self.documents.domain,
+            jetstream=self.documents.jetstream,
+            account=account.name,
+            system_account=system.name if system is not None else "",
+            default_domains=self.options.default_js_domain,
+            extension_hint=self.options.jetstream.extension_hint,
+            spans=self.spans,
+        )
+        peer = "/".join(part for part in (connection.name, connection.remote_cluster) if part)
+        found = denials(side, connection.remote_domain, peer)
+        connection.leaf_permissions.deny(send=(*found.both, *found.send), ask=found.both)
+        self.map_local_domain(account)
+        connection.refresh()
+        if found.note:
+            self.log.info(f"{connection} - {found.note}")
+
+    def map_local_domain(self, account: Account) -> None:
+        """Let the other side reach this server's domain in an account that may have no JetStream itself."""
+        documents = self.documents
+        if documents.domain and documents.jetstream and account is not self.registry.system:
+            add_mappings(account, local_mappings(documents.domain))
+
+    def loop_subject(self, account: SubjectSpace) -> str:
+        """The subject that finds loops: if our own interest in it comes back, there is one."""
+        subject = self._loop_subjects.get(account.name)
+        if subject is None:
+            subject = f"$LDS.{new_id(self.random_bytes, _LOOP_ID)}"
+            self._loop_subjects[account.name] = subject
+        return subject
+
+
+class LeafPeer(Connection, MessageEndpoint):
+    """What is known of the server at the other end, and the way to answer it.
+
+    remote: the remote that solicited the connection; None if it was accepted.
+    name, remote_cluster, remote_domain, remote_account: what the peer sent about itself.
+    is_spoke: this server is the spoke, the peer its hub.
+    isolated: the peer gets no interest that other leafs announce.
+    peer_headers: it takes headers.
+    joined: it is bound to an account.
+    interest_known: it has sent its own interest.
+    leaf_permissions: what may pass.
+    """
+
+    kind = ConnectionKind.LEAF
+    tag = "lid"
+    description: ClassVar = {"kind": "Leafnode"}
+    context: LeafContext
+    parser: LeafParser
+
+    def __init__(
+        self, context: LeafContext, wire: Wire, peer: tuple[str, int], remote: LeafRemote | None
+    ) -> None:
+        options = context.options
+        super().__init__(context, wire, peer, options.leafnodes.write_deadline or options.write_deadline)
+        # Leafs are closed for lateness only: what they miss, a whole cluster misses.
+        self.max_pending = sys.maxsize
+        self.outbound = self
+        self.remote = remote
+        self.name = ""
+        self.remote_cluster = ""
+        self.remote_domain = ""
+        self.remote_account = ""
+        self.is_spoke = remote is not None and not remote.options.hub
+        self.isolated = options.leafnodes.isolate or (remote is not None and remote.options.isolate)
+        self.peer_headers = False
+        self.joined = False
+        self.interest_known = False
+        self.leaf_permissions = LeafPermissions()
+        self.parser = LeafParser(options.max_control_line, options.max_payload)
+
+    def join(self, account: Account) -> None:
+        """The handshake is done: publish and receive in `account`."""
+        raise NotImplementedError
+
+    def announce(self) -> None:
+        """The connection serves from now on: tell of it."""
+        raise NotImplementedError
+
+    def refresh(self) -> None:
+        """The leaf permissions have changed: work out whether messages need a look at each."""
+        # Accounts have other names over there: who asks a service then goes by the other name.
+        self.headers = self.peer_headers and not self.context.remote_accounts
+        self.fast = self.leaf_permissions.replies is None and not self.context.options.trace
+        if self.account is not None:
+            self.account.forget_plans()
+
+    def fail(self, text: str, reason: str) -> None:
+        """Tell the peer and the log why, then close."""
+        if not self.closed_reason:
+            self.context.log.error(f"{self} - Leafnode Error '{text}'")
+        super().fail(text, reason)
+
+    def violation(self, action: str, subject: str) -> None:
+        """The peer did what it may not. A hub closes; a spoke only does not do it."""
+        if self.is_spoke:
+            return
+        if self.remote is not None:
+            self.remote.pause("Permissions Violation")
+        self.context.log.error(f"{self} - {action} Violation on {subject!r} - Check other side configuration")
+        self.fail(f"Permissions Violation for {action} to {quoted(subject)}", "Protocol Violation")
+
+    def loop_found(self) -> None:
+        """Our own interest came back to us over this connection."""
+        account = self.account.name if self.account is not None else ""
+        if self.remote is not None:
+            self.remote.pause("Loop detected")
+        text = f'Loop detected for leafnode account="{account}". Delaying attempt to reconnect for 30s'
+        self.fail(text, "Protocol Violation")
+
+
+def add_mappings(account: Account, mappings: Iterable[tuple[str, str]]) -> None:
+    """Add those (source, destination) whose source is not mapped yet."""
+    known = {mapping.source for mapping in account.mappings}
+    for source, destination in mappings:
+        if source not in known:
+            account.mappings.add(SubjectMapping(source, [(destination, 100)]))

@@ -1,0 +1,112 @@
+"""INFO and CONNECT as this server sends them over routes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.wire import encode
+from ..connection import connect_info
+from ..connection.addresses import reachable
+
+if TYPE_CHECKING:
+    from ..client.info import InfoDocument
+    from ..config.options import ClusterOptions, Options, PermissionsOptions
+    from ..identity import ServerIdentity
+
+PROTOCOL = 3
+
+
+class RouteDocuments:
+    """What this server sends about itself to its peers.
+
+    options: those in force.
+    dynamic: the name of the cluster was generated.
+    jetstream: it is served here.
+    port: of the listener, once it is open.
+    leaf_urls: where leafs may connect to.
+    """
+
+    def __init__(
+        self, options: Options, identity: ServerIdentity, clients: InfoDocument, *, jetstream: bool
+    ) -> None:
+        """`clients`: what this server sends about itself to its clients."""
+        self.options = options
+        self.identity = identity
+        self.dynamic = False
+        self.jetstream = jetstream
+        self.port = 0
+        self.leaf_urls: list[str] = []
+        self._clients = clients
+
+    @property
+    def cluster(self) -> ClusterOptions:
+        """The options of the cluster."""
+        assert self.options.cluster is not None
+        return self.options.cluster
+
+    def info(self) -> bytes:
+        """INFO for a peer."""
+        cluster = self.cluster
+        document = connect_info.of_server(
+            self.identity, PROTOCOL, cluster.host, self.port, headers=not self.options.no_header_support
+        )
+        optional: dict[str, Any] = {
+            "auth_required": cluster.authorization is not None and bool(cluster.authorization.user),
+            "tls_required": cluster.tls is not None,
+            "tls_verify": cluster.tls is not None,
+            "max_payload": self.options.max_payload,
+            "jetstream": self.jetstream,
+            "ip": f"nats-route://{cluster.advertise}/" if cluster.advertise else "",
+            "cluster": cluster.name,
+            "cluster_dynamic": self.dynamic,
+            "domain": self.options.jetstream.domain if self.jetstream else "",
+            "connect_urls": [] if cluster.no_advertise else self.client_urls(),
+            "ldm": self._clients.lame_duck,
+            "lnoc": True,
+            "lnocu": True,
+            "leafnode_urls": self.leaf_urls,
+            **_permissions(cluster.permissions),
+        }
+        document.update((key, value) for key, value in optional.items() if value)
+        return encode.info(document)
+
+    def connect(self, user: str, password: str) -> bytes:
+        """CONNECT to a peer; without `user` or `password` those of the options."""
+        given = self.cluster.authorization
+        user = user or (given.user if given is not None else "")
+        password = password or (given.password if given is not None else "")
+        optional = {"user": user, "pass": password}
+        return encode.connect(
+            {
+                "echo": True,
+                "verbose": False,
+                "pedantic": False,
+                **{key: value for key, value in optional.items() if value},
+                "tls_required": self.cluster.tls is not None,
+                "headers": not self.options.no_header_support,
+                "name": self.identity.id,
+                "cluster": self.cluster.name,
+                **({"cluster_dynamic": True} if self.dynamic else {}),
+                "lnoc": True,
+                "lnocu": True,
+            }
+        )
+
+    def client_urls(self) -> list[str]:
+        """Where clients may connect to here."""
+        if self.options.client_advertise:
+            return [self.options.client_advertise]
+        port = self._clients.port
+        return [f"{host}:{port}" for host in reachable(self.options.host)] if port else []
+
+
+def _permissions(given: PermissionsOptions | None) -> dict[str, dict[str, list[str]]]:
+    """As in INFO: import is what they may send here, export what they may receive."""
+    if given is None:
+        return {}
+    sides = (("import", given.publish), ("export", given.subscribe))
+    return {
+        name: {kind: list(entries) for kind in ("allow", "deny") if (entries := getattr(side, kind))}
+        for name, side in sides
+        if side is not None
+    }
