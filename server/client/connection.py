@@ -202,10 +202,20 @@ class ClientConnection(ClientPeer):
                     pending_flush.append(queue)
             if plan.special and self._serve_special(plan, reply, header_size, size, tail, operations):
                 break
-        _hand_over(reader, run)
-        self._count(account, count, size_sum)
+        self._served(reader, run, account, count, size_sum)
 
-    def _count(self, account: Account | None, messages: int, size: int) -> None:
+    def _served(
+        self,
+        reader: Subscription | None,
+        run: list[Publish],
+        account: Account | None,
+        messages: int,
+        size: int,
+    ) -> None:
+        """The end of a read: hand over the last run, and count the messages of all."""
+        if run and reader is not None and reader.reader is not None:
+            reader.delivered += len(run)
+            reader.reader(run)
         self.in_msgs += messages
         self.in_bytes += size
         if account is not None:

@@ -14,7 +14,7 @@ from ...protocol.timestamp import format_rfc3339
 from ...protocol.wire import encode
 from ..accounts.subscription import Message
 from .buffer_budget import SMALL
-from .input_buffer import InputBuffer
+from .input_buffer import SLOW, InputBuffer
 from .outbound import Outbound
 
 if TYPE_CHECKING:
@@ -102,47 +102,67 @@ class Connection(Outbound):
         """Serve what one read brought: at once as much as one turn allows, the rest after the others."""
         if self.closed_reason:
             return
-        self._buffer.add(data)
+        buffer = self._buffer
+        waits = self._scheduled or self._held or buffer.reads or self._pending_operations
+        if waits or len(data) > buffer.piece:
+            buffer.add(data)
+            data = b""
         if not self._scheduled:
-            self._work()
+            self._work(data)
 
     def ended(self) -> None:
         """The peer sends nothing more: close when what it has sent is served."""
         self._over = True
-        if not (self._buffer or self._pending_operations):
+        if not (self._buffer.reads or self._pending_operations):
             self.close("Client Closed")
 
-    def _work(self) -> None:
-        """Serve what was read until the turn is over, then see to it that the rest is."""
-        now, buffer = self.clock.now, self._buffer
-        flusher = self._flusher
+    def _work(self, piece: bytes = b"") -> None:
+        """Serve what was read until the turn is over, then see to it that the rest is.
+
+        piece: a read that nothing comes before and that is one piece, as most are. It enters no buffer.
+        """
+        now, buffer, parser, flusher = self.clock.now, self._buffer, self.parser, self._flusher
         overflows = flusher.overflows
         began = now()
         self._until = began + _TURN
         while not (self.closed_reason or self._held):
-            if self._pending_operations:
+            if piece:
+                pass
+            elif self._pending_operations:
                 self._serve_pending()
                 began = now()
-            elif buffer:
-                piece = buffer.take_all() if self.parser.awaits_connect else buffer.take()
-                operations = self._parse(piece, began)
-                left = self.parser.left
-                if left:
-                    buffer.give_back(piece, left)
-                self._serve(iter(operations))
-                ended = now()
-                buffer.took(len(piece) - left, ended - began)
-                began = ended
+                if began >= self._until:
+                    break
+                continue
+            elif buffer.reads:
+                piece = buffer.take_all() if parser.awaits_connect else buffer.take()
             else:
                 break
+            operations = parser.feed(piece)
+            if operations:  # bytes alone are none: a line or a payload that never ends keeps nobody here
+                self.last_activity = began
+            if self._in_part or parser.buffer.need > SMALL:
+                self._count_part(anew=bool(operations))
+            left = parser.left
+            if left:
+                buffer.give_back(piece, left)
+            self._serve(iter(operations))
+            size = len(piece) - left
+            piece = b""
+            ended = now()
+            if size >= buffer.piece or ended - began > SLOW:
+                buffer.took(size, ended - began)
+            began = ended
             if began >= self._until:
                 break
-        flusher.flush()
+        if flusher.pending_flush:
+            flusher.flush()
         if flusher.overflows != overflows:
             self._wait_for_writes()
         elif self.flush_pending:
             self.flush()  # among those to be written to late: what it was answered need not wait for that
-        self._read_on()
+        if self._paused or self._over or self.closed_reason or buffer.reads or self._pending_operations:
+            self._read_on()
 
     def _wait_for_writes(self) -> None:
         """Read nothing until what this one caused is written, to more than one turn could write to."""
@@ -157,21 +177,13 @@ class Connection(Outbound):
         self.mind_the_slow()
         self._read_on()
 
-    def _parse(self, piece: bytes, now: int) -> list[Op]:
-        operations = self.parser.feed(piece)
-        if operations:  # bytes alone are none: a line or a payload that never ends keeps nobody here
-            self.last_activity = now
-        if self._in_part or self.parser.buffer.need > SMALL:
-            self._count_part(anew=bool(operations))
-        return operations
-
     def _read_on(self) -> None:
         """Go on with what is there, else with what the peer sends; unless there is a reason to wait."""
         if self.closed_reason:
             self._buffer.clear()
         elif self._held or self._stalled or self._scheduled:
             return
-        elif self._buffer or self._pending_operations:
+        elif self._buffer.reads or self._pending_operations:
             self._pause()
             self._scheduled = True
             self.clock.call_later(0, self._next_turn)

@@ -10,33 +10,37 @@ from __future__ import annotations
 from collections import deque
 
 _QUICK = 1_000_000  # ns
-_SLOW = 4_000_000
+SLOW = 4_000_000  # ns
 _SMALLEST = 1 << 12
 _LARGEST = 1 << 18
 
 
 class InputBuffer:
-    """Bytes in the order in which they came. `piece` is the size of the next one, in bytes."""
+    """Bytes in the order in which they came.
 
-    __slots__ = ("_at", "_reads", "piece")
+    piece: the size of the next piece, in bytes.
+    reads: what was added and not taken; to be looked at only.
+    """
+
+    __slots__ = ("_at", "piece", "reads")
 
     def __init__(self) -> None:
-        self._reads: deque[bytes] = deque()
+        self.reads: deque[bytes] = deque()
         self._at = 0  # of the first read, what was taken
         self.piece = 1 << 14
 
     def __bool__(self) -> bool:
-        return bool(self._reads)
+        return bool(self.reads)
 
     def add(self, data: bytes) -> None:
         """One more read."""
-        self._reads.append(data)
+        self.reads.append(data)
 
     def take(self) -> bytes:
         """The next piece; there must be one."""
-        data, at = self._reads[0], self._at
+        data, at = self.reads[0], self._at
         if len(data) - at <= self.piece:
-            self._reads.popleft()
+            self.reads.popleft()
             self._at = 0
             return data[at:] if at else data
         self._at = at + self.piece
@@ -45,32 +49,32 @@ class InputBuffer:
     def give_back(self, piece: bytes, size: int) -> None:
         """So many bytes at the end of the piece that was taken last were not parsed: it was too large."""
         if not self._at:
-            self._reads.appendleft(piece)
+            self.reads.appendleft(piece)
             self._at = len(piece)
         self._at -= size
         self.piece = max(_SMALLEST, len(piece) - size << 1)
 
     def take_all(self) -> bytes:
         """All there is."""
-        whole = b"".join(self._reads)[self._at :]
+        whole = b"".join(self.reads)[self._at :]
         self.clear()
         return whole
 
     def put_back(self, data: bytes) -> None:
         """What came before all there is."""
         if self._at:
-            self._reads[0] = self._reads[0][self._at :]
+            self.reads[0] = self.reads[0][self._at :]
             self._at = 0
-        self._reads.appendleft(data)
+        self.reads.appendleft(data)
 
     def took(self, size: int, ns: int) -> None:
         """A piece of so many bytes was served in `ns`: fit the size of the next ones."""
-        if ns > _SLOW:
+        if ns > SLOW:
             self.piece = max(_SMALLEST, self.piece >> 1)
         elif ns < _QUICK and size >= self.piece:
             self.piece = min(_LARGEST, self.piece << 1)
 
     def clear(self) -> None:
         """Let go of everything."""
-        self._reads.clear()
+        self.reads.clear()
         self._at = 0

@@ -105,7 +105,8 @@ class SocketProtocol(asyncio.Protocol):
             connection.receive(data)
         if secure is not None and secure.ended:
             connection.ended()
-        connection.mind_the_slow()
+        if self._context.flusher.stalled:
+            connection.mind_the_slow()
 
     def resume_writing(self) -> None:
         """The peer has read what was pending for it."""

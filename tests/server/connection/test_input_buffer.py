@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -201,3 +204,45 @@ def test_one_who_closes_is_read_to_the_end() -> None:
     clock.advance(SECOND)
     assert len(asked) == 50
     assert client.closed == "Client Closed"
+
+
+def test_what_comes_while_the_next_turn_is_due_is_served_in_it() -> None:
+    """Even if nothing is left for that turn, because an answer came first."""
+    clock = Ticking()
+    house = House(clock=clock)
+    client = house.connected()
+    asked: list[str] = []
+    house.registry.global_account.subscribe("service.*", lambda message: asked.append(message.subject))
+    client.connection.hold()
+    clock.step = 3 * MILLISECOND
+    client.connection.receive(b"".join(b"PUB service.%d 0\r\n\r\n" % number for number in range(9)))
+    client.connection.go_on()
+    assert 0 < len(asked) < 9
+    clock.step = 0
+    client.connection.hold()
+    client.connection.go_on()
+    assert len(asked) == 9
+    client.connection.receive(b"PUB service.9 0\r\n\r\n")
+    clock.advance(SECOND)
+    assert asked == [f"service.{number}" for number in range(10)]
+
+
+def test_a_read_of_one_publish_makes_few_calls() -> None:
+    """What every read costs, whatever is in it: the shell must stay thin."""
+    house = House()
+    hearer, client = house.connected(), house.connected()
+    hearer.says("SUB a 1\r\n")
+    client.says("PUB a 2\r\nhi\r\n")
+    calls: list[str] = []
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call":
+            calls.append(frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        client.connection.receive(b"PUB a 2\r\nhi\r\n")
+    finally:
+        sys.setprofile(None)
+    assert hearer.read().endswith(b"MSG a 1 2\r\nhi\r\n")
+    assert len(calls) <= 16, calls  # of these four are the fake clock's and wire's
