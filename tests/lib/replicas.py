@@ -24,9 +24,8 @@ from pyjs.server.jetstream.host import JetStreamHost
 from pyjs.server.jetstream.quota import Quota
 from pyjs.server.jetstream.replication import Replica, entry, state
 from pyjs.server.jetstream.streams.core import Stream
+from pyjs.server.jetstream.streams.validation.config import check, check_update
 from pyjs.server.jetstream.streams.validation.context import ValidationContext
-from pyjs.server.jetstream.streams.validation.create import check
-from pyjs.server.jetstream.streams.validation.update import check_update
 from pyjs.server.slices import Steps, at_once
 from pyjs.store.file import FileStream
 

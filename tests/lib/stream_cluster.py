@@ -52,8 +52,8 @@ from pyjs.server.jetstream.meta.reconcile import actions_for, at_start
 from pyjs.server.jetstream.meta.responder import LeaderStatus
 from pyjs.server.jetstream.meta.state import MetaState
 from pyjs.server.jetstream.quota import Quota
+from pyjs.server.jetstream.streams.validation.config import check
 from pyjs.server.jetstream.streams.validation.context import ValidationContext
-from pyjs.server.jetstream.streams.validation.create import check
 from pyjs.store.configs import Storage
 
 NAMES = ("one", "two", "three")

@@ -16,9 +16,8 @@ from ....protocol.subject_tree import SubjectTree, TooEntangled, placing
 from ...slices import Steps
 from .. import advisories
 from ..streams.stream_info import stamped
-from ..streams.validation.create import checking
+from ..streams.validation.config import checking, checking_update
 from ..streams.validation.subjects import checking_subjects
-from ..streams.validation.update import checking_update
 
 if TYPE_CHECKING:
     from ....protocol.api.stream import StreamConfig

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ....protocol.api.stream import StreamConfig
+    from ...accounts.account import Account
     from ...accounts.subscription import Message, Subscription
     from ...slices import Steps
-    from .streams import AccountStreams
 
 MOST = 64 << 20  # bytes that wait, on one server
 OVERHEAD = 512  # bytes that a message counts besides what is in it
@@ -35,10 +35,17 @@ class PendingLimit:
 
 
 class PendingPublishes:
-    """The publishes to one stream."""
+    """The publishes to one stream of an account. log_error: is given what went wrong, for the log."""
 
-    def __init__(self, account: AccountStreams, config: StreamConfig, pending_limit: PendingLimit) -> None:
+    def __init__(
+        self,
+        account: Account,
+        config: StreamConfig,
+        pending_limit: PendingLimit,
+        log_error: Callable[[str], None],
+    ) -> None:
         self._account = account
+        self._log_error = log_error
         self._name = config.name
         self._subjects = [] if config.mirror is not None else config.subjects
         self._answers = not config.no_ack
@@ -50,7 +57,7 @@ class PendingPublishes:
     def starting(self) -> Steps[None]:
         """Subscribe to the stream's subjects, one after the other."""
         for subject in self._subjects:
-            self._subscriptions.append(self._account.account.subscribe(subject, self._receive))
+            self._subscriptions.append(self._account.subscribe(subject, self._receive))
             yield
 
     def _receive(self, message: Message) -> None:
@@ -65,7 +72,7 @@ class PendingPublishes:
     def _refuse(self, message: Message, error: ApiError) -> None:
         if message.reply and self._answers:
             answer = {"error": error.to_json(), "stream": self._name, "seq": 0}
-            self._account.account.publish(message.reply, json.dumps(answer, separators=(",", ":")).encode())
+            self._account.publish(message.reply, json.dumps(answer, separators=(",", ":")).encode())
 
     def drain(self, receive: Callable[[Message], None]) -> Steps[None]:
         """Give the stream what has waited, bit by bit; what comes meanwhile waits behind it."""
@@ -81,13 +88,13 @@ class PendingPublishes:
     def stop(self) -> None:
         """Unsubscribe."""
         for subscription in self.hand_over():
-            self._account.account.unsubscribe(subscription)
+            self._account.unsubscribe(subscription)
 
     def hand_over(self) -> list[Subscription]:
         """Hand its subscriptions over to the stream, which is open."""
         subscriptions, self._subscriptions = self._subscriptions, []
         if self._dropped:
-            self._account.log_error(
+            self._log_error(
                 f"{self._dropped} messages for stream '{self._account.name} > {self._name}' came before it "
                 "was open and could not wait: they are not stored"
             )

@@ -268,7 +268,9 @@ class _Account:
             self.total += 1
             account.expect(config)
             self._queue.append(stored)
-            self._waits[config.name] = pending = PendingPublishes(account, config, self._owner.pending_limit)
+            self._waits[config.name] = pending = PendingPublishes(
+                account.account, config, self._owner.pending_limit, account.log_error
+            )
             for _ in pending.starting():
                 yield
                 if self._stopped:

@@ -21,8 +21,8 @@ from ..limits import JetStreamLimits
 from ..streams.context import StreamContext
 from ..streams.core import Stream
 from ..streams.stream_info import stamped
+from ..streams.validation.config import checking
 from ..streams.validation.context import SubjectCheck, ValidationContext
-from ..streams.validation.create import checking
 from .document import writing
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from ..account import changes
 from ..consumers.core import Consumer
 from ..streams import stream_info
 from ..streams.core import Ordered, Stream
+from ..streams.validation.config import check_texts
 from ..streams.validation.context import invalid
-from ..streams.validation.create import check_texts
 from .raw_json import RawJson, to_text
 from .request import LATER, Request, Response
 

@@ -10,9 +10,8 @@ from pyjs.protocol.api.stream import StreamConfig
 from pyjs.protocol.errors import ApiError
 from pyjs.server.jetstream.meta.effect import CommandRejected, Effect, StaleCommand, StreamCreated
 from pyjs.server.jetstream.meta.state import AccountView
+from pyjs.server.jetstream.streams.validation.config import check, check_update
 from pyjs.server.jetstream.streams.validation.context import ValidationContext
-from pyjs.server.jetstream.streams.validation.create import check
-from pyjs.server.jetstream.streams.validation.update import check_update
 
 
 def validation_context(view: AccountView) -> ValidationContext:

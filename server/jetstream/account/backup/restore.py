@@ -50,7 +50,8 @@ class StreamRestore:
         """complete: makes what was staged a stream, now or later. Raises OSError, StoreError."""
         self.subject = f"{_SUBJECT}{config.name}.{account.host.new_id()}"
         self.name = config.name
-        self._account = account
+        self._host = account.host
+        self._account = account.account
         self._answer = answer
         self._ended = ended
         self._complete = complete
@@ -66,7 +67,7 @@ class StreamRestore:
 
     def start(self) -> None:
         """Subscribe to what the client sends."""
-        self._subscription = self._account.account.subscribe(self.subject, self._received)
+        self._subscription = self._account.subscribe(self.subject, self._received)
         self._wait()
 
     def stop(self) -> None:
@@ -79,10 +80,10 @@ class StreamRestore:
     def _wait(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._account.host.clock.call_later(PATIENCE, self._stalled)
+        self._timer = self._host.clock.call_later(PATIENCE, self._stalled)
 
     def _stalled(self) -> None:
-        self._account.host.log.warning(f"Restore of stream '{self._account.name} > {self.name}' is stalled")
+        self._host.log.warning(f"Restore of stream '{self._account.name} > {self.name}' is stalled")
         self.stop()
 
     def _end(self) -> None:
@@ -90,7 +91,7 @@ class StreamRestore:
         if self._timer is not None:
             self._timer.cancel()
         if self._subscription is not None:
-            self._account.account.unsubscribe(self._subscription)
+            self._account.unsubscribe(self._subscription)
         self._ended(self._bytes)
 
     def _received(self, message: Message) -> None:
@@ -113,7 +114,7 @@ class StreamRestore:
             self._decoded = self._entries.feed(self._unframer.feed(body))
 
         self._busy = True
-        self._account.host.executor.work(decode, lambda error: self._take(reply, error))
+        self._host.executor.work(decode, lambda error: self._take(reply, error))
 
     def _take(self, reply: str, error: BaseException | None) -> None:
         """Store what a chunk brought."""
@@ -134,7 +135,7 @@ class StreamRestore:
             self._staged.store.finish(commit)
             self._taken(reply, error)
 
-        self._account.host.executor.work(commit.run, done)
+        self._host.executor.work(commit.run, done)
 
     def _taken(self, reply: str, error: BaseException | None) -> None:
         if not self._is_given_up(reply, error):

@@ -40,6 +40,7 @@ class StagedStream:
     def __init__(self, account: AccountStreams, config: StreamConfig) -> None:
         """Raises OSError, StoreError."""
         self._account = account
+        self._log = account.host.log
         self.config = config
         self._stored = config.storage == "file"
         self._directory = account.directory.staging()
@@ -97,7 +98,7 @@ class StagedStream:
             if self._stored:
                 self._directory.remove_stream(self.config.name)
         except (OSError, StoreError) as error:
-            self._account.host.log.warning(f"What was restored of {self.config.name} stays: {error}")
+            self._log.warning(f"What was restored of {self.config.name} stays: {error}")
 
     def must_be_whole(self) -> None:
         """Raise ArchiveError if something is missing."""

@@ -17,7 +17,7 @@ from .....protocol.identifier import new_id
 from ...meta.command import Command, CreateStream, PutConsumer
 from ...meta.effect import CommandRejected, Effect, StaleCommand
 from ...streams.stream_info import stamped
-from ...streams.validation.create import check
+from ...streams.validation.config import check
 from .. import snapshot as snapshot_api
 from .propose import requester, tier_limits
 from .stream_api import validation_context

@@ -22,8 +22,7 @@ from ...meta.report import cluster_info
 from ...meta.state import AccountView
 from ...meta.tier_limits import UNLIMITED
 from ...streams.stream_info import shown, stamped
-from ...streams.validation.create import check
-from ...streams.validation.update import check_update
+from ...streams.validation.config import check, check_update
 from .. import stream as stream_api
 from ..request import Handler, Request, Response
 from .propose import (

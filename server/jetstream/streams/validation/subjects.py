@@ -12,13 +12,13 @@ from .....protocol.api.stream import StreamConfig
 from .....protocol.errors import ApiError, api_error
 from .....protocol.subject import collide, is_subset, is_valid
 from .....protocol.subject_tree import SubjectTree, TooEntangled, placing
-from .....protocol.transform import SubjectTransform, TransformError
+from .....protocol.transform import SubjectTransform, TransformError, parse_placeholder
 from ....slices import Steps, at_once
 from .context import SubjectCheck, ValidationContext, invalid, pedantic
-from .mapping import mapping_error
 
 STEP = 1024  # subjects looked at in one step
 INTERNAL_SPACES = ("$JS.>", "$JSC.>", "$NRG.>")
+INVALID_MAPPING = "invalid mapping destination: invalid transform"
 
 
 def checking_subjects(config: StreamConfig) -> Steps[SubjectCheck]:
@@ -119,3 +119,25 @@ def with_republish(config: StreamConfig, context: ValidationContext) -> StreamCo
             f"'{republish.dest}' not valid"
         ) from None
     return replace(config, republish=republish)
+
+
+def mapping_error(source: str, destination: str) -> str:
+    """Give why `destination` cannot be made of `source`, "" if it can. An empty one changes nothing."""
+    if not destination:
+        return ""
+    tokens = destination.split(".")
+    for place, token in enumerate(tokens):
+        if not token or ">" in tokens[:place]:
+            return f"{INVALID_MAPPING} in {token}" if token else INVALID_MAPPING
+        if any(c in token for c in " \t\r\n\f") and not token.startswith("{{"):
+            return INVALID_MAPPING
+        try:
+            parse_placeholder(token)
+        except TransformError as error:
+            if "unknown function" in str(error):
+                return str(error)
+    try:
+        SubjectTransform(source, destination)
+    except TransformError as error:
+        return str(error)
+    return ""

@@ -18,7 +18,7 @@ from .....protocol.subject_tree import SubjectTree, TooEntangled, nesting, placi
 from ....slices import Steps
 from ..source_header import consumer_index, source_index
 from .context import ValidationContext, invalid, pedantic
-from .mapping import mapping_error
+from .subjects import mapping_error
 
 API_PREFIX = "$JS.API"
 
