@@ -87,7 +87,9 @@ class JetStreamCluster:
         self._leave = leave
         self._halting = False  # what an earlier incarnation served is being stopped
         self._observes: Callable[[], bool] = lambda: False
-        self.environment = environment = _environment(host, system, options().jetstream.store_dir, reader)
+        self._environment = environment = _make_environment(
+            host, system, options().jetstream.store_dir, reader
+        )
         self._ticker = environment.ticker
         local_streams: dict[tuple[str, str], LocalStream] = {}
         failures: dict[tuple[str, str], str] = {}
@@ -144,14 +146,14 @@ class JetStreamCluster:
 
     def extend(self, hubs: Callable[[], Collection[str]]) -> None:
         """Belong to a hub's JetStream if that has this domain. hubs: the domains of those that are joined."""
-        environment, options = self.environment, self._options().jetstream
+        environment, options = self._environment, self._options().jetstream
         self._observes = MetaExtension(
             options.domain, hubs, path=options.store_dir, fs=environment.fs, log=environment.log
         ).observes
 
     async def start(self) -> None:
         """Join the meta group."""
-        self.environment.transport.start()
+        self._environment.transport.start()
         self._queries.start()
         self._replies.start()
         self._proposer.start()
@@ -172,7 +174,7 @@ class JetStreamCluster:
         self._ticker.remove(self._serve)
         self._queries.stop()
         self._replies.stop()
-        self.environment.transport.stop()
+        self._environment.transport.stop()
         self._proposer.stop()
 
     def hand_over(self) -> None:
@@ -284,7 +286,7 @@ class JetStreamCluster:
         self._ticker.remove(self._serve)
 
 
-def _environment(
+def _make_environment(
     host: JetStreamHost, system: Account, store_dir: str, reader: TaskExecutor
 ) -> GroupEnvironment:
     """For the Raft groups of this server."""

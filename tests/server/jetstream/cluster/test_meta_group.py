@@ -106,8 +106,8 @@ class Server:
 
     def lead(self) -> None:
         self.group.leader, self.group.ready = "A-1", True
-        self.meta_group.leader_changed(self.group)
-        self.meta_group.leading(self.group)
+        self.meta_group.leader_changed("A-1")
+        self.meta_group.leading(self.group.applied)
 
     def report(self, member: str) -> None:
         self.node_statuses.update(
@@ -140,7 +140,7 @@ def test_a_server_is_current_when_it_has_applied_what_the_leader_had_and_is_admi
     server = Server()
     group, meta_group = server.group, server.meta_group
     group.leader = "B-1"
-    meta_group.leader_changed(group)
+    meta_group.leader_changed("B-1")
     server.admit("A-1")
     assert not meta_group.current
     meta_group.leader_is_at("B-1", 2, 5)  # of another term
@@ -183,7 +183,7 @@ def test_the_time_without_a_leader_is_counted() -> None:
     server.lead()
     server.clock.advance(5)
     server.group.leader = ""
-    server.meta_group.leader_changed(server.group)
+    server.meta_group.leader_changed("")
     server.clock.advance(7)
     status = server.view.leader_status
     assert (status.leader, status.since, status.ever) == ("", 7, True)

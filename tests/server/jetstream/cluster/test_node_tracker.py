@@ -61,7 +61,9 @@ def test_the_log_names_the_leader_once_its_name_is_known() -> None:
 
 def test_usage_is_published_within_a_second_and_nothing_new_only_every_few() -> None:
     clock, system = FakeClock(), SystemAccount()
-    account = Plain(streams={"S": stream(100)}, quotas={}, grants={}, api_total=0, api_errors=0)
+    account = Plain(
+        streams={"S": stream(100)}, limits=Plain(flat=False, quotas={}), api_total=0, api_errors=0
+    )
     view: Any = Plain(
         me="N-1",
         node="N",
