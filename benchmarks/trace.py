@@ -33,8 +33,8 @@ QUIET = 0.1  # seconds without a call, after which nothing of the path before is
 # armed already: the larger of the two counts.
 BUDGET = {
     "publish": (86, 31),
-    "pull": (119, 36),
-    "ack": (74, 24),
+    "pull": (111, 32),
+    "ack": (71, 24),
     "core publish": (21, 8),
 }
 TITLES = {

@@ -257,9 +257,10 @@ class Account(SubjectSpace):
         """Whether anyone would receive what the server sends to the literal `subject`: here, on leafs, or on
         imports and pending responses. own: as in `publish`.
         """
-        if not own and is_request(subject.encode("utf-8", "surrogateescape")):
+        raw = subject.encode("utf-8", "surrogateescape")
+        if not own and is_request(raw):
             return False
-        response = self.responses.find(subject)
+        response = self.responses.pending.get(raw)
         return self.sublist.has_match(subject) if response is None else response.has_interest()
 
     # --- imports

@@ -181,10 +181,6 @@ class ServiceResponses(MessageEndpoint):
             self._timer = self._clock.call_later(service.export.threshold, self._sweep)
         return response
 
-    def find(self, subject: str) -> Response | None:
-        """The response awaited on `subject`."""
-        return self.pending.get(subject.encode("utf-8", "surrogateescape"))
-
     def forget(self, response: Response) -> None:
         """No response is expected there any more."""
         self.pending.pop(response.subject, None)

@@ -165,7 +165,7 @@ class Sublist:
 
     def _matching(self, subject: str) -> list[_Bucket]:
         literal = self._literal.get(subject)
-        if not self._tree:
+        if not self._patterns:
             return [] if literal is None else [literal]
         if not subject or subject[0] == "." or subject[-1] == "." or ".." in subject:
             return []

@@ -59,11 +59,12 @@ HEIGHT = {
 # between them do not know each other. `*`: every module without a place of its own.
 LAYERS = {
     "server/accounts": (
-        "subscription flusher mapping exports permissions",
+        "flusher | mapping | exports | permissions",
+        "subscription",
         "sublist",
         "plan ack_routes route_cache",
-        "fanout | routing",
-        "space imports",
+        "space | fanout | routing",
+        "imports | leaving | advertiser",
         "account users account_token",
         "*",
     ),
