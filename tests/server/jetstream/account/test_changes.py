@@ -124,7 +124,10 @@ def test_an_account_that_is_left_in_between_has_nothing_of_it(world: World, turn
             world.js.delete("S")
 
 
-def test_a_deletion_that_is_overtaken_is_refused(world: World, turns: Turns) -> None:
+def test_a_deletion_that_is_overtaken_is_refused(
+    world: World, turns: Turns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slices, "SECONDS", 0.0)
     world.stream("S", subjects=MANY)
     answer = ask(world, "STREAM.DELETE.S")
     turns.turn()
