@@ -56,11 +56,16 @@ class ClusterService(Protocol):
 
 
 class JetStreamCluster:
-    """See the module. view: what this server knows. context: what the API's handlers get.
+    """See the module.
 
-    To be set before the start: expected, which servers must be there before the meta group may be
-    bootstrapped; system_api, the API of the system account; on_effect, which is given each effect of what the
-    group decides.
+    view: what this server knows of the cluster.
+    context: what the API's handlers get.
+
+    To be set before the start:
+
+    expected: which servers must be there before the meta group may be bootstrapped.
+    system_api: the API of the system account.
+    on_effect: is given each effect of what the group decides.
     """
 
     expected: Callable[[], BootstrapExpect]
@@ -78,7 +83,7 @@ class JetStreamCluster:
         reader: TaskExecutor,
         leave: Callable[[], None],
     ) -> None:
-        """options: as they are now. quotas: the server's memory and files. leave: ends all that is served."""
+        """options: those of now; quotas: of memory, of files; leave: ends all that is served here."""
         self._host = host
         self._system = system
         self._accounts = accounts
@@ -98,7 +103,7 @@ class JetStreamCluster:
         self.view = view = ClusterView(
             environment.node, system, host, self._meta_group, node_statuses, local_streams, failures
         )
-        self._proposer = Proposer(self._meta_group, view, system, random, self._policy)
+        self._proposer = Proposer(self._meta_group, view, random, self._policy)
         self._queries = LeaderQueries(view.node, system, host.clock, host.executor, local_streams)
         self._replies = ReplyRouter(view.node, system, accounts, host.clock)
         local_context = LocalStreamContext(

@@ -21,9 +21,13 @@ if TYPE_CHECKING:
 class ClusterContext:
     """One per server.
 
-    view: what this server knows. proposer: has the meta group decide. queries: asks the leaders of streams.
-    replies: sends a reply through another server. executor: calls back soon, on the loop. ticker: counts the
-    ticks by which Raft groups measure their leaders' silence. random: for choices among equals.
+    view: what this server knows.
+    proposer: has the meta group decide.
+    queries: asks the leaders of streams.
+    replies: sends a reply through another server.
+    executor: calls back soon, on the loop.
+    ticker: counts the ticks by which Raft groups measure their leaders' silence.
+    random: for choices among equals.
     """
 
     view: ClusterView

@@ -62,9 +62,12 @@ class MetaView(Protocol):
 class LocalStreamContext:
     """What all local streams of a server share.
 
-    environment: of their groups. system: the system account. forward: lets whoever leads the meta group
-    propose a command. announce: tells all servers the info of what its leader serves now, by (account,
-    stream, consumer or ""); {} for what is gone.
+    environment: that of their groups.
+    system: the system account.
+    meta: what is known of the meta group.
+    forward: has whichever server leads the meta group propose a command; nothing is promised of it.
+    announce: tells all servers, by (account, stream, consumer or ""), the info of what this server leads and
+        serves from now on; {} for what is gone.
     """
 
     environment: GroupEnvironment
@@ -77,10 +80,14 @@ class LocalStreamContext:
 class LocalStreamView:
     """One stream of the cluster on this server; `LocalStream` keeps it current.
 
-    assignment: what the meta group decided of it. stream: what the API works on, None while it cannot be
-    served at all. membership: in the stream's group, None for one copy. error: why one copy cannot go on.
-    leader: a member of the group, "" while none is known; leader_since: of the leader, or of there being
-    none; had_leader: whether there was one. closed: it is not served any more.
+    assignment: what the meta group decided.
+    stream: what the API works on; None while it cannot be served at all.
+    membership: this server's in the stream's group; None for one copy.
+    error: why one copy cannot go on.
+    leader: a member of the stream's group; "" while none is known.
+    leader_since: the time since when that one leads, or since when nobody does.
+    had_leader: whether anybody has led the group.
+    closed: whether it is not served any more.
     """
 
     def __init__(

@@ -52,8 +52,9 @@ class MetaGroupListener(Protocol):
 class MetaGroup:
     """The `GroupListener` of the meta group.
 
-    state_machine: None before the disk was read. leader: a member's id, "" while none is known. served:
-    whether what the group assigned to this server is opened.
+    state_machine: applies what the group decides; None before the disk was read.
+    leader: a member's id; "" while none is known.
+    served: whether what the group assigned to this server is opened.
     """
 
     def __init__(self, environment: GroupEnvironment, listener: MetaGroupListener) -> None:
@@ -223,7 +224,8 @@ class MetaExtension:
     servers bootstrap the meta group and lead it. As long as that is not known they are waited for; what was
     known last is kept in a file, so that a leaf that starts while its hub is away goes on as before.
 
-    domain: of this server. joined: gives the domains of the hubs whose system account is joined now.
+    domain: this server's.
+    joined: gives the domains of the hubs whose system account is joined now.
     """
 
     def __init__(

@@ -34,8 +34,8 @@ LOOK = SECOND  # between two looks at what is used here
 class NodeTracker:
     """One per server. It is the only one that changes `node_statuses`.
 
-    node_info: this server as the meta group is to know it. leader_is_at: is told the member that leads the
-    meta group, its term, and the index of what it has applied.
+    node_info: gives this server as the meta group is to know it.
+    leader_is_at: is told which member leads the meta group, its term, and the index of what it has applied.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Proposer: how this server has the meta group decide something, or hands its lead over.
 
-Promises: only the leader of the meta group gets an answer to what it proposes; of what is forwarded to a
-leader elsewhere nothing is promised, so who forwards it does so again.
+Promises: the leader of the meta group gets one answer to each proposal. What another server forwards to the
+leader may be lost without a word; the sender repeats it until the group has decided.
 """
 
 from __future__ import annotations
@@ -28,32 +28,33 @@ from ..meta.planner import MetaPlanner
 if TYPE_CHECKING:
     from random import Random
 
-    from ...accounts.account import Account
     from ...accounts.subscription import Message, Subscription
     from ..meta.effect import Effect
     from ..meta.placement import PlacementPolicy
     from .meta_group import MetaGroup
     from .view import ClusterView
 
-TELL = "$JSC.META"  # what a server's part forwards goes there, in the system account
+TELL = "$JSC.META"  # the subject of forwarded proposals, in the system account
 Decided = Callable[["list[Effect] | ApiError"], None]
 Forwarded = PeersConfirmed | GroupStarted | DeleteConsumer | PreferLeader
 
 
 class Proposer:
-    """One per server. policy: by which rules streams are placed."""
+    """One per server.
+
+    policy: gives the rules by which streams are placed.
+    """
 
     def __init__(
         self,
         meta_group: MetaGroup,
         view: ClusterView,
-        system: Account,
         random: Random,
         policy: Callable[[], PlacementPolicy],
     ) -> None:
         self._meta_group = meta_group
         self._view = view
-        self._system = system
+        self._system = view.system
         self._random = random
         self._policy = policy
         self._subscription: Subscription | None = None

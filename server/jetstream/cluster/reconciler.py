@@ -51,7 +51,8 @@ def key_of(action: ReconcileAction | StartupAction) -> Key:
 class Reconciler:
     """Both dicts are by (account, stream), and only the reconciler changes them.
 
-    local_streams: this server's replicas. failures: why one could not be opened.
+    local_streams: the streams that this server holds.
+    failures: why one of them could not be opened.
     """
 
     def __init__(

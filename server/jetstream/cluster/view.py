@@ -1,6 +1,6 @@
-"""ClusterView: what this server knows of the cluster, for who answers, places and shows.
+"""ClusterView: what this server knows of the cluster: for the API, placement and monitoring.
 
-Promises: nothing here changes anything; what is asked twice in one turn of the loop is the same.
+Promises: nothing here changes anything, and nothing is kept: each answer is what is known when it is asked.
 """
 
 from __future__ import annotations
@@ -28,8 +28,12 @@ Key = tuple[str, str]  # account, stream
 class ClusterView:
     """One per server.
 
-    node, cluster_name: of this server. system: the system account. clock: the server's. local_streams: this
-    server's replicas. failures: why a replica could not be opened.
+    node: this server's.
+    cluster_name: the name of the cluster that its routes form.
+    system: the system account.
+    clock: the server's.
+    local_streams: the streams that this server holds, by (account, stream).
+    failures: why one of them could not be opened.
     """
 
     def __init__(

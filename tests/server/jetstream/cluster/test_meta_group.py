@@ -102,7 +102,7 @@ class Server:
         self.system: Any = SystemAccount()
         host: Any = Plain(cluster_name="mesh", clock=self.clock)
         self.view = ClusterView("A", self.system, host, self.meta_group, self.node_statuses, {}, {})
-        self.proposer = Proposer(self.meta_group, self.view, self.system, Random(1), lambda: ANYWHERE)
+        self.proposer = Proposer(self.meta_group, self.view, Random(1), lambda: ANYWHERE)
 
     def lead(self) -> None:
         self.group.leader, self.group.ready = "A-1", True
