@@ -92,7 +92,7 @@ def jsz(server: Monitored, request: JszRequest | None = None) -> Steps[dict[str,
             raise RequestError(f'account "{request.account}" not jetstream enabled')
     elif not (request.accounts or request.streams or request.consumers or request.config):
         return document
-    local_streams = {} if engine.cluster is None else engine.cluster.view.local_streams
+    local_streams = _local_streams(engine)
     details = []
     for name, account in page(chosen, request.offset, request.limit):
         details.append((yield from _account(name, account, request, local_streams)))
@@ -147,6 +147,11 @@ def limits(engine: JetStream) -> dict[str, int]:
     return {name: value for name, value in found.items() if value}
 
 
+def _local_streams(engine: JetStream) -> Mapping[tuple[str, str], LocalStreamView]:
+    """In a cluster, what this server has of it, by account and stream."""
+    return {} if engine.cluster is None else engine.cluster.view.local_streams
+
+
 def _counts(engine: JetStream) -> Steps[dict[str, int]]:
     """What this server has; in a cluster, followers have the consumers of their streams too."""
     counts = dict.fromkeys(("streams", "consumers", "messages", "bytes"), 0)
@@ -158,7 +163,7 @@ def _counts(engine: JetStream) -> Steps[dict[str, int]]:
             if engine.cluster is None:
                 counts["consumers"] += len(stream.public_consumers())
             yield
-    for local in list(engine.cluster.view.local_streams.values()) if engine.cluster is not None else ():
+    for local in list(_local_streams(engine).values()):
         counts["consumers"] += len(local.consumers())
         yield
     return counts
@@ -168,8 +173,7 @@ def _led(engine: JetStream) -> Steps[dict[str, int]]:
     """How many streams and consumers this server leads; 0 is left out."""
     streams = [stream for account in engine.accounts.values() for stream in account.streams.values()]
     if engine.cluster is not None:
-        local_streams = list(engine.cluster.view.local_streams.values())
-        led = yield from matching(local_streams, lambda local: local.leads())
+        led = yield from matching(list(_local_streams(engine).values()), lambda local: local.leads())
         streams = [local.stream for local in led if local.stream is not None]
     consumers = yield from each(streams, lambda stream: len(stream.public_consumers()))
     counts = {"streams_leader": len(streams), "consumers_leader": sum(consumers)}
@@ -186,7 +190,7 @@ def account_jsz(server: Monitored, request: JszRequest) -> Steps[dict[str, Any]]
     account = engine.accounts.get(request.account)
     if account is None:
         raise RequestError(f'account "{request.account}" not jetstream enabled')
-    local_streams = {} if engine.cluster is None else engine.cluster.view.local_streams
+    local_streams = _local_streams(engine)
     return (yield from _account(request.account, account, request, local_streams))
 
 

@@ -55,7 +55,7 @@ def _send(request: Request, asked: SnapshotRequest, stream: Stream[Consumer], la
     if asked.no_consumers:
         state.consumer_count = 0
     state.last_seq = min(state.last_seq, last)
-    host, account, started = request.account.host, request.account.account, request.account.host.clock.now()
+    host, account, started = request.account.host, request.account.account, request.context.clock.now()
     named = {"stream": stream.name, "client": client_of(request)}
 
     def ended(why: str) -> None:
