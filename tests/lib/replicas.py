@@ -142,7 +142,7 @@ class Member(ReplicaHost):
     def unused(self, consumer: Consumer) -> None:
         self.unused_names.append(consumer.name)
 
-    def failed(self, replica: Replica, error: BaseException) -> None:
+    def store_failed(self, replica: Replica, error: BaseException) -> None:
         raise AssertionError(error)
 
     # what happens to it

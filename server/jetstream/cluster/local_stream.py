@@ -24,6 +24,7 @@ from ..replication.membership import ReplicaMembership
 from . import advisories, r1
 from .leadership import Leadership, has_begun
 from .local_info import LocalStreamContext, LocalStreamView
+from .replica_files import StreamFiles
 
 if TYPE_CHECKING:
     from ....store.stream import StreamStore
@@ -108,21 +109,25 @@ class LocalStream(LocalStreamView):
 
     def _recover_replica(self, group: str) -> None:
         """Go on as a member of the group, or end it where it has ended."""
-        environment = self.environment
         ours = self.assignment.replicated and group == self.assignment.group
-        if ours or environment.incarnations(group).begun():
+        if ours or self.environment.incarnations(group).begun():
             self._join(group)
             return
         self._reserve(self._config())
-        self._alone(ReplicaMembership(self.account, environment, self, group).alone())
+        self._alone(self._membership(group).open())
 
     def _join(self, group: str, store: StreamStore | None = None) -> None:
         """Join the group. store: what a new group is bootstrapped from."""
         self.leader_since = self.environment.clock.now()
-        self.membership = ReplicaMembership(self.account, self.environment, self, group, store)
+        self.membership = self._membership(group, store)
         self._reserve(self._config())
         self.membership.start()
         self.environment.ticker.add(self._tick)
+
+    def _membership(self, group: str, store: StreamStore | None = None) -> ReplicaMembership:
+        context, files = self.account.context(self.name), StreamFiles(self.account, self.name)
+        unused = self._leadership.unused
+        return ReplicaMembership(context, files, self.environment, self, group, unused, store)
 
     def _serve(self, stream: Stream[Consumer]) -> None:
         """Serve an R1 stream."""
@@ -293,7 +298,7 @@ class LocalStream(LocalStreamView):
         """A consumer of an R1 stream has come to its end."""
         lifecycle.remove(consumer.stream, consumer)
         if not self.closed:
-            self.unused(consumer)
+            self._leadership.unused(consumer)
             self.environment.ticker.add(self._tick)
 
     # --- MembershipListener
@@ -332,10 +337,6 @@ class LocalStream(LocalStreamView):
             self.leader_since = self.environment.clock.now()
         self.leader = leader
         self.had_leader = self.had_leader or bool(leader)
-
-    def unused(self, consumer: Consumer) -> None:
-        """Nobody uses a consumer any more."""
-        self._leadership.unused(consumer)
 
     # --- time
 

@@ -8,75 +8,127 @@ resigns. What is proposed has a bound (`full`).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ....protocol.api.stream import StreamConfig
 from ....store.errors import StoreError
-from ....store.file import FileStream
-from ....store.identity import Foreign
-from ....store.memory import MemoryStream
 from ...cluster.announce import node_of
 from ...cluster.bootstrap import BootstrapExpect
 from ...cluster.member import RaftMember
 from ...cluster.proposals import ProposalLostError
-from ..account.document import ClusterMark
-from ..account.recovery import tell_mended
 from . import Replica, conversion
 from .catchup import CatchupError, CatchupMismatchError, CatchupRequests, CatchupSenderError
 from .entry import ResetStream, encode
-from .failed_replica import FailedReplica
-from .group_listener import MembershipGroupListener
+from .opening import FailedReplica, ReplicaFiles, ReplicaOpener
 from .state import ReplicaStateError
-from .store_loader import StoreLoader
 
 if TYPE_CHECKING:
     from ....store.stream import StreamStore
     from ...cluster.member import GroupEnvironment
     from ...cluster.raft_node import RaftNode
     from ...cluster.state_machine import StateMachine
-    from ..account.account import JetStreamAccount
-    from ..cluster.ports import MembershipListener
     from ..consumers.core import Consumer
+    from ..streams.context import StreamContext
+    from .stream import ReplicatedStream
 
 MOST_UNDER_WAY = 64 << 20  # bytes that are proposed and not agreed on yet
 _AGAIN = 20  # ticks until a replica that failed is opened again
 _RESIGN = 8  # ticks between two attempts to let somebody else lead
 
 
-class ReplicaMembership:
-    """name: the group's. replica: None while there is none.
+class GroupAssignment(Protocol):
+    """What was decided of the stream: a `StreamAssignment`."""
 
-    damage: why it is filled anew; failure: why it is not there. store: what a group is bootstrapped over.
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The stream's configuration, as JSON."""
+
+    @property
+    def created(self) -> int:
+        """When the stream was created, ns."""
+
+    @property
+    def group(self) -> str:
+        """The name of the group that holds the stream now."""
+
+    @property
+    def seeds(self) -> Sequence[str]:
+        """The servers that may bootstrap the group, with what they have."""
+
+    @property
+    def peers(self) -> Sequence[str]:
+        """The servers that are to hold the stream."""
+
+    @property
+    def members(self) -> Sequence[str]:
+        """The servers that may be in the group: `peers`, and those that are leaving."""
+
+
+class MembershipListener(Protocol):
+    """Knows what was decided of the stream, and is told what becomes of it here."""
+
+    @property
+    def assignment(self) -> GroupAssignment:
+        """The newest decision."""
+
+    @property
+    def me(self) -> str:
+        """This server, as assignments name it."""
+
+    def opened(self, stream: ReplicatedStream) -> None:
+        """The stream here is this object now."""
+
+    def leading(self) -> None:
+        """The replica here leads, and serves the stream."""
+
+    def following(self) -> None:
+        """It does not lead any more."""
+
+    def leader_changed(self) -> None:
+        """The group has another leader, or none."""
+
+
+class ReplicaMembership:
+    """A server's replica of one stream: the listener of its group, and the log and owner of the replica.
+
+    name: the group's.
+    replica: None while there is none.
+    failure: why there is no replica, "" while there is one.
     """
 
     def __init__(
         self,
-        account: JetStreamAccount,
+        context: StreamContext,
+        files: ReplicaFiles,
         environment: GroupEnvironment,
         listener: MembershipListener,
         group: str,
+        unused: Callable[[Consumer], None],
         store: StreamStore | None = None,
     ) -> None:
+        """context, files: the stream's. environment: of the groups on this server. group: its name.
+
+        unused: is told of a consumer that nobody uses any more.
+        store: what the group is bootstrapped over; None for what the disk has.
+        """
         self.name = group
         self.replica: Replica | None = None
-        self.damage = ""
         self.failure = ""
-        self._account = account
+        self._context = context
         self._environment = environment
         self._listener = listener
-        self._stream = listener.assignment.name
+        self._unused = unused
+        self._label = f"{context.account.name} > {listener.assignment.config['name']}"
         self._member = self._new_member()
         transport = environment.transport
         self._catch_up = CatchupRequests(
             self.name, transport, self._answer, self._answered, self._peers, lambda: not self.catching_up
         )
-        self._store = store
-        self._reading = StoreLoader(self._open_store)
+        self._opener = ReplicaOpener(files, group, self._over, self._damaged, self._log_error, store)
         self._under_way = 0
         self._again = 0  # ticks until it is opened again; 0: it need not be
         self._ticks = self._next_resign = 0
-        self._aside = False  # what lies on the disk is damaged and has to go
         self._leaving = False
         self._then: Callable[[], None] | None = None
 
@@ -103,9 +155,10 @@ class ReplicaMembership:
         soon = self._environment.executor.soon
         soon(lambda: soon(lambda: self._end(left)))  # when that has been sent
 
-    def alone(self) -> Replica:
-        """The replica as the disk has it, of a group that has ended. Raises OSError, StoreError."""
-        return self._open()
+    @property
+    def damage(self) -> str:
+        """Why the replica is filled anew, "" while it is not."""
+        return self._opener.damage
 
     def delete(self, done: Callable[[], None]) -> None:
         """Leave the group and remove what there is of it and of its messages, but for the document."""
@@ -165,7 +218,7 @@ class ReplicaMembership:
     def _left(self) -> None:
         then, self._then, self._leaving = self._then, None, False
         assert then is not None
-        self._reading.let_go()
+        self._opener.let_go()
         then()
 
     def _renew(self) -> None:
@@ -179,7 +232,7 @@ class ReplicaMembership:
             self.name,
             self._environment,
             self._make,
-            MembershipGroupListener(self),
+            self,
             expected=self._expected,
             wanted=self._wanted,
             holds=lambda member: self._catch_up.is_whole(node_of(member)),
@@ -203,7 +256,7 @@ class ReplicaMembership:
 
     def _expected(self) -> BootstrapExpect:
         """Only seeds bootstrap the group, and only with what they have."""
-        assignment = self._listener.assignment
+        assignment = self._assignment
         if self._listener.me not in assignment.seeds or assignment.group != self.name:
             return BootstrapExpect()
         nodes = frozenset(map(node_of, assignment.seeds))
@@ -211,14 +264,14 @@ class ReplicaMembership:
 
     def _wanted(self) -> frozenset[str]:
         """Who shall be members: of a group that another one follows, only who goes on with what it has."""
-        if self._listener.assignment.group != self.name:
+        if self._assignment.group != self.name:
             return frozenset({self._environment.node})
-        return frozenset(map(node_of, self._listener.assignment.peers))
+        return frozenset(map(node_of, self._assignment.peers))
 
     def _peers(self) -> list[str]:
         """Whom to ask for messages: the leader first."""
         group = self.group
-        nodes = set(map(node_of, self._listener.assignment.members))
+        nodes = set(map(node_of, self._assignment.members))
         leader = ""
         if group is not None:
             nodes |= set(map(node_of, group.members.all))
@@ -248,6 +301,14 @@ class ReplicaMembership:
         """Whether it waits for what none of the others has, as all have just answered."""
         return self.replica is not None and self.replica.catchup is not None and self._catch_up.hopeless
 
+    @property
+    def _assignment(self) -> GroupAssignment:
+        return self._listener.assignment
+
+    @property
+    def _in_memory(self) -> bool:
+        return self._assignment.config.get("storage") == "memory"
+
     def quorum_diagnosis(self) -> str:
         """Why nobody can lead the group, "" while somebody does or may."""
         return self._member.quorum_diagnosis()
@@ -260,17 +321,13 @@ class ReplicaMembership:
 
     def _prepare(self) -> None:
         """Read what lies on the disk, on a worker thread; not while a replica writes to it."""
-        fresh = self.replica is None and self._store is None and not self._aside
-        if fresh and self._listener.assignment.storage == "file":
-            self._reading.read()
-
-    def _open_store(self) -> FileStream:
-        return self._account.open_store(self._stream, exact=True, damaged=self._damaged)
+        if self.replica is None and not self._in_memory:
+            self._opener.read()
 
     def _make(self) -> StateMachine:
         self._drop()
         try:
-            self.replica = self._open()
+            self.replica = self.open()
         except (OSError, StoreError, ReplicaStateError) as error:
             self.failure = str(error) or type(error).__name__
             return FailedReplica(self.failure)
@@ -278,66 +335,24 @@ class ReplicaMembership:
         self._listener.opened(self.replica.stream)
         return self.replica
 
-    def _open(self) -> Replica:
-        assignment, account = self._listener.assignment, self._account
-        config = StreamConfig.from_json(assignment.config)
-        account.marks[self._stream] = ClusterMark(self.name, replicated=True)
-        store, self._store = self._store, None
-        if config.storage != "file":
-            return self._over(config, store or MemoryStream())
-        account.put_down(config, assignment.created)
-        if isinstance(store, FileStream):
-            store.on_damage = lambda _, where: self._damaged(where)
-            return self._over(config, store)
-        if not self._aside:
-            replica = self._over_what_lies_here(config)
-            if replica is not None:
-                return replica
-        kept = account.directory.set_aside(self._stream)
-        self._aside = False
-        if kept:
-            until = "" if account.directory.is_foreign(kept) else " until all of it is back"
-            self._log_error(f"is begun anew here; what was damaged is kept in {kept}{until}")
-        return self._over(config, self._open_store())
-
-    def _over_what_lies_here(self, config: StreamConfig) -> Replica | None:
-        """A replica over the messages on the disk; None: they cannot be trusted."""
-        try:
-            opened = self._reading.take()
-        except Foreign as error:
-            self._mark_damaged(str(error))
-            return None
-        tell_mended(self._environment.log, f"Stream '{self._account.name} > {self._stream}'", opened)
-        lost = opened.damaged()
-        damage = "; ".join(opened.faults) or (f"{len(lost)} messages are lost" if lost else "")
-        if not damage:
-            try:
-                return self._over(config, opened)
-            except ReplicaStateError as error:
-                damage = str(error)
-        opened.abandon()
-        self._mark_damaged(damage)
-        return None
+    def open(self) -> Replica:
+        """The replica as the disk has it; alone, of a group that has ended. Raises OSError, StoreError."""
+        assignment = self._assignment
+        return self._opener.open(StreamConfig.from_json(assignment.config), assignment.created)
 
     def _over(self, config: StreamConfig, store: StreamStore) -> Replica:
         """A replica over a store: that of a founder, of what it held before, or one to be filled."""
-        assignment = self._listener.assignment
+        assignment = self._assignment
         if not store.note and self._listener.me in assignment.seeds and not self.damage:
             conversion.begin(config, store, assignment.created, self.name)
-        context = self._account.context(config.name)
-        return Replica(config, store, context, assignment.created, self, self, group=self.name, joining=True)
-
-    def _mark_damaged(self, damage: str) -> None:
-        """What lies here cannot be trusted."""
-        self.damage = damage
-        self._aside = True
-        self._log_error(f"is damaged here and will be fetched from the other servers: {damage}")
+        created, group = assignment.created, self.name
+        return Replica(config, store, self._context, created, self, self, group=group, joining=True)
 
     def _damaged(self, where: str) -> None:
         """A read found damage."""
         replica = self.replica
-        if replica is not None and not self._aside:
-            self._mark_damaged(f"a message is damaged: {where}")
+        if replica is not None and not self._opener.due:
+            self._opener.mark_damaged(f"a message is damaged: {where}")
             self._environment.executor.soon(lambda: self._give_up(replica, self.damage, 1))
 
     def _give_up(self, replica: Replica, why: str, ticks: int) -> None:
@@ -351,7 +366,7 @@ class ReplicaMembership:
         self._again = min(self._again or ticks, ticks)
 
     def _log_error(self, text: str) -> None:
-        self._environment.log.error(f"JetStream stream '{self._account.name} > {self._stream}' {text}")
+        self._environment.log.error(f"JetStream stream '{self._label}' {text}")
 
     # --- time
 
@@ -363,18 +378,21 @@ class ReplicaMembership:
         if self._again:
             self._again -= 1
             if not self._again:
-                self._leave_and_renew()
+                self._end(self._renew)
                 return
         group, replica = self.group, self.replica
         if group is not None and group.ready and replica is not None and not replica.stream.leading:
-            self.leading()
-
-    def _leave_and_renew(self) -> None:
-        self._environment.ticker.remove(self._tick)
-        self._catch_up.stop()
-        self._leave(self._renew)
+            self._lead(group)
 
     # --- leading
+
+    def _lead(self, group: RaftNode) -> None:
+        """The group's leader is here: let the replica lead, or somebody else if it cannot."""
+        replica = self.replica
+        if replica is not None and replica.lead():
+            self._listener.leading()
+        elif not self._begin_anew(group):
+            self._resign(group)
 
     def _resign(self, group: RaftNode) -> None:
         """Let somebody else lead; not too often, as perhaps nobody can."""
@@ -384,37 +402,35 @@ class ReplicaMembership:
 
     def _begin_anew(self, group: RaftNode) -> bool:
         """Begin with nothing what was in memory only, if everyone answers that it lost it."""
-        assignment = self._listener.assignment
-        if assignment.storage != "memory" or not self._catch_up.hopeless or not self._is_lost():
+        if not self._in_memory or not self.hopeless:
             return False
         self._log_error("was in the memory of servers that all have started anew: it begins empty")
-        entry = ResetStream(self._environment.clock.now(), json.dumps(assignment.config).encode())
+        entry = ResetStream(self._environment.clock.now(), json.dumps(self._assignment.config).encode())
         group.propose([encode(entry)], lambda _: None)
         return True
 
-    def _is_lost(self) -> bool:
-        return self.replica is not None and self.replica.catchup is not None
+    # --- the group's listener
 
-    def leading(self) -> None:
-        """The group's leader is here: let the replica lead, or somebody else if it cannot."""
-        group, replica = self.group, self.replica
-        if replica is not None and replica.lead():
-            self._listener.leading()
-        elif group is not None and not self._begin_anew(group):
-            self._resign(group)
+    def leading(self, applied: int) -> None:
+        """See `GroupListener`."""
+        del applied
+        group = self.group
+        if group is not None:
+            self._lead(group)
 
     def following(self) -> None:
-        """It is no more."""
+        """See `GroupListener`."""
         if self.replica is not None:
             self.replica.follow()
         self._listener.following()
 
-    def leader_changed(self) -> None:
-        """Another one is known, or none."""
+    def leader_changed(self, leader: str) -> None:
+        """See `GroupListener`."""
+        del leader
         self._listener.leader_changed()
 
-    def ended(self, why: str, *, restarts: bool) -> None:
-        """The group's member has failed: unless `RaftMember` sees to it, everything is opened anew."""
+    def failed(self, why: str, *, restarts: bool) -> None:
+        """See `GroupListener`: unless `RaftMember` sees to it, everything is opened anew."""
         if not restarts:
             self.failure = self.failure or why
             self._again = self._again or _AGAIN
@@ -445,13 +461,8 @@ class ReplicaMembership:
 
     def replaced(self, replica: Replica) -> None:
         """It has been filled."""
-        self.damage = ""
+        self._opener.filled(replica.stream.config.storage)
         self._catch_up.rest()
-        if self._account.marks.get(self._stream) is not None and replica.stream.config.storage == "file":
-            try:
-                self._account.directory.let_go(self._stream)
-            except OSError as error:
-                self._log_error(f"what was set aside cannot be removed: {error}")
         self._listener.opened(replica.stream)
 
     def ask(self, _: Replica, question: bytes, *, another: bool = False) -> None:
@@ -460,11 +471,11 @@ class ReplicaMembership:
 
     def unused(self, consumer: Consumer) -> None:
         """See `ReplicaOwner`."""
-        self._listener.unused(consumer)
+        self._unused(consumer)
 
-    def failed(self, replica: Replica, error: BaseException) -> None:
+    def store_failed(self, replica: Replica, error: BaseException) -> None:
         """See `ReplicaOwner`: its disk refuses."""
-        if not self._aside:
+        if not self._opener.due:
             self.failure = str(error) or type(error).__name__
             self._environment.executor.soon(lambda: self._give_up(replica, self.failure, _AGAIN))
 
@@ -480,11 +491,10 @@ class ReplicaMembership:
         try:
             replica.answered(data)
         except CatchupMismatchError as error:
-            self._mark_damaged(str(error))
+            self._opener.mark_damaged(str(error))
             self._give_up(replica, str(error), 1)
         except CatchupError as error:
-            label = f"{self._account.name} > {self._stream}"
-            self._environment.log.warning(f"Stream '{label}' asks again: {error}")
+            self._environment.log.warning(f"Stream '{self._label}' asks again: {error}")
             self._catch_up.ask(replica.catchup.ask())
         except (OSError, StoreError) as error:
-            self.failed(replica, error)
+            self.store_failed(replica, error)

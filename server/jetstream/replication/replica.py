@@ -70,7 +70,7 @@ class ReplicaOwner(Protocol):
     def unused(self, consumer: Consumer) -> None:
         """Nobody uses a consumer any more: it may be deleted."""
 
-    def failed(self, replica: Replica, error: BaseException) -> None:
+    def store_failed(self, replica: Replica, error: BaseException) -> None:
         """Its disk refuses: the group is to give up."""
 
 
@@ -439,7 +439,7 @@ class Replica:
         self.failure = why
         self.stream.ack_queue.error = error
         self.follow()
-        self._owner.failed(self, error)
+        self._owner.store_failed(self, error)
 
     def damaged(self, where: str) -> None:
         """A message was found damaged: this replica is not like the others any more."""

@@ -18,7 +18,7 @@ class Frail(Member):
 
     failures: list[BaseException]
 
-    def failed(self, replica: Any, error: BaseException) -> None:
+    def store_failed(self, replica: Any, error: BaseException) -> None:
         del replica
         self.failures.append(error)
 

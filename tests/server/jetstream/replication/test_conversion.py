@@ -38,7 +38,7 @@ class Nobody:
 
     def unused(self, consumer: Any) -> None: ...
 
-    def failed(self, replica: Replica, error: BaseException) -> None:
+    def store_failed(self, replica: Replica, error: BaseException) -> None:
         raise error
 
 

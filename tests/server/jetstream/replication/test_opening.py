@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyjs.server.jetstream.replication.store_loader import StoreLoader
+from pyjs.server.jetstream.replication.opening import StoreLoader
 from pyjs.store.errors import StoreClosed
 from pyjs.store.file import FileStream
 

@@ -1,0 +1,50 @@
+"""StreamFiles: the files of a replicated stream, in the store directory of its account."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..account.document import ClusterMark
+from ..account.recovery import tell_mended
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ....protocol.api.stream import StreamConfig
+    from ....store.file import FileStream
+    from ..account.streams import AccountStreams
+
+
+class StreamFiles:
+    """A `ReplicaFiles`. streams: those of the account; name: the stream's."""
+
+    def __init__(self, streams: AccountStreams, name: str) -> None:
+        self._streams = streams
+        self._directory = streams.directory
+        self._name = name
+
+    def claim(self, group: str) -> None:
+        """See `ReplicaFiles`."""
+        self._streams.marks[self._name] = ClusterMark(group, replicated=True)
+
+    def write(self, config: StreamConfig, created: int) -> None:
+        """See `ReplicaFiles`."""
+        self._streams.put_down(config, created)
+
+    def open_store(self, damaged: Callable[[str], None]) -> FileStream:
+        """See `ReplicaFiles`."""
+        return self._streams.open_store(self._name, exact=True, damaged=damaged)
+
+    def tell_mended(self, store: FileStream) -> None:
+        """See `ReplicaFiles`."""
+        tell_mended(self._streams.host.log, f"Stream '{self._streams.name} > {self._name}'", store)
+
+    def set_aside(self) -> str:
+        """See `ReplicaFiles`."""
+        kept = self._directory.set_aside(self._name)
+        return kept if not kept or self._directory.is_foreign(kept) else f"{kept} until all of it is back"
+
+    def let_go(self) -> None:
+        """See `ReplicaFiles`; of a stream that is no more, nothing was set aside."""
+        if self._streams.marks.get(self._name) is not None:
+            self._directory.let_go(self._name)
