@@ -67,7 +67,7 @@ class AckWaits:
     def delivered(self) -> None:
         """A run of deliveries is over."""
         delivery_state = self._delivery_state
-        if delivery_state.outstanding and (delivery_state.irregular or not self._timer.pending):
+        if delivery_state.irregular or (delivery_state.pending and not self._timer.pending):
             self.arm()
 
     def _expire(self) -> None:

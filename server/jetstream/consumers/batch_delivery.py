@@ -78,7 +78,7 @@ class BatchDelivery:
         """The one client that subscribes to all their reply subjects, by one subscription."""
         listener: Target | None = None
         for pull in pulls:
-            found = self._parts.sender.fast_sender.client(pull.reply)
+            found = self._parts.sender.client(pull.reply)
             if found is None or (listener is not None and found[0] is not listener[0]):
                 return None
             listener = found

@@ -117,7 +117,7 @@ class MessageSelector:
             message, self._returned = self._returned, None
             self.next_seq = message.seq + 1
             return message, 1
-        if self._picked:
+        if self._resume and self._picked:
             return self._take_picked(committed)
         return self._take_new(committed)
 

@@ -112,12 +112,10 @@ def refuse(pull: Pull, config: ConsumerConfig, pinned: str) -> bytes:
         return statuses.error(400, "Bad Request - Not a Pinned Client Priority consumer")
     if not 0 <= pull.priority < PRIORITIES:
         return statuses.error(400, "Bad Request - Priority must be between 0 and 9")
-    return _refuse_group(pull, config, policy, pinned)
+    return b"" if policy == "none" else _refuse_group(pull, config, pinned)
 
 
-def _refuse_group(pull: Pull, config: ConsumerConfig, policy: str, pinned: str) -> bytes:
-    if policy == "none":
-        return b""
+def _refuse_group(pull: Pull, config: ConsumerConfig, pinned: str) -> bytes:
     if not pull.group:
         return statuses.error(400, "Bad Request - Priority Group missing")
     if pull.group not in (config.priority_groups or ()):
@@ -154,13 +152,9 @@ class WaitQueue:
     def __iter__(self) -> Iterator[Pull]:
         return (pull for line in self._lines for pull in tuple(line) if not pull.over)
 
-    def full(self) -> bool:
-        """Whether no more request is taken."""
-        return self.live >= self.limit
-
     def add(self, pull: Pull) -> bool:
         """Put a request in its place; False if the queue is full."""
-        if self.full():
+        if self.live >= self.limit:
             return False
         self._line(pull).append(pull)
         self.live += 1

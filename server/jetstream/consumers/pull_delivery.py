@@ -124,7 +124,7 @@ class PullDelivery:
             return
         if self.pin.identifier and pull.pin == self.pin.identifier:
             self._rest_pin(now)
-        if self.queue.full() and now - self._checked_at > FULL_CHECK_EVERY:
+        if self.queue.live >= self.queue.limit and now - self._checked_at > FULL_CHECK_EVERY:
             self._sweep(now)
         if pull.no_wait and self._answered(pull, now):
             return
@@ -175,7 +175,6 @@ class PullDelivery:
         if queue.live and self._config.pause_until <= now:
             at_end = False
             if now >= self._not_before:
-                parts.selector.ahead = self._worth_reading()
                 at_end = self._deliver(now)
                 parts.selector.rest()
                 parts.sender.done()
@@ -202,11 +201,6 @@ class PullDelivery:
         self._due = True
         self.run()
 
-    def _worth_reading(self) -> int:
-        """How many messages those who wait may take at once, roughly."""
-        head = self.queue.head()
-        return min(head.left * self.queue.live, AHEAD) if head is not None and self.rate.free else 1
-
     def _deliver(self, now: int) -> bool:
         """Deliver until nothing is left, nobody takes more, or the budget is used; True at the end of it."""
         parts, queue, rate = self._parts, self.queue, self.rate
@@ -216,6 +210,9 @@ class PullDelivery:
         policy = self._config.priority_policy
         pinned, in_turn = policy == "pinned_client", policy == "none"
         tracked, free = parts.delivery_state.track, rate.free
+        head = queue.head()
+        # what those who wait may take at once, roughly
+        selector.ahead = min(head.left * queue.live, AHEAD) if head is not None and free else 1
         if in_turn and self._batch is not None and self._deliver_run(now):
             if queue.live:
                 self._runner.later()
@@ -288,7 +285,7 @@ class PullDelivery:
     def _choose(self, size: int, now: int, trusted: set[Pull]) -> Pull | None:
         """Find the request that gets the next message, of `size` bytes; answer those that cannot."""
         queue = self.queue
-        policy = self._config.priority_policy
+        policy, client = self._config.priority_policy, self._parts.sender.client
         passed = 0
         while (pull := queue.head()) is not None:
             if pull.expires and now >= pull.expires:
@@ -307,7 +304,7 @@ class PullDelivery:
             if pull.max_bytes > 0 and size > pull.max_bytes:
                 self._refuse(pull, statuses.MAX_BYTES)
                 continue
-            if pull not in trusted and not self._account.has_interest(pull.reply):
+            if pull not in trusted and not client(pull.reply) and not self._account.has_interest(pull.reply):
                 queue.drop_head()
                 continue
             if turn is PriorityDecision.PIN:

@@ -27,18 +27,19 @@ class MessageSender:
     """Sends messages of one consumer.
 
     prefix: of the ack subjects, see `acks.ack_prefix`.
-    fast_sender: the way to the receivers.
+    client: see `FastSender.client`.
     delivered_at: when the last message went, in ns; 0 for never.
     """
 
     __slots__ = (
         "_ack_waits",
         "_delivery_state",
+        "_fast_sender",
         "_num_pending",
         "_persistence",
         "_prefix",
+        "client",
         "delivered_at",
-        "fast_sender",
         "headers_only",
     )
 
@@ -51,7 +52,8 @@ class MessageSender:
         ack_waits: AckWaits,
         persistence: ConsumerPersistence,
     ) -> None:
-        self.fast_sender = fast_sender
+        self._fast_sender = fast_sender
+        self.client = fast_sender.client
         self._prefix = prefix
         self._delivery_state = delivery_state
         self._num_pending = num_pending
@@ -92,7 +94,7 @@ class MessageSender:
             self._num_pending.count -= 1
         else:
             delivery_state.redeliver(seq, now)
-        if self.fast_sender.send(to, message.subject, ack_subject, header, message.body):
+        if self._fast_sender.send(to, message.subject, ack_subject, header, message.body):
             self.delivered_at = now
             return True
         delivery_state.undo(seq, count, before)
@@ -102,7 +104,7 @@ class MessageSender:
 
     def done(self) -> None:
         """Let a run of deliveries be written to its receivers and kept, and its acks be waited for."""
-        self.fast_sender.done()
+        self._fast_sender.done()
         self._ack_waits.delivered()
         self._persistence.changed()
 
