@@ -114,7 +114,8 @@ class NodeTracker:
 
     def log_leader(self, leader: str) -> None:
         """Log who leads, as soon as that server's name is known."""
-        server = self._node_statuses.server(leader) or self._view.state.servers.get(leader)
+        known = self._view.state.servers
+        server = self._node_statuses.server(leader) or known.get(leader)
         named = server is not None and bool(server.name)
         self._unnamed = "" if named else leader
         if server is not None and named:
