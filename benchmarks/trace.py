@@ -32,7 +32,7 @@ QUIET = 0.1  # seconds without a call, after which nothing of the path before is
 # Calls and files of each path on the event loop; a number may only fall. A timer that a path arms may be
 # armed already: the larger of the two counts.
 BUDGET = {
-    "publish": (74, 30),
+    "publish": (67, 28),
     "pull": (100, 32),
     "ack": (59, 23),
     "core publish": (10, 7),

@@ -115,6 +115,7 @@ class ReplicatedStream(Stream[Consumer]):
         self._proposer = proposer
         self.source_proposals = SourceProposals(context.host.executor, self.time.next, proposer.order)
         super().__init__(config, store, context, created)
+        self.compacts = False  # what is given back must not run ahead of what is kept
 
     def _new_deps(self) -> StreamDeps:
         due = self._proposer.due
@@ -224,9 +225,6 @@ class ReplicatedStream(Stream[Consumer]):
             raise error
         if self.leading:
             super().store_failed(error)
-
-    def _tidy(self) -> None:
-        """Nothing by itself: what is given back must not run ahead of what is kept."""
 
     def remove_acked(self, sequence: int, consumer: Consumer) -> None:
         """Nothing yet: the message goes when the replicas agree that it is acknowledged."""

@@ -166,24 +166,21 @@ class GroupCommit:
         batch = self._running
         if batch is None:  # `write_out` sees to it
             return
+        self._running = None
+        assert batch.commit is not None
         try:
-            self._finish(batch, error)
+            self._store.finish(batch.commit)
+            if error is None:
+                self._give(batch)
+            else:
+                self.error = error
+                self._give_up(batch, error)
         finally:
             # Whatever the callbacks did, what was stored meanwhile must get its commit.
             if self.answers or self.republish or self._waiting or self._store.last_seq != batch.last:
                 self._begin()
             else:
                 self.idle = True
-
-    def _finish(self, batch: _Batch, error: BaseException | None) -> None:
-        self._running = None
-        assert batch.commit is not None
-        self._store.finish(batch.commit)
-        if error is None:
-            self._give(batch)
-        else:
-            self.error = error
-            self._give_up(batch, error)
 
     def _give(self, batch: _Batch) -> None:
         send = self._send

@@ -51,6 +51,7 @@ class Stream(Generic[R]):
     consumers: those that are served, by name.
     offline_consumers: those on the disk that cannot be read, and why.
     committed_seq: the last sequence that consumers may be given.
+    compacts: whether it gives back the disk space of removed messages by itself, in a while.
     sourcing: follows the origins, once they may be followed; None for a stream without any.
     stopped: whether it has ended, and takes nothing more.
     deleting: whether its consumers end because it does.
@@ -70,6 +71,7 @@ class Stream(Generic[R]):
         self.label = f"{context.account.name} > {config.name}"
         self.created = created
         self.consumers: Readers[R] = Readers()
+        self._served = self.consumers.values()  # as they are at any time
         self.offline_consumers: dict[str, str] = {}
         self.deps = self._new_deps()
         self.quota = self.deps.quota
@@ -77,7 +79,7 @@ class Stream(Generic[R]):
         self.sourcing: Sourcing | None = None
         self.stopped = self.deleting = False
         self._halted: list[R] = []
-        self._on_disk = config.storage == "file"
+        self.compacts = config.storage == "file"
         self.ack_queue: AckQueue = self._new_ack_queue()
         self.compactor = Compactor(store, self.clock, self.host.executor, self._compaction_failed)
         self.source_offsets = SourceOffsets(store, self.clock, self._save_offsets)
@@ -111,7 +113,12 @@ class Stream(Generic[R]):
     def _new_ack_queue(self) -> AckQueue:
         """What answers publishers, and when: here, when the messages are on this disk."""
         return GroupCommit(
-            self.store, self.host.executor, self.send, self.send_each, self._committed, self._failed
+            self.store,
+            self.host.executor,
+            self.send,
+            self.account.publish_each,
+            self._committed,
+            self._failed,
         )
 
     def _new_subscriptions(self) -> StreamSubscriptions:
@@ -176,7 +183,7 @@ class Stream(Generic[R]):
     def halt(self) -> None:
         """Unsubscribe, and send nothing more; `write_out` and then `answer` end it."""
         self._silence()
-        self._halted = [consumer for consumer in self.consumers.values() if not consumer.stopped]
+        self._halted = [consumer for consumer in self._served if not consumer.stopped]
         for consumer in self._halted:
             consumer.halt()
         self.ack_queue.halt()
@@ -204,7 +211,7 @@ class Stream(Generic[R]):
         """Unsubscribe, and give the store, committed, to whom goes on with it."""
         self._silence()
         self.compactor.wait()
-        for consumer in list(self.consumers.values()):
+        for consumer in list(self._served):
             consumer.stop()
         self.ack_queue.close()
         self.contents.end_usage()
@@ -214,7 +221,7 @@ class Stream(Generic[R]):
         """End the stream and its consumers for good. Its folder is the caller's to remove."""
         self._silence()
         self.compactor.wait()
-        for consumer in list(self.consumers.values()):
+        for consumer in list(self._served):
             consumer.delete("stream deleted")
         self.consumers.clear()
         self.ack_queue.close()
@@ -243,18 +250,14 @@ class Stream(Generic[R]):
     def _committed(self, last: int) -> None:
         self.committed_seq = last
         self.contents.update_usage()
-        self._tidy()
-        for consumer in list(self.consumers.values()):
+        if self.compacts and self.compactor.idle and not self.stopped:
+            self.compactor.nudge()
+        for consumer in list(self._served):
             try:
                 consumer.on_append(last)
             except Exception as error:  # one consumer's error must not keep messages from the others
                 text = f"{type(error).__name__}: {error}"
                 self.log_failure(f"could not wake consumer '{consumer.name}': {text}")
-
-    def _tidy(self) -> None:
-        """Give space back on the disk in a while."""
-        if self.compactor.idle and self._on_disk and not self.stopped:
-            self.compactor.nudge()
 
     def _failed(self, error: BaseException) -> bytes:
         self.log_failure(f"can not be written: {error}")
@@ -427,7 +430,7 @@ class Stream(Generic[R]):
 
     def readers(self) -> Sequence[R]:
         """Those who are told of what is removed, now."""
-        return list(self.consumers.values())
+        return list(self._served)
 
     def prepared(self, filters: Sequence[str]) -> Steps[None]:
         """Get the store ready for questions about these filters."""

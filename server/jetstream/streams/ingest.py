@@ -140,9 +140,12 @@ class Ingest:
             self._dedupe.last_id = b""
             if self._acks:
                 ack = self._ack
-                ack_queue.answers.extend(
-                    [(reply, b"%b%d}" % (ack, at)) for at, reply in enumerate(replies, sequence) if reply]
-                )
+                if len(replies) > 1:
+                    ack_queue.answers.extend(
+                        [(reply, b"%b%d}" % (ack, at)) for at, reply in enumerate(replies, sequence) if reply]
+                    )
+                elif replies[0]:
+                    ack_queue.answers.append((replies[0], b"%b%d}" % (ack, sequence)))
             if limits.active:
                 limits.enforce(subject)
             if limits.ages:
