@@ -6,7 +6,7 @@ here and shown nowhere. Pull requests are not here: consumers subscribe to them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ....protocol import headers
 from ....protocol.api.consumer import ConsumerConfig, ConsumerInfo
@@ -27,13 +27,12 @@ from ..consumers.config import check_group, checking_filters
 from ..consumers.core import Consumer
 from ..consumers.info import describe, shown
 from ..consumers.start import picks_last
+from .page import LIST_LIMIT, NAMES_LIMIT, Page
 from .request import LATER, Request, Response
 
 if TYPE_CHECKING:
     from ..streams.core import Stream
 
-NAMES_LIMIT = 1024
-LIST_LIMIT = 256
 IDENTITY = b"Nats-Stream-Identity"
 SUFFIX_LENGTH = 8
 
@@ -183,17 +182,15 @@ def delete(request: Request) -> Response:
     return response(request.kind, success=True)
 
 
-def _page(request: Request, limit: int) -> tuple[list[Consumer], dict[str, Any]]:
+def _page(request: Request, limit: int) -> Page[Consumer]:
     asked = request.read_optional(PageRequest)
-    found = request.account.lookup(request.tokens[2]).public_consumers()
-    offset = min(max(asked.offset, 0), len(found))
-    return found[offset : offset + limit], {"total": len(found), "offset": offset, "limit": limit}
+    return Page(request.account.lookup(request.tokens[2]).public_consumers(), asked.offset, limit)
 
 
 def names(request: Request) -> Response:
     """Answer CONSUMER.NAMES.<stream>."""
-    found, page = _page(request, NAMES_LIMIT)
-    return response(request.kind, **page, consumers=[consumer.name for consumer in found])
+    page = _page(request, NAMES_LIMIT)
+    return response(request.kind, **page.numbers(), consumers=[consumer.name for consumer in page.items])
 
 
 def list_consumers(request: Request) -> Response:
@@ -202,9 +199,9 @@ def list_consumers(request: Request) -> Response:
 
 
 def _listing(request: Request) -> Steps[Response]:
-    found, page = _page(request, LIST_LIMIT)
-    shown = yield from each(found, lambda consumer: describe(consumer).to_json())
-    answer = response(request.kind, **page, consumers=shown)
+    page = _page(request, LIST_LIMIT)
+    shown = yield from each(page.items, lambda consumer: describe(consumer).to_json())
+    answer = response(request.kind, **page.numbers(), consumers=shown)
     offline = request.account.lookup(request.tokens[2]).offline_consumers
     if offline:
         answer["offline"] = dict(sorted(offline.items()))

@@ -16,11 +16,10 @@ from ..streams import stream_info
 from ..streams.core import Ordered, Stream
 from ..streams.validation.config import check_texts
 from ..streams.validation.context import invalid
+from .page import LIST_LIMIT, NAMES_LIMIT, Page
 from .raw_json import RawJson, to_text
 from .request import LATER, Request, Response
 
-NAMES_LIMIT = 1024
-LIST_LIMIT = 256
 SUBJECTS_LIMIT = 100_000
 DELETED_LIMIT = 100_000
 STEP = 2048  # sequences looked at in one slice
@@ -93,17 +92,15 @@ def _updated(request: Request, stream: Stream[Consumer]) -> Steps[Response]:
     return response(request.kind) | (yield from _brief(stream))
 
 
-def _page(request: Request, limit: int) -> tuple[list[str], dict[str, Any]]:
+def _page(request: Request, limit: int) -> Page[str]:
     asked = request.read_optional(PageRequest)
-    found = request.account.names(asked.subject)
-    offset = min(max(asked.offset, 0), len(found))
-    return found[offset : offset + limit], {"total": len(found), "offset": offset, "limit": limit}
+    return Page(request.account.names(asked.subject), asked.offset, limit)
 
 
 def names(request: Request) -> Response:
     """Answer STREAM.NAMES, once all are known."""
-    found, page = _page(request, NAMES_LIMIT)
-    return response(request.kind, **page, streams=found or None)
+    page = _page(request, NAMES_LIMIT)
+    return response(request.kind, **page.numbers(), streams=page.items or None)
 
 
 def list_streams(request: Request) -> Response:
@@ -114,14 +111,14 @@ def list_streams(request: Request) -> Response:
 
 def _listing(request: Request) -> Steps[Response]:
     account = request.account
-    found, page = _page(request, LIST_LIMIT)
+    page = _page(request, LIST_LIMIT)
     shown = []
-    for name in found:
+    for name in page.items:
         stream = account.streams.get(name)
         if stream is not None:  # it may be deleted meanwhile
             shown.append((yield from _brief(stream)))
         yield
-    answer = response(request.kind, **page, streams=shown)
+    answer = response(request.kind, **page.numbers(), streams=shown)
     if account.offline:
         answer["offline"] = dict(sorted(account.offline.items()))
     return answer

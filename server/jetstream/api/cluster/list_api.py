@@ -7,13 +7,14 @@ once, for all servers. Source: JetStream API, LIST: `missing` names what did not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from .....protocol.api.messages import PageRequest, response
 from .....protocol.errors import api_error
 from ...cluster.leader_queries import TIMEOUT, LeaderQueries
 from ...meta.assignment import ConsumerAssignment, StreamAssignment
+from ..page import LIST_LIMIT, NAMES_LIMIT, Page
 from ..request import LATER, Request, Response
 from .consumer_api import known_consumer
 from .propose import ASK_AGAIN, guarded
@@ -24,29 +25,8 @@ if TYPE_CHECKING:
     from ...cluster.view import ClusterView
     from ...meta.state import MetaState
 
-NAMES_LIMIT = 1024
-LIST_LIMIT = 256
 Json = dict[str, Any]
 A = TypeVar("A", StreamAssignment, ConsumerAssignment)
-
-
-class Page(Generic[A]):
-    """One page of streams or consumers, sorted by name."""
-
-    def __init__(self, found: Sequence[A], offset: int, limit: int) -> None:
-        self.total = len(found)
-        self.offset = min(max(offset, 0), self.total)
-        self.limit = limit
-        self.items: list[A] = list(found[self.offset : self.offset + limit])
-
-    @property
-    def names(self) -> list[str]:
-        """The names on this page."""
-        return [item.name for item in self.items]
-
-    def numbers(self) -> Json:
-        """Total, offset and limit, as answers have them."""
-        return {"total": self.total, "offset": self.offset, "limit": self.limit}
 
 
 def streams_page(
@@ -70,7 +50,7 @@ class InfoGather(Generic[A]):
     def __init__(self, page: Page[A], unreachable: Mapping[str, Json] | None = None) -> None:
         """unreachable: what is known of those all of whose servers are away, by name."""
         self.page: Page[A] = page
-        self._names = set(page.names)
+        self._names = {item.name for item in page.items}
         self._found: dict[str, Json] = dict(unreachable or {})
         self._missing = set(self._found)
 
@@ -108,7 +88,9 @@ class ListApi:
         """Answer STREAM.NAMES."""
         asked = request.read_optional(PageRequest)
         page = streams_page(self._view.state, request.account.name, asked.offset, NAMES_LIMIT, asked.subject)
-        return response(request.kind, **page.numbers(), streams=page.names or None)
+        return response(
+            request.kind, **page.numbers(), streams=[stream.name for stream in page.items] or None
+        )
 
     def streams(self, request: Request) -> Response:
         """Answer STREAM.LIST."""
@@ -128,7 +110,7 @@ class ListApi:
         if self._view.state.stream(request.account.name, request.tokens[2]) is None:
             raise api_error("JSStreamNotFoundErr")
         page = self._consumers_page(request, NAMES_LIMIT)
-        return response(request.kind, **page.numbers(), consumers=page.names)
+        return response(request.kind, **page.numbers(), consumers=[consumer.name for consumer in page.items])
 
     def consumers(self, request: Request) -> Response:
         """Answer CONSUMER.LIST.<stream>; a stream that is not there has none, as the reference has it."""
