@@ -33,7 +33,7 @@ QUIET = 0.1  # seconds without a call, after which nothing of the path before is
 # armed already: the larger of the two counts.
 BUDGET = {
     "publish": (67, 28),
-    "pull": (100, 32),
+    "pull": (88, 28),
     "ack": (59, 23),
     "core publish": (10, 7),
 }
