@@ -79,11 +79,21 @@ LAYERS = {
         "api/cluster",
         "engine clustering",
     ),
+    "server/jetstream/streams": ("*", "core", "stream_info"),
+    "server/jetstream/account": (
+        "document pending_publishes stream_closer",
+        "streams",
+        "changes | recovery",
+        "backup",
+        "account",
+    ),
 }
 # Imports that point up or sideways today, by the layer that imports and the one that is imported.
 UPWARD = {
     "server/accounts": {},
     "server/jetstream": {},
+    "server/jetstream/streams": {},
+    "server/jetstream/account": {},
 }
 # The modules of the largest circle below a folder; two where no entry is. Imports for types count.
 LARGEST_CIRCLE: dict[str, int] = {}
