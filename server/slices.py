@@ -108,7 +108,7 @@ class ReentrantRunner:
     """Work that may be asked for from within itself, one run after another.
 
     What a delivery sets off (an acknowledgement, a new request) may ask for the next delivery. A run never
-    begins inside another; who asks during a run has it run once more afterwards.
+    begins inside another; if it is asked for during a run, it follows that run.
 
     turns: where later runs wait. With `Shared` they share the time of a turn with all others.
     """

@@ -99,8 +99,10 @@ class BatchDelivery:
 class DeliveryRun:
     """The next deliveries of a consumer, each the first of its message.
 
-    ack_prefix: of the reply subjects, up to the figures. number: of the delivery before; pending: messages
-    that the consumer had left then. headed: whether any has headers.
+    ack_prefix: the part of the reply subjects before the figures.
+    number: the consumer sequence of the delivery before.
+    pending: how many messages the consumer had left then.
+    headed: whether any of them has headers.
     """
 
     __slots__ = ("_ack_prefix", "_bodies", "_figures", "_headers", "_lengths", "_subjects", "headed")

@@ -57,7 +57,11 @@ NEXT = "$JS.API.CONSUMER.MSG.NEXT"
 
 
 class Consumer:
-    """One consumer. store: None when nothing of it outlives the server. replication: of a replicated one."""
+    """One consumer.
+
+    store: keeps its state on the disk; None: the state ends with the server.
+    replication: what the replicas agree on; None: the consumer is on this server alone.
+    """
 
     def __init__(
         self,
@@ -215,7 +219,7 @@ class Consumer:
         self.delivery.request(body, reply)
 
     def dismiss(self) -> None:
-        """Send away who waits for messages: the server shuts down."""
+        """Send all waiting requests away: the server shuts down."""
         if isinstance(self.delivery, PullDelivery):
             self.delivery.dismiss()
 
@@ -272,7 +276,7 @@ class Consumer:
     # -- configuration
 
     def _apply(self, config: ConsumerConfig) -> None:
-        """Let the parts that need no more than a new value have it."""
+        """Give the parts the values that they take over at once."""
         self.direct = config.direct
         self.delivery_state.ack_wait = config.ack_wait
         self.delivery_state.backoff = tuple(config.backoff)

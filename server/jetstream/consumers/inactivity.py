@@ -29,13 +29,16 @@ class Usage(Protocol):
         """Whether somebody receives, until further notice."""
 
     def used_until(self, now: int, threshold: int) -> int:
-        """Give when it was used last, or will be, in ns; what is less than `threshold` ago is enough."""
+        """Give the time of the last use, past or expected, in ns.
+
+        It need not be the last one if it is less than `threshold` ns ago.
+        """
 
 
 class Inactivity:
     """The threshold of one consumer, in ns; 0 for none.
 
-    expired: is called when nobody has used the consumer for so long.
+    expired: called when nobody has used the consumer for so long.
     """
 
     __slots__ = ("_clock", "_expired", "_timer", "_usage", "threshold")

@@ -27,7 +27,12 @@ AHEAD_SIZE = 1 << 18  # bytes that are read ahead, at most, but for one message
 
 @dataclass(slots=True)
 class StartPosition:
-    """`next_seq`: the first sequence to look at. `picked`: the only ones to deliver below `resume`."""
+    """Where a consumer begins to read.
+
+    next_seq: the first sequence to look at.
+    picked: the only sequences to deliver below `resume`.
+    resume: from here on all is delivered; 0 when none are picked.
+    """
 
     next_seq: int
     picked: list[int] | Sequences
@@ -37,8 +42,12 @@ class StartPosition:
 class MessageSelector:
     """The reading position of a consumer in the store of its stream.
 
-    `lost(seq, text)` is called for a message that cannot be read, `dropped(seq)` for one that was due again
-    but is gone from the stream, `exhausted(seq)` for one that is out of deliveries.
+    lost: called with (sequence, text) for a message that cannot be read.
+    dropped: called with the sequence of a message that was due again but is gone from the stream.
+    exhausted: called with the sequence of a message that is out of deliveries.
+    filters: the subjects that it selects; none: all.
+    next_seq: the next new message is at or after it.
+    ahead: how many messages are worth reading at once.
     """
 
     __slots__ = (
@@ -70,7 +79,7 @@ class MessageSelector:
         self._delivery_state = delivery_state
         self.filters = tuple(filters)
         self.next_seq = 1
-        self.ahead = 1  # how many messages are worth reading at once
+        self.ahead = 1
         self._ahead: deque[StoredMessage] = deque()  # those read and not taken: at or after next_seq
         self._picked = Sequences()
         self._resume = 0

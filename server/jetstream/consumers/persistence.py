@@ -54,7 +54,7 @@ class ConsumerPersistence(Protocol):
 
 
 class NotPersisted:
-    """A `ConsumerPersistence` for what nothing outlives the server."""
+    """A `ConsumerPersistence` that keeps nothing: the state ends with the server."""
 
     def changed(self) -> None:
         """Do nothing."""

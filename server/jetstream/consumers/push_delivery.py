@@ -135,7 +135,7 @@ class PushDelivery:
         return 0
 
     def configure(self, config: ConsumerConfig) -> None:
-        """Take over a new configuration; of another deliver subject, `listen` makes use."""
+        """Take over a new configuration; another deliver subject takes effect with `listen`."""
         self._config = config
 
     def request(self, _body: bytes, reply: str, _header: bytes = b"") -> None:
