@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ....protocol import gojson
+from ....protocol.api import messages
 from ....protocol.errors import ApiError, api_error
 from ....protocol.limits import API_LEVEL, KNOWN_API_LEVEL
 from ....protocol.timestamp import format_rfc3339
@@ -22,7 +23,6 @@ from ...slices import Slices
 from .. import advisories
 from ..host import serves_level
 from ..meta.responder import ResponderRule
-from . import account as account_api
 from . import consumer, snapshot, stream
 from . import message as msg
 from .raw_json import is_long, to_text, writing
@@ -41,6 +41,11 @@ _CONSUMERS: Final[dict[str, Any]] = {**_PAGE, "consumers": []}
 _PAUSE: Final[dict[str, Any]] = {"paused": False, "pause_until": format_rfc3339(0)}
 
 
+def account_info(request: Request) -> Response:
+    """Answer INFO: what the account uses and may use."""
+    return messages.response(request.kind, request.account.info())
+
+
 def needs_cluster(_request: Request) -> Response:
     """Refuse what only a cluster can do."""
     raise api_error("JSClusterRequiredErr")
@@ -48,7 +53,7 @@ def needs_cluster(_request: Request) -> Response:
 
 # Subject after `$JS.API.` -> how it is served.
 TABLE: dict[str, Endpoint] = {
-    "INFO": Endpoint("account_info", account_api.info, META),
+    "INFO": Endpoint("account_info", account_info, META),
     "STREAM.CREATE.*": Endpoint("stream_create", stream.create, META),
     "STREAM.UPDATE.*": Endpoint("stream_update", stream.update, META),
     "STREAM.NAMES": Endpoint("stream_names", stream.names, META, refused={**_PAGE, "streams": None}),
