@@ -272,6 +272,8 @@ class RawNode:
         """What may be sent now."""
         if not self.failure and isinstance(self.role, Leader):
             self.role.fill()
+        if not self.outgoing:
+            return []
         out = self.outgoing.copy()
         self.outgoing.clear()
         return out
