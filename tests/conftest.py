@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from lib import prepare
 from lib.callbacks import EVERYWHERE, FILE, Callbacks, check
 from lib.pool import START, Pool
 from lib.process import ServerProcess
@@ -27,6 +28,7 @@ settings.load_profile("pyjs")
 # Servers and command lines start hundreds of times here: with compiled modules they do in half the time.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+prepare.write_to_memory()
 # Who starts this in the background of a shell without job control has its children ignore Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
