@@ -34,7 +34,7 @@ QUIET = 0.1  # seconds without a call, after which nothing of the path before is
 BUDGET = {
     "publish": (67, 28),
     "pull": (88, 28),
-    "ack": (59, 23),
+    "ack": (58, 23),
     "core publish": (10, 7),
 }
 TITLES = {

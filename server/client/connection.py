@@ -161,7 +161,8 @@ class ClientConnection(ClientPeer):
             _, subject, reply, header_size, size, tail = operation
             plan = plans.get(subject)
             if plan is None and quick and account is not None:
-                if self._rests_before(operation, operations):
+                if self.clock.now() >= self._until:
+                    self._keep(operation, operations)
                     break
                 plan = account.shared_plan(subject)
             count += 1

@@ -209,13 +209,10 @@ class Connection(Outbound):
         self._paused = True
         self.wire.pause_reading()
 
-    def _rests_before(self, operation: Op, operations: Iterator[Op]) -> bool:
-        """As `_rests`, before one that takes long: then it is kept, too."""
-        if self.clock.now() < self._until:
-            return False
+    def _keep(self, operation: Op, operations: Iterator[Op]) -> None:
+        """The turn is over before `operation`, which may take long: it and the rest come with the next."""
         self._pending_operations.append(operation)
         self._pending_operations.extend(operations)
-        return True
 
     def _rests(self, operations: Iterator[Op]) -> bool:
         """Whether to serve no more of these: all is over; or on hold, or it is the others' turn: then they

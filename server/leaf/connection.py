@@ -145,7 +145,8 @@ class LeafConnection(LeafPeer):
             if quick and account is not None and not queues:
                 plan = account.plans.get(subject)
                 if plan is None:
-                    if self._rests_before(operation, operations):
+                    if self.clock.now() >= self._until:
+                        self._keep(operation, operations)
                         break
                     plan = account.plan(subject)
             count += 1

@@ -169,7 +169,8 @@ class RouteConnection(RoutePeer):
                 route = self.share(lead[-1])
             account = route.account
             plan = None if account is None else account.plans.get(subject)
-            if plan is None and self._rests_before(operation, operations):
+            if plan is None and self.clock.now() >= self._until:
+                self._keep(operation, operations)
                 break
             count += 1
             size_sum += size
@@ -178,9 +179,8 @@ class RouteConnection(RoutePeer):
             account.in_msgs += 1
             account.in_bytes += size
             plan = plan or account.plan(subject)
-            near = plan.near
             if (
-                near is None
+                plan.near is None
                 or not plan.simple
                 or queues
                 or len(lead) > 1
@@ -192,13 +192,13 @@ class RouteConnection(RoutePeer):
                 if self._rests(operations):
                     break
                 continue
-            if near:
+            if plan.near:
                 words = reply + b" " if reply else b""
                 if header_size:
                     tail = b"%b%d %d\r\n%b\r\n" % (words, header_size, size, payload)
                 else:
                     tail = b"%b%d\r\n%b\r\n" % (words, size, payload)
-                for subscription, queue, append, prefix, header_prefix in near:
+                for subscription, queue, append, prefix, header_prefix in plan.near:
                     subscription.delivered += 1
                     append(header_prefix if header_size else prefix)
                     append(tail)
