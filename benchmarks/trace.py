@@ -27,7 +27,7 @@ from pyjs.server.app import Server
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "ARCHITECTURE.md"
-ROUNDS = 3
+ROUNDS, MOST_ROUNDS = 3, 15  # the more the busier the machine is: then timers ring in the middle of a path
 QUIET = 0.1  # seconds without a call, after which nothing of the path before is left to do
 # Calls and files of each path on the event loop; a number may only fall. A timer that a path arms may be
 # armed already: the larger of the two counts.
@@ -173,12 +173,21 @@ async def record() -> dict[str, Trace]:
                 reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
                 client = Client(recorder, reader, writer)
                 await _prepare(client)
-                rounds = [await _round(client) for _ in range(ROUNDS)]
+                shortest = await _round(client)
+                for number in range(1, MOST_ROUNDS):
+                    if number >= ROUNDS and not over_budget(shortest):
+                        break
+                    again = await _round(client)
+                    shortest = {path: min(shortest[path], again[path], key=_counts) for path in BUDGET}
                 client.close()
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    return {path: min((each[path] for each in rounds), key=lambda trace: trace.counts) for path in BUDGET}
+    return shortest
+
+
+def _counts(trace: Trace) -> tuple[int, int]:
+    return trace.counts
 
 
 async def _prepare(client: Client) -> None:
