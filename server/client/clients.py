@@ -131,8 +131,8 @@ class Clients(ClientContext):
     def reloading(self, options: Options) -> Steps[None]:
         """Apply new options to everyone connected, in steps. The registry has been reloaded before.
 
-        Who may no longer connect is closed; permissions, limits and accounts of the others are those of the
-        new configuration from the next message on.
+        Clients that may no longer connect are closed; permissions, limits and accounts of the others are
+        those of the new configuration from the next message on.
         """
         authenticator = self._gatekeeper or (yield from Authenticator.making(options, self.registry))
         advertised = self.options.client_advertise != options.client_advertise

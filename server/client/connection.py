@@ -298,7 +298,9 @@ class ClientConnection(ClientPeer):
             self._no_responders(subject, reply)
 
     def _may_trace(self, trace: Trace) -> bool:
-        """Whether a message with this trace goes on. No traces are sent, but who may not ask is told."""
+        """Whether a message with this trace goes on. No traces are sent; a client that may not ask for one is
+        told so.
+        """
         if trace.destination and not self.client_permissions.may_publish(trace.destination):
             self.violation(f"Permissions Violation for Publish to {quoted(trace.destination)}")
             return False

@@ -49,7 +49,7 @@ class ClientHandshake(Part["ClientPeer"]):
         self._ask()
 
     def _ask(self) -> None:
-        """Take nothing but CONNECT, in time, from who must log in."""
+        """Take nothing but CONNECT, in time, from a client that must log in."""
         connection = self._connection
         context = connection.context
         if context.authenticator.asks:

@@ -41,7 +41,7 @@ class Statistics:
 
 
 class ClientEvents(Protocol):
-    """Who is told of clients coming and going (the system services)."""
+    """Told of clients coming and going: the system services."""
 
     def client_connected(self, connection: ClientPeer) -> None:
         """After authentication."""

@@ -1,14 +1,14 @@
-"""BufferBudget: the bytes buffered for all connections together, and who waits when they are too many.
+"""BufferBudget: the bytes buffered for all connections together, and which wait when they are too many.
 
 Counted are messages of which a part has come, and what was written and not taken by its peer. Above `limit`
 memory is short, until an eighth of it is free again. While it is short,
 
 - of those in the middle of a message the oldest are read on, as many as a quarter of the limit is enough for,
   and one in any case; the newer ones wait, and are not read;
-- who has published to a peer that does not keep up waits until there is room. Such peers are closed by
-  their write deadline, so nobody waits for ever;
-- who is read on and brings less than 64 KiB in each of three seconds is closed: it would hold up the others.
-  Each time that happens, twice as many are read on.
+- a connection that has published to a peer that does not keep up waits until there is room. Such peers are
+  closed by their write deadline, so nobody waits for ever;
+- one that is read on and brings less than 64 KiB in each of three seconds is closed: it would hold up the
+  others. Each time that happens, twice as many are read on.
 
 What is counted is what has come, not what was announced: to make others wait, memory has to be filled first.
 Promises: at most the limit and three quarters more, besides one read of each connection; whatever peers do,
@@ -193,7 +193,7 @@ class BufferBudget:
             self._clock.call_later(0, self._review)
 
     def _review(self) -> None:
-        """Say who is read on: the oldest, as far as what they still bring has room."""
+        """Decide which are read on: the oldest, as far as what they still bring has room."""
         self._reviewing = False
         if not self.short:
             return

@@ -312,7 +312,7 @@ class Connection(Outbound):
         self.flush()
         self._end(reason)
         if self.wire.get_write_buffer_size():
-            # What is still to be sent has the time that anything has: who does not read keeps nothing here.
+            # What is still to be sent has the time that anything has: unread, it does not stay here.
             self.clock.call_later(self.write_deadline, self.wire.abort)
         if not self._paused:
             self.wire.close()

@@ -1,5 +1,5 @@
-"""The outgoing half of a connection: slices in, one write per flush, and what happens to who does not
-read.
+"""The outgoing half of a connection: slices in, one write per flush, and what happens to a peer that
+does not read.
 
 Promises: at most `max_pending` bytes wait for a peer, else it is closed as a slow consumer; data that was
 there at some moment is out within the write deadline, else likewise. Never drops a message of a connection

@@ -93,7 +93,7 @@ class SocketProtocol(asyncio.Protocol):
         self._begin(connection)
 
     def data_received(self, data: bytes) -> None:
-        """Serve a read, then hold back who outruns the others."""
+        """Serve a read, then hold the producer back if it outruns the others."""
         connection = self.connection
         assert connection is not None
         if self._undecided:

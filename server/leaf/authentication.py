@@ -1,4 +1,4 @@
-"""Who may join as a leaf, and to which account: `leafnodes { authorization }`, else the users of clients."""
+"""Decides which leafs may join, and to which account: by `leafnodes { authorization }`, else as clients."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ SHUTDOWN = "Server Shutdown"
 
 
 class LeafEvents(Protocol):
-    """Who is told of leafs coming and going (the system services)."""
+    """Told of leafs coming and going: the system services."""
 
     def leaf_connected(self, connection: LeafConnection) -> None:
         """It has joined an account."""

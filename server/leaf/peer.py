@@ -209,7 +209,7 @@ class LeafPeer(Connection, MessageEndpoint):
 
     def refresh(self) -> None:
         """The leaf permissions have changed: work out whether messages need a look at each."""
-        # Accounts have other names over there: who asks a service then goes by the other name.
+        # Accounts have other names over there; one that asks a service then goes by its other name.
         self.headers = self.peer_headers and not self.context.remote_accounts
         self.fast = self.leaf_permissions.replies is None and not self.context.options.trace
         if self.account is not None:

@@ -1,9 +1,10 @@
 """One route, of either end: bytes in, interest and messages of all accounts routed, bytes out.
 
 The end that dialled sends CONNECT and INFO, the other INFO; when each knows the other, both announce their
-interest. Who is dialled gets CONNECT first, for a reference that was greeted and then refused dials again at
-once, more and more often; only who waits for a greeting is greeted before. Knows no socket. Promises: nothing
-else is served before; operations are served in order; nothing of a connection is served after it was closed.
+interest. The accepting end greets after CONNECT, because a nats-server that was greeted and then refused
+dials again at once, more and more often; only a peer that waits for the greeting is greeted before. Knows no
+socket. Promises: nothing else is served before; operations are served in order; nothing of a connection is
+served after it was closed.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ class RouteConnection(RoutePeer):
         super().fail(text, reason)
 
     def stall(self, stalled: list[OutboundQueue]) -> None:
-        """Never: who is slow here must not hold up what everyone else gets from the peer."""
+        """Never: one that is slow here must not hold up what everyone else gets from the peer."""
 
     def share(self, name: bytes) -> AccountRoute:
         """The part of the route that is an account's."""

@@ -59,8 +59,11 @@ class RouteTable(Protocol):
 
 
 class RouteRemote:
-    """target: the address. explicit: configured. server_id: who is at the address, as far as known.
-    attempts: in vain.
+    """One address to dial.
+
+    explicit: it is configured.
+    server_id: of the server at the address; "" while unknown.
+    attempts: in vain since the last success.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""All routes of a server: the listener, whom it dials, who its peers are, and what they announce of others.
+"""All routes of a server: the listener, the addresses to dial, the peers, and what they announce of others.
 
 Promises one route to each peer: of two that were dialled at the same time from both ends, the one stays that
 the server with the smaller id dialled. `stop` leaves no socket, task or timer.
@@ -31,7 +31,7 @@ _NAME = 22  # characters of a generated name
 
 
 class RouteEvents(Protocol):
-    """Who is told of servers coming and going."""
+    """Told of servers coming and going."""
 
     def route_joined(self) -> None:
         """There is a route to one more server."""
@@ -110,7 +110,7 @@ class Routes(RouteContext):
             await self._change.wait()
 
     def reload(self, options: Options) -> None:
-        """Apply new options: dial who is new, leave who is gone; permissions hold from now on."""
+        """Apply new options: dial new addresses, leave those that are gone; permissions hold from now on."""
         name, permissions = self.name, self.cluster.permissions
         self.take(options)
         if self.documents.dynamic and not self.cluster.name:

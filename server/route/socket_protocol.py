@@ -59,7 +59,7 @@ class RouteProtocol(SocketProtocol):
         self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The socket is gone; who dialled it may dial again."""
+        """The socket is gone; a remote that dialled it may dial again."""
         super().connection_lost(exc)
         if self._remote is not None:
             self._remote.lost()
