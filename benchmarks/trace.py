@@ -32,9 +32,9 @@ QUIET = 0.1  # seconds without a call, after which nothing of the path before is
 # Calls and files of each path on the event loop; a number may only fall. A timer that a path arms may be
 # armed already: the larger of the two counts.
 BUDGET = {
-    "publish": (67, 28),
-    "pull": (88, 28),
-    "ack": (58, 23),
+    "publish": (60, 28),
+    "pull": (86, 26),
+    "ack": (57, 22),
     "core publish": (10, 7),
 }
 TITLES = {

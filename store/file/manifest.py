@@ -88,7 +88,8 @@ class Manifest:
         if fresh:
             self._block, self._end = block, _DELETES
         at = self._end
-        deletes = b"".join(delete_records(block.tombs if fresh else pairs, last_seq, block.seed))
+        removed = block.tombs if fresh else pairs
+        deletes = b"".join(delete_records(removed, last_seq, block.seed)) if removed else b""
         self._end += len(deletes)
         number, generation = block.header.number, block.header.generation
         size = self._end - _DELETES

@@ -340,10 +340,12 @@ class FileStream(IndexedStream):
         if noted and self._active.end >= self._block_size:
             self._roll()
         floor = self._first_needed()
-        removals = self._retire(floor)
+        removals = self._retire(floor) if len(self._blocks) > 1 or floor > self.last_seq else []
         active = self._active
-        deletes, self._deletes = record.ranges(sorted(s for s in self._deletes if s >= floor)), []
-        self._add_deletes(deletes)
+        gone, self._deletes = self._deletes, []
+        deletes = (
+            self._add_deletes(record.ranges(sorted(s for s in gone if s >= floor))) if gone else array("Q")
+        )
         if floor != self._floor or self._skipped:
             state = record.encode(
                 record.STATE, floor, active.seed, time=self.last_time, body=_U64.pack(self.last_seq)
@@ -375,16 +377,16 @@ class FileStream(IndexedStream):
         return commit
 
     def _take(self, block: Block, commit: StreamCommit) -> None:
-        offset = block.taken
         header = b"" if block.created else block.header.encode()
-        commit.writes.append(BlockWrite(block, offset, block.take(), block.end, header))
+        commit.writes.append(BlockWrite(block, block.taken, block.take(), block.end, header))
         block.created = True
 
-    def _add_deletes(self, pairs: "array[int]") -> None:
+    def _add_deletes(self, pairs: "array[int]") -> "array[int]":
         """Write down what was removed, as ranges."""
         for data in delete_records(pairs, self.last_seq, self._active.seed):
             self._active.add_pending(data)
         self._active.tombs.extend(pairs)
+        return pairs
 
     def _retire(self, floor: int) -> list[str]:
         """Take the blocks that are wholly below the floor off the list; give their files, to be removed."""
