@@ -347,10 +347,10 @@ class FileStream(IndexedStream):
             self._add_deletes(record.ranges(sorted(s for s in gone if s >= floor))) if gone else array("Q")
         )
         if floor != self._floor or self._skipped:
-            state = record.encode(
-                record.STATE, floor, active.seed, time=self.last_time, body=_U64.pack(self.last_seq)
+            body = _U64.pack(self.last_seq)
+            active.add_pending(
+                record.encode(record.STATE, floor, active.seed, time=self.last_time, body=body)
             )
-            active.add_pending(state)
             active.state_floor = self._floor = floor
             self._skipped = False
         if not (active.pending or noted or self._sealed or self._erasures or removals):
