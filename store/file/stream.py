@@ -348,18 +348,16 @@ class FileStream(IndexedStream):
         )
         if floor != self._floor or self._skipped:
             body = _U64.pack(self.last_seq)
-            active.add_pending(
-                record.encode(record.STATE, floor, active.seed, time=self.last_time, body=body)
-            )
+            state = record.encode(record.STATE, floor, active.seed, time=self.last_time, body=body)
+            active.add_pending(state)
             active.state_floor = self._floor = floor
             self._skipped = False
         if not (active.pending or noted or self._sealed or self._erasures or removals):
             return None
         commit = StreamCommit(self._fs, self._handles, self.directory, self.last_seq)
         if active.pending or noted:
-            end = record.encode(
-                record.COMMIT, self.last_seq, active.seed, time=self.last_time, body=self.note
-            )
+            note, time = self.note, self.last_time
+            end = record.encode(record.COMMIT, self.last_seq, active.seed, time=time, body=note)
             active.add_pending(end)
             active.dead_size += len(end) if self.note else 0
             active.state_last, active.state_time = self.last_seq, self.last_time
