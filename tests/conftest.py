@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -15,9 +16,17 @@ from lib import prepare
 from lib.callbacks import EVERYWHERE, FILE, Callbacks, check
 from lib.pool import START, Pool
 from lib.process import ServerProcess
+from pyjs.pipeline import java
 
 NUMBERS = itertools.count(1)
 LONG = {"walkthroughs", "trust"}  # folders
+# Spark puts its Python sources, zipped, before the same ones that are installed: each process it starts would
+# compile them again, for a second.
+PYTHON = """\
+#!/bin/sh
+export PYTHONPATH="${{PYTHONPATH#*/pyspark.zip:}}"
+exec {python} "$@"
+"""
 
 # What an example costs is no promise of ours, and on a busy machine ten times as much.
 settings.register_profile(
@@ -120,3 +129,25 @@ def unique() -> str:
     """A token that no other test of this run uses: for subjects and names."""
     worker = os.environ.get("PYTEST_XDIST_WORKER", "m")
     return f"T{worker}x{next(NUMBERS)}"
+
+
+@pytest.fixture(scope="session")
+def needs_java() -> None:
+    """Without Java a test that needs it is skipped, except in CI, where it must run."""
+    try:
+        java.find()
+    except java.JavaError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"not run: {error}")
+
+
+@pytest.fixture(scope="session")
+def quick_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Spark's Python processes start in half a second."""
+    script = tmp_path_factory.mktemp("python") / "python"
+    script.write_text(PYTHON.format(python=shlex.quote(sys.executable)))
+    script.chmod(0o755)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PYSPARK_PYTHON", str(script))
+        yield

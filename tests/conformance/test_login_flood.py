@@ -10,7 +10,7 @@ import pytest
 from lib.process import ServerProcess
 from lib.wire import Wire
 
-COUNT = 60
+COUNT = 40
 HASHED = bcrypt.hashpw(b"right", bcrypt.gensalt(9)).decode()
 CONFIG = """
 listen: 127.0.0.1:<client>

@@ -5,14 +5,10 @@ The tests that ask for it are collected first (tests/conftest.py), so that one w
 
 from __future__ import annotations
 
-import os
-import shlex
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from pyjs.pipeline import java
 from pyjs.pipeline.session import session
 
 if TYPE_CHECKING:
@@ -25,37 +21,6 @@ SETTINGS = {
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.driver.memory": "1g",
 }
-
-
-# Spark puts its Python sources, zipped, before the same ones that are installed: each process it starts would
-# compile them again, for a second.
-PYTHON = """\
-#!/bin/sh
-export PYTHONPATH="${{PYTHONPATH#*/pyspark.zip:}}"
-exec {python} "$@"
-"""
-
-
-@pytest.fixture(scope="session")
-def needs_java() -> None:
-    """Without Java a test that needs it is skipped, except in CI, where it must run."""
-    try:
-        java.find()
-    except java.JavaError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"not run: {error}")
-
-
-@pytest.fixture(scope="session")
-def quick_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Spark's Python processes start in half a second."""
-    script = tmp_path_factory.mktemp("python") / "python"
-    script.write_text(PYTHON.format(python=shlex.quote(sys.executable)))
-    script.chmod(0o755)
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("PYSPARK_PYTHON", str(script))
-        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Raft groups under faults: 120 seeds, each its own run; and canaries that the judges must catch.
+"""Raft groups under faults: 60 seeds, each its own run; and canaries that the judges must catch.
 
 A failure names its seed; `PYTHONPATH=tests python -m lib.raft --seed N` prints its trace, `make soak` plays
 more.
@@ -12,7 +12,7 @@ from lib.raft.invariants import CheckedWorld
 from lib.raft.simulation import World
 from pyjs.raft.roles import TRANSITIONS, Event, RaftState
 
-SEEDS, CHUNK = 120, 20
+SEEDS, CHUNK = 60, 10
 # Where to look for the broken rules that are caught seldom: nearer than this, nobody notices them.
 FIRST = {VotesWhileRecovering: 130}
 

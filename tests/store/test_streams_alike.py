@@ -312,6 +312,6 @@ def _all(store: FileStream):  # type: ignore[no-untyped-def]
 
 
 Streams.TestCase.settings = settings(
-    one_in(2), stateful_step_count=30, suppress_health_check=list(HealthCheck)
+    one_in(4), stateful_step_count=30, suppress_health_check=list(HealthCheck)
 )
 TestStreamsAlike = Streams.TestCase

@@ -14,7 +14,6 @@ import pytest
 from lib.cli import PYJS, Cli
 from lib.jetstream import ALONE, JetStream
 from lib.process import ServerProcess
-from pyjs.pipeline import java
 
 TEXT = """\
 name: p
@@ -28,16 +27,7 @@ spark:
 """
 
 
-@pytest.fixture(autouse=True)
-def needs_java() -> None:
-    try:
-        java.find()
-    except java.JavaError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"not run: {error}")
-
-
+@pytest.mark.usefixtures("needs_java", "quick_python")
 @pytest.mark.parametrize("implementation", ["pyjs"])
 def test_ctrl_c_stops_after_the_batch_and_the_run_is_on_record(
     serve: Callable[[str], ServerProcess], unique: str, tmp_path: Path
