@@ -40,3 +40,12 @@ def test_a_picture_takes_the_place_of_the_one_before(traces: dict[str, trace.Tra
     assert made.startswith("before\n<!-- trace -->\n```text\nJetStream publish until its acknowledgement: ")
     assert made.endswith("\n```\nafter\n```\nanother\n```\n")
     assert trace.written(made, traces) == made
+
+
+def test_the_architecture_page_shows_the_publish_as_it_is(traces: dict[str, trace.Trace]) -> None:
+    """`python -m benchmarks.trace --write` draws it again."""
+    page = trace.PAGE.read_text(encoding="utf-8")
+    picture = page.partition("<!-- trace -->\n```text\n")[2].partition("\n```\n")[0]
+    shown = {line.split()[0] for line in picture.splitlines()[2:] if "‖" not in line}
+    called = {call.function for call in traces["publish"].calls if call.loop}
+    assert shown == called

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from .apply import apply
-from .effect import Effect, ServerUpdated
+from .effect import Effect
 from .reconcile import ReconcileAction, ReplicaOnDisk, StartupAction, actions_for, at_start, catch_up
 from .snapshot import restore, take
 from .state import MetaState
@@ -84,10 +84,3 @@ class MetaStateMachine:
     def outcome(self, index: int) -> list[Effect]:
         """What became of the proposal at `index`; can be asked once, by who proposed it here."""
         return self._outcomes.pop(index, [])
-
-
-def lets_in(effect: Effect, me: str) -> bool:
-    """Whether the cluster admits this server (again): then it asks as at a start
-    (`MetaStateMachine.begin`).
-    """
-    return isinstance(effect, ServerUpdated) and effect.server.id == me and effect.before is None

@@ -6,7 +6,7 @@ import pytest
 from lib.meta_fixture import Site, config, server
 from pyjs.server.cluster.state_machine import StateMachine
 from pyjs.server.jetstream.meta.command import DeleteStream, MetaCommandError, encode
-from pyjs.server.jetstream.meta.effect import Effect, ServerUpdated, StreamCreated, StreamDeleted
+from pyjs.server.jetstream.meta.effect import Effect, StreamCreated, StreamDeleted
 from pyjs.server.jetstream.meta.reconcile import (
     CloseReplica,
     OpenReplica,
@@ -14,7 +14,7 @@ from pyjs.server.jetstream.meta.reconcile import (
     RecoverReplica,
     ReplicaOnDisk,
 )
-from pyjs.server.jetstream.meta.state_machine import MetaStateMachine, lets_in
+from pyjs.server.jetstream.meta.state_machine import MetaStateMachine
 
 
 class Run:
@@ -102,10 +102,3 @@ def test_entries_of_the_group_itself_move_the_index() -> None:
 def test_what_is_not_understood_ends_it() -> None:
     with pytest.raises(MetaCommandError):
         Run().state_machine.apply([(1, b"\x07")], 1)
-
-
-def test_a_server_is_let_in() -> None:
-    one = server(1)
-    assert lets_in(ServerUpdated(one), one.id)
-    assert not lets_in(ServerUpdated(one, server(1, tags=("x",))), one.id)
-    assert not lets_in(ServerUpdated(server(2)), one.id)
