@@ -1,1 +1,1 @@
-"""The words everyone speaks: subjects, headers, wire operations, API types, errors. No I/O, no clock."""
+"""The shared vocabulary: subjects, headers, wire operations, API types, errors. No I/O, no clock."""

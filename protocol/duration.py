@@ -1,8 +1,9 @@
-"""Durations as text: the grammar of the `nats` tool and Go's. Values are integer nanoseconds.
+"""Durations as text, in the grammars of the `nats` tool and of Go. Values are integer nanoseconds.
 
-The tool's grammar (`parse`): number and unit pieces in sums, ``ns us µs ms s m h``, ``d D`` 24 hours, ``w W``
-7 days, ``M`` 30 days, ``y Y`` 365 days; fractions; a leading ``-`` negates the whole. ``-1`` and other bare
-numbers but ``0`` are no durations; whoever takes -1 for "unlimited" asks for it before calling here.
+`parse` reads the tool's grammar: a sum of numbers with units. The units are ``ns us µs ms s m h``, ``d D``
+(24 hours), ``w W`` (7 days), ``M`` (30 days) and ``y Y`` (365 days). Numbers may have fractions, and
+a leading ``-`` negates the whole. A bare number, such as ``-1``, is not a duration, except for ``0``. A
+caller that takes -1 for "unlimited" must check for it first.
 """
 
 import re
@@ -35,11 +36,11 @@ _PIECE = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|\u03bcs|ms|[smhdDwWMyY])", re.
 
 
 class DurationError(ValueError):
-    """The text is no duration."""
+    """The text is not a duration."""
 
 
 def parse(text: str) -> int:
-    """Read a duration as the `nats` tool does, e.g. ``1d12h``, ``2m0s``, ``1.5y``.
+    """Read a duration as the `nats` tool does, e.g. ``1d12h``, ``2m0s``, ``1.5y``. Return nanoseconds.
 
     Raises DurationError, also for a bare number, for junk between or after the pieces and beyond 292 years.
     """
@@ -47,7 +48,7 @@ def parse(text: str) -> int:
 
 
 def parse_go(text: str) -> int:
-    """Read a duration in Go's grammar: units up to ``h`` only. Raises DurationError."""
+    """Read a duration in Go's grammar, with units up to ``h``. Return nanoseconds. Raises DurationError."""
     return _parse(text, _GO_PIECE, "use a number with a unit such as 500ms, 30s, 5m or 2h")
 
 
@@ -72,7 +73,7 @@ def _parse(text: str, piece: re.Pattern[str], hint: str) -> int:
 
 
 def _scale(number: str, unit: int) -> int:
-    """Multiply a decimal number with a unit without going through floats."""
+    """Multiply a decimal number by a unit without going through floats."""
     whole, _, fraction = number.partition(".")
     value = int(whole or "0") * unit
     if fraction:

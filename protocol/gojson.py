@@ -1,8 +1,8 @@
 """JSON as Go writes and reads it.
 
-Written: no blanks, UTF-8 as it is, but ``< > &`` and the line separators escaped. Read: what is not UTF-8,
-and lone surrogates, become U+FFFD; nesting is bounded; ``NaN`` is no JSON; errors have the reference's texts,
-with the offset of the byte after the wrong one.
+The writer adds no blanks and writes UTF-8 as it is, but escapes ``< > &`` and the line separators. The reader
+replaces bytes that are not UTF-8, and lone surrogates, by U+FFFD. It bounds the nesting, refuses ``NaN``, and
+raises errors with the reference's texts, which have the offset of the byte after the wrong one.
 """
 
 import json
@@ -10,8 +10,8 @@ import re
 from typing import Any, NoReturn
 
 MAX_DEPTH = 500  # far beyond any request; below what the interpreter's stack allows
-# Reading must not take long, whoever sends it: so many bytes, and so many commas and brackets, by which the
-# values are counted.
+# Reading must not take long, whoever sent the text. These bound its bytes, and its commas and brackets, which
+# stand for the number of values.
 MAX_BYTES = 1 << 20
 MAX_VALUES = 20_000
 
@@ -29,16 +29,19 @@ _AFTER = {
 
 
 class JsonError(ValueError):
-    """The text is no JSON."""
+    """The text is not JSON."""
 
 
 def encode(value: Any) -> bytes:
-    """Write a JSON value; lone surrogates, which UTF-8 can't carry, become U+FFFD."""
+    """Return a JSON value as UTF-8. Lone surrogates, which UTF-8 cannot carry, become U+FFFD."""
     return utf8(_ENCODE(value).translate(_ESCAPES))
 
 
 def utf8(text: str) -> bytes:
-    """Give JSON text as UTF-8, with U+FFFD for each lone surrogate: what came as bytes that are none, too."""
+    """Return JSON text as UTF-8, with U+FFFD for each lone surrogate.
+
+    Bytes that were not UTF-8 when they were decoded are such surrogates, too.
+    """
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -75,7 +78,7 @@ def decode(data: bytes) -> Any:
 
 
 def _depth(text: str) -> int:
-    """Give an upper bound of the nesting, as far as it matters: brackets in strings count too."""
+    """Return an upper bound of the nesting, at most `MAX_DEPTH` + 1. Brackets in strings count, too."""
     depth = deepest = 0
     for letter in re.findall(r"[\[{}\]]", text):
         depth += 1 if letter in "[{" else -1
@@ -87,7 +90,7 @@ def _depth(text: str) -> int:
 
 
 def _whole(value: Any) -> Any:
-    """Replace lone surrogates in all strings."""
+    """Return the value with lone surrogates replaced in all strings."""
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value)
     if isinstance(value, list):
@@ -98,7 +101,7 @@ def _whole(value: Any) -> Any:
 
 
 def _explain(text: str, error: json.JSONDecodeError) -> str:
-    """Say what is wrong in the reference's words, as near as the position allows."""
+    """Return what is wrong in the reference's words, as far as the position allows."""
     at = error.pos
     while at < len(text) and text[at] in " \t\r\n":
         at += 1
@@ -130,7 +133,7 @@ def _quote(letter: str) -> str:
 
 
 def _in_object(text: str, at: int) -> bool:
-    """Tell whether the innermost bracket open at `at` is a brace."""
+    """Return whether the innermost bracket open at `at` is a brace."""
     bare = re.sub(r'"(?:[^"\\]|\\.)*"', "", text[:at])
     stack: list[str] = []
     for letter in re.findall(r"[\[{}\]]", bare):

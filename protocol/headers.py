@@ -1,8 +1,8 @@
 """The NATS header block: ``NATS/1.0[ status[ description]]``, lines ``Key: Value``, an empty line; all CRLF.
 
-The hot helpers work on the block's bytes and touch only the line they look for; keys are case sensitive as on
-the reference server. `encode` and `decode` turn whole blocks from and into dicts for those who want all.
-No function raises for a malformed block: what is not a header line is not seen.
+The helpers for the hot path work on the bytes of the block and touch only the line they look for. Keys are
+case sensitive, as on the reference server. `encode` and `decode` convert whole blocks from and to dicts.
+No function raises for a malformed block: a line that is not a header line is ignored.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,14 +13,14 @@ _BLANKS = b" \t"
 
 
 def _find(block: bytes, key: bytes, start: int = 0) -> int:
-    """Find where the line of `key` starts, or -1."""
+    """Return where the line of `key` starts, or -1."""
     needle = b"\r\n" + key + b":"
     at = block.find(needle, start)
     return -1 if at < 0 else at + 2
 
 
 def get(block: bytes, key: bytes) -> bytes | None:
-    """Give the first value of `key` without the blanks around it, or None."""
+    """Return the first value of `key` without surrounding blanks, or None."""
     at = block.find(b"\r\n" + key + b":")
     if at < 0:
         return None
@@ -30,7 +30,7 @@ def get(block: bytes, key: bytes) -> bytes | None:
 
 
 def get_all(block: bytes, key: bytes) -> list[bytes]:
-    """Give all values of `key` in order."""
+    """Return all values of `key` in order."""
     values: list[bytes] = []
     at = _find(block, key)
     while at >= 0:
@@ -43,22 +43,22 @@ def get_all(block: bytes, key: bytes) -> list[bytes]:
 
 
 def set(block: bytes, key: bytes, value: bytes) -> bytes:  # noqa: A001 - the word for it, used as headers.set
-    """Give the block with exactly one line for `key`, at the end; an empty block becomes a whole one."""
+    """Return the block with exactly one line for `key`, at the end. An empty block becomes a complete one."""
     kept = remove(block, (key,))
     head = kept[:-2] if kept else b"NATS/1.0\r\n"
     return b"".join((head, key, b": ", value, b"\r\n\r\n"))
 
 
 def add(block: bytes, key: bytes, value: bytes) -> bytes:
-    """Give the block with one more line for `key`."""
+    """Return the block with one more line for `key`."""
     head = block[:-2] if block else b"NATS/1.0\r\n"
     return b"".join((head, key, b": ", value, b"\r\n\r\n"))
 
 
 def remove(block: bytes, keys: Iterable[bytes] = (), prefix: bytes = b"") -> bytes:
-    """Give the block without the lines of `keys` and those that start with `prefix`; b"" if no line is left.
+    """Return the block without the lines of `keys` and the lines that start with `prefix`.
 
-    A status on the first line counts as something left.
+    The result is b"" if no line is left. A status on the first line counts as a line.
     """
     if not block:
         return b""
@@ -75,7 +75,7 @@ def remove(block: bytes, keys: Iterable[bytes] = (), prefix: bytes = b"") -> byt
 
 
 def status(block: bytes) -> tuple[int | None, str]:
-    """Give code and description of the first line; code None if there is no status."""
+    """Return code and description of the first line. The code is None if there is no status."""
     if not block.startswith(VERSION) or block.startswith(b"NATS/1.0\r"):
         return None, ""
     end = block.find(b"\r\n")
@@ -87,7 +87,7 @@ def status(block: bytes) -> tuple[int | None, str]:
 
 
 def encode(values: Mapping[str, str | list[str]] | None = None, status: str = "") -> bytes:
-    """Write a header block; `status` is e.g. ``"404 No Messages"``. Line breaks in values become blanks."""
+    """Return a header block. `status` is e.g. ``"404 No Messages"``. Line breaks in values become blanks."""
     parts = [f"NATS/1.0 {status}" if status else "NATS/1.0"]
     for key, value in (values or {}).items():
         parts.extend(f"{key}: {_one_line(item)}" for item in ([value] if isinstance(value, str) else value))
@@ -102,7 +102,7 @@ def _one_line(value: str) -> str:
 
 
 def decode(block: bytes) -> dict[str, list[str]]:
-    """Read all header lines into key -> values, in order of first appearance."""
+    """Return the values of each key, with the keys in order of first appearance."""
     out: dict[str, list[str]] = {}
     for line in block.split(b"\r\n")[1:]:
         key, colon, value = line.partition(b":")

@@ -1,6 +1,6 @@
-"""Short identifiers: base 62 ids made of given random bytes, and the reference's hashes of names.
+"""Short identifiers: base 62 ids made from random bytes, and the reference's hashes of names.
 
-Randomness is an argument. `ALPHABET` has the reference's order 0-9A-Za-z; hashes depend on it.
+Randomness is an argument. `ALPHABET` has the reference's order 0-9A-Za-z, on which the hashes depend.
 """
 
 import hashlib
@@ -12,9 +12,9 @@ _TABLE = bytes(ord(ALPHABET[i % 62]) for i in range(256))
 
 
 def new_id(random_bytes: Callable[[int], bytes], length: int = ID_LENGTH) -> str:
-    """Make an id of `length` characters, each of base 62; `random_bytes(n)` gives n random bytes.
+    """Return a random id of `length` base 62 characters; `random_bytes(n)` must return n random bytes.
 
-    22 characters carry about 130 bits, as the unique ids of other NATS programs.
+    22 characters carry about 130 bits, as the unique ids of other NATS programs do.
     """
     number = int.from_bytes(random_bytes(length), "big")
     letters = []
@@ -27,6 +27,7 @@ def new_id(random_bytes: Callable[[int], bytes], length: int = ID_LENGTH) -> str
 def name_hash(text: str, n: int = 8) -> str:
     """Hash a name as the reference does: the first `n` bytes of its SHA-256, each modulo 62.
 
-    Peer ids (of server names), the index names of ``Nats-Stream-Source`` and raft group names are made so.
+    Peer ids (from server names), the index names of ``Nats-Stream-Source`` and the names of Raft groups are
+    such hashes.
     """
     return hashlib.sha256(text.encode()).digest()[:n].translate(_TABLE).decode()

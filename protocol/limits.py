@@ -1,6 +1,6 @@
-"""Defaults and bounds, each with its reason; relations between them are asserted when this is imported.
+"""Defaults and bounds, with their reasons. The relations between them are asserted on import.
 
-Sizes in bytes, durations in nanoseconds. Values are the reference's unless the comment says otherwise.
+Sizes are in bytes, durations in nanoseconds. Values are the reference's unless a comment says otherwise.
 """
 
 from typing import Final
@@ -14,14 +14,14 @@ GIB: Final = 1024 * MIB
 # The wire.
 MAX_CONTROL_LINE: Final = (
     4 * KIB
-)  # subjects and inboxes are far shorter; bounds what a stranger can make us hold
+)  # subjects and inboxes are far shorter; bounds the memory that a stranger can make us use
 LEAF_CONTROL_LINE_FACTOR: Final = 16  # leaf frames carry lists of queue groups
 MAX_PAYLOAD: Final = 1 * MIB
 MAX_PAYLOAD_WARN: Final = 8 * MIB  # above it one message holds up a connection for too long
 MAX_PENDING: Final = 64 * MIB  # queued for one slow client before it is cut
 MAX_CONNECTIONS: Final = 64 * KIB
-MAX_HEADER: Final = 65_535  # JetStream keeps a header's length in sixteen bits of meaning (10097)
-MAX_SIZE_DIGITS: Final = 9  # of a size on the wire
+MAX_HEADER: Final = 65_535  # JetStream refuses a header whose length exceeds sixteen bits (error 10097)
+MAX_SIZE_DIGITS: Final = 9  # digits of a size on the wire
 
 # Ports.
 CLIENT_PORT: Final = 4222
@@ -48,8 +48,8 @@ RESPONSE_EXPIRATION: Final = 2 * MINUTE
 SERVICE_RESPONSE_THRESHOLD: Final = 2 * MINUTE
 
 # JetStream.
-API_LEVEL: Final = 1  # the highest whose features are all served: what clients are told
-KNOWN_API_LEVEL: Final = 5  # the highest of which any are: those of consumers
+API_LEVEL: Final = 1  # the highest level whose features are all supported; reported to clients
+KNOWN_API_LEVEL: Final = 5  # the highest level of which any feature is supported: those of consumers
 API_QUEUE: Final = 10_000  # pending requests before they are dropped
 NAME_LENGTH: Final = 255  # names become file names
 DESCRIPTION_LENGTH: Final = 4 * KIB

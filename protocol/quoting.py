@@ -1,8 +1,8 @@
 """Text in quotes for errors and logs, as Go's `%q` writes it, which is what the reference's errors contain.
 
-What came as bytes that are no UTF-8 (decoded with "surrogateescape") is shown byte by byte; controls, and
-whatever else nobody could see or that turns text around, as escapes. So a name can't forge a line or hide.
-Source: strconv.Quote.
+Bytes that are not UTF-8 (decoded with "surrogateescape") are shown one by one. Control characters, and others
+that are invisible or change the direction of text, are shown as escapes. So a name can neither forge a line
+nor hide. Source: strconv.Quote.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _SURROGATES = range(0xD800, 0xE000)
 
 
 def quoted(text: str) -> str:
-    """Give `text` in double quotes, all of it printable."""
+    """Return `text` in double quotes, with all of it printable."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return '"' + "".join(map(_shown, text)) + '"'

@@ -1,7 +1,8 @@
-"""Sizes in bytes as text: the grammar of the `nats` tool, and the way its tables show them.
+"""Sizes in bytes as text: the grammar of the `nats` tool, and the form that its tables show.
 
-A size is digits and an optional unit in any case: ``B K KB KIB M MB MIB G GB GIB T TB TIB``, all powers of
-1024 (1KB = 1024). There are no fractions. Any text that starts with ``-`` is -1, unlimited.
+A size consists of digits and an optional unit in any case: ``B K KB KIB M MB MIB G GB GIB T TB TIB``. All
+units are powers of 1024 (1KB = 1024). There are no fractions. Any text that starts with ``-`` is -1,
+which means unlimited.
 """
 
 import re
@@ -13,11 +14,11 @@ MAX = (1 << 63) - 1
 
 
 class SizeError(ValueError):
-    """The text is no size."""
+    """The text is not a size."""
 
 
 def parse(text: str) -> int:
-    """Read a size in bytes. Raises SizeError for anything else than the grammar above."""
+    """Read a size and return it in bytes. Raises SizeError for anything outside the grammar above."""
     if text.startswith("-"):
         return -1
     found = _SIZE.fullmatch(text)
@@ -32,7 +33,7 @@ def parse(text: str) -> int:
 def format_iec(size: int) -> str:
     """Write a size as the tool's tables do: ``45 B``, ``1.0 KiB``, ``12 MiB``.
 
-    One decimal below ten of a unit, none above.
+    There is one decimal below ten of a unit, and none above.
     """
     if size < 0:
         return f"-{format_iec(-size)}"

@@ -1,11 +1,11 @@
 """Subjects: validity, wildcard matching, subsets and collisions.
 
-A subject is a string of tokens separated by ``.``; no token is empty and none holds a blank. In a pattern the
-token ``*`` stands for exactly one token and ``>``, as the last token, for one or more. Inside a longer token
-both characters are ordinary letters (``a.b*`` is literal), as the reference has it.
+A subject is a string of tokens separated by ``.``. No token is empty and none contains a blank. In a pattern,
+the token ``*`` stands for exactly one token, and ``>``, as the last token, for one or more. Inside a longer
+token both characters are ordinary (``a.b*`` is literal), as in the reference.
 
 Everything here is a pure function of strings. Functions that compare subjects expect valid ones and never
-raise; whoever takes a subject from outside calls `is_valid` or `is_literal` first.
+raise. A caller that gets a subject from outside checks it with `is_valid` or `is_literal` first.
 """
 
 ANY_TOKEN = "*"  # noqa: S105 - a wildcard, no secret
@@ -14,12 +14,12 @@ _BLANKS = (" ", "\t", "\r", "\n", "\f", "\0")
 
 
 def tokenize(subject: str) -> list[str]:
-    """Split a subject into its tokens; ``""`` gives one empty token."""
+    """Split a subject into its tokens. ``""`` has one empty token."""
     return subject.split(".")
 
 
 def is_valid(subject: str) -> bool:
-    """Tell whether `subject` may be subscribed to: no empty token, no blanks, ``>`` only at the end."""
+    """Return whether `subject` may be subscribed to: no empty token, no blanks, ``>`` only at the end."""
     if not subject or subject[0] == "." or subject[-1] == "." or ".." in subject:
         return False
     for blank in _BLANKS:
@@ -31,7 +31,7 @@ def is_valid(subject: str) -> bool:
 
 
 def has_wildcard(subject: str) -> bool:
-    """Tell whether a whole token of `subject` is ``*`` or ``>``."""
+    """Return whether a whole token of `subject` is ``*`` or ``>``."""
     if "*" not in subject and ">" not in subject:
         return False
     tokens = subject.split(".")
@@ -39,12 +39,12 @@ def has_wildcard(subject: str) -> bool:
 
 
 def is_literal(subject: str) -> bool:
-    """Tell whether `subject` is valid and has no wildcard: it may be published to."""
+    """Return whether `subject` is valid and has no wildcard: it may be published to."""
     return is_valid(subject) and not has_wildcard(subject)
 
 
 def matches(pattern: str, literal: str) -> bool:
-    """Tell whether the literal subject is one that `pattern` stands for."""
+    """Return whether `pattern` matches the literal subject."""
     if pattern in {literal, ">"}:
         return True
     if "*" not in pattern and ">" not in pattern:
@@ -53,7 +53,7 @@ def matches(pattern: str, literal: str) -> bool:
 
 
 def tokens_match(pattern: list[str], literal: list[str]) -> bool:
-    """`matches` for subjects already split."""
+    """Like `matches`, for subjects that are split already."""
     if pattern[-1] == ANY_REST:
         known = len(pattern) - 1
         if len(literal) <= known:
@@ -70,7 +70,7 @@ def tokens_match(pattern: list[str], literal: list[str]) -> bool:
 
 
 def is_subset(subject: str, of: str) -> bool:
-    """Tell whether all that `subject` stands for is also in `of` (both may have wildcards)."""
+    """Return whether `of` matches everything that `subject` matches. Both may have wildcards."""
     if of in {subject, ">"}:
         return True
     tokens = subject.split(".")
@@ -85,7 +85,7 @@ def is_subset(subject: str, of: str) -> bool:
 
 
 def collide(a: str, b: str) -> bool:
-    """Tell whether some literal subject is matched by both patterns."""
+    """Return whether some literal subject is matched by both patterns."""
     if a == b:
         return True
     a_tokens, b_tokens = a.split("."), b.split(".")

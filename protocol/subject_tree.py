@@ -1,9 +1,10 @@
-"""Subject tree: values by subject or pattern, found by what a subject has in common with them.
+"""Subject tree: values by subject or pattern, found by the tokens that a subject shares with them.
 
-A trie of tokens. Promises: the answers are those of `subject.matches`, `collide` and `is_subset` for each
-entry, and a question costs the entries that share its tokens, not those there are. (A question that begins
-with wildcards looks into every branch.) Subjects must be valid. Values come in no order that is promised;
-whoever needs one keeps positions as values. Do not change a tree while walking through an answer.
+It is a trie of tokens. Promises: the answers are those that `subject.matches`, `collide` and `is_subset` give
+for each entry, and the cost of a question depends on the entries that share its tokens, not on the number of
+entries. (A question that begins with wildcards looks into every branch.) Subjects must be valid. Values come
+in no particular order; a caller that needs one keeps positions as values. A tree must not be changed during
+iteration over an answer.
 """
 
 from __future__ import annotations
@@ -16,32 +17,32 @@ from .subject import ANY_REST, ANY_TOKEN
 
 T = TypeVar("T")
 V = TypeVar("V")
-Steps = Generator[None, None, T]  # one is short: about a millisecond
+Steps = Generator[None, None, T]  # each step takes about a millisecond
 
 
-# For each subject so many places are looked at, at most, to tell what a list's subjects have in common.
+# The nodes looked at for each subject, at most, to find out what the subjects of a list have in common.
 _PATIENCE = 32
-_LETTERS = 8192  # of subjects put into a tree in one step
+_LETTERS = 8192  # characters of subjects put into a tree in one step
 _LOOKS = 2048  # pairs looked at in one step
-_LARGE = 256  # subjects of one owner, from which on it has a tree of its own
+_LARGE = 256  # subjects from which on an owner has a tree of its own
 
 
 class TooEntangled(ValueError):  # noqa: N818 - what the subjects are, not what went wrong
-    """Wildcards stand in so many different places that it would take too long to tell whether two collide."""
+    """Wildcards at many different positions: it would take too long to decide whether subjects collide."""
 
     def __str__(self) -> str:
         return "too many wildcards to tell whether subjects overlap"
 
 
 class _Absent:
-    """Stands for no value: a value may be None."""
+    """Stands for no value, because None can be a value."""
 
 
 _ABSENT: Final = _Absent()
 
 
 class _Node(Generic[V]):
-    """One token's place. here: the value of the subject that ends here; rest: of that which ends with `>`."""
+    """One token. here: the value of the subject that ends here; rest: of the one that continues with `>`."""
 
     __slots__ = ("children", "here", "rest")
 
@@ -56,7 +57,7 @@ class _Node(Generic[V]):
 
 
 class SubjectTree(Generic[V]):
-    """A mapping of subjects, wildcards allowed, to values. `len()` is how many there are."""
+    """A mapping from subjects, which may have wildcards, to values. `len()` is the number of subjects."""
 
     __slots__ = ("_count", "_root")
 
@@ -84,7 +85,7 @@ class SubjectTree(Generic[V]):
             node.here = value
 
     def setdefault(self, subject: str, default: V) -> V:
-        """The value of exactly this subject or pattern, which is `default` from now on if it had none."""
+        """Return the value of exactly this subject or pattern. If it has none, set it to `default` first."""
         node, rest = self._place(subject)
         value = node.rest if rest else node.here
         if value is not _ABSENT:
@@ -97,7 +98,7 @@ class SubjectTree(Generic[V]):
         return default
 
     def _place(self, subject: str) -> tuple[_Node[V], bool]:
-        """The node where a subject ends, made if need be, and whether with `>`."""
+        """Return the node where a subject ends, created if necessary, and whether it ends with `>`."""
         node = self._root
         tokens = subject.split(".")
         rest = tokens[-1] == ANY_REST
@@ -111,14 +112,14 @@ class SubjectTree(Generic[V]):
         return node, rest
 
     def get(self, subject: str) -> V | None:
-        """The value of exactly this subject or pattern, or None."""
+        """Return the value of exactly this subject or pattern, or None."""
         tokens, rest = _split(subject)
         path = self._path(tokens)
         value = _ABSENT if not path else path[-1].rest if rest else path[-1].here
         return None if value is _ABSENT else cast("V", value)
 
     def pop(self, subject: str) -> V | None:
-        """Take out the value of exactly this subject or pattern; None when there is none."""
+        """Remove and return the value of exactly this subject or pattern; None if there is none."""
         tokens, rest = _split(subject)
         path = self._path(tokens)
         if not path:
@@ -138,22 +139,25 @@ class SubjectTree(Generic[V]):
         return cast("V", value)
 
     def values(self) -> Iterator[V]:
-        """Every value."""
+        """Iterate over all values."""
         return _below(self._root)
 
     def matching(self, literal: str) -> list[V]:
-        """The values of all that stand for a literal subject (`subject.matches`).
+        """Return the values of all entries that match a literal subject (`subject.matches`).
 
         If a token of it is a wildcard, it is a token like others.
         """
         return self._above(literal.split("."), False)[0]
 
     def covering(self, subject: str) -> list[V]:
-        """The values of all that contain the whole of `subject` (`subject.is_subset`), itself included."""
+        """Return the values of all entries that `subject` is a subset of (`subject.is_subset`).
+
+        An entry for `subject` itself is included.
+        """
         return self._above(*_split(subject))[0]
 
     def _above(self, tokens: list[str], rest: bool) -> tuple[list[V], int]:
-        """Those that contain a subject, and how many places were looked into."""
+        """Return the values of the entries that contain a subject, and how many nodes were looked at."""
         found: list[V | _Absent] = []
         level = [self._root]
         looked = 1
@@ -182,7 +186,7 @@ class SubjectTree(Generic[V]):
         return cast("list[V]", found), looked
 
     def within(self, subject: str) -> Iterator[V]:
-        """The values of all that `subject` contains the whole of (`subject.is_subset`), itself included."""
+        """Iterate over the values of all subsets of `subject` (`subject.is_subset`), itself included."""
         tokens, rest = _split(subject)
         level = [self._root]
         for token in tokens:
@@ -197,7 +201,7 @@ class SubjectTree(Generic[V]):
                 yield cast("V", node.here)
 
     def colliding(self, subject: str) -> Iterator[V]:
-        """The values of all that have a literal subject in common with `subject` (`subject.collide`)."""
+        """Iterate over the values of all entries that collide with `subject` (`subject.collide`)."""
         tokens, rest = _split(subject)
         level = [self._root]
         for token in tokens:
@@ -223,14 +227,14 @@ class SubjectTree(Generic[V]):
                 yield cast("V", node.here)
 
     def disjoint(self) -> bool:
-        """Whether no two of its subjects collide. Costs what they have in common.
+        """Return whether no two of its subjects collide. The cost depends on what they have in common.
 
-        Raises TooEntangled when wildcards in different places make that more than can be waited for.
+        Raises TooEntangled if wildcards at different positions would make it take too long.
         """
         return _at_once(self.parting())
 
     def parting(self) -> Steps[bool]:
-        """As `disjoint`, in steps. The tree must stay as it is."""
+        """Like `disjoint`, in steps. The tree must not change meanwhile."""
         looked = 0
         left = _PATIENCE * (self._count + 1)
         stack: list[_Node[V]] = [self._root]
@@ -255,19 +259,19 @@ class SubjectTree(Generic[V]):
         return True
 
     def meets(self, other: SubjectTree[Any], *, patient: bool = False) -> bool:
-        """Whether one of its subjects collides with one of another tree's. Costs what they have in common.
+        """Return whether a subject collides with one of another tree. The cost depends on what they share.
 
         Raises TooEntangled, unless `patient`; see `disjoint`.
         """
         return _at_once(self.meeting(other, patient=patient))
 
     def meeting(self, other: SubjectTree[Any], *, patient: bool = False) -> Steps[bool]:
-        """As `meets`, in steps. What changes in a tree meanwhile may be seen or not."""
+        """Like `meets`, in steps. Changes to a tree meanwhile may be seen or not."""
         left = sys.maxsize if patient else _PATIENCE * (self._count + other._count + 1)
         return not (yield from _meet([(self._root, other._root)], left))
 
     def _path(self, tokens: list[str]) -> list[_Node[V]]:
-        """The nodes from the root along `tokens`, or [] when they are not there."""
+        """Return the nodes from the root along `tokens`, or [] if there is no such path."""
         path = [self._root]
         for token in tokens:
             child = path[-1].children.get(token)
@@ -286,8 +290,9 @@ def _at_once(steps: Steps[T]) -> T:
 
 
 def _meet(pairs: list[tuple[_Node[Any], _Node[Any]]], left: int) -> Steps[int]:
-    """Whether subjects collide that go on from nodes whose own subjects do: 0, or what is `left` of the
-    pairs that may be looked at. Uses the list up.
+    """Find out whether subjects collide that continue from pairs of nodes whose own paths collide.
+
+    Return 0 if they do, otherwise what is `left` of the pairs that may be looked at. Uses the list up.
     """
     looked = 0
     while pairs:
@@ -327,7 +332,7 @@ def _meet(pairs: list[tuple[_Node[Any], _Node[Any]]], left: int) -> Steps[int]:
 
 
 def _split(subject: str) -> tuple[list[str], bool]:
-    """A subject's tokens without a last `>`, and whether there was one."""
+    """Return a subject's tokens without a final `>`, and whether there was one."""
     tokens = subject.split(".")
     if tokens[-1] == ANY_REST:
         return tokens[:-1], True
@@ -335,7 +340,7 @@ def _split(subject: str) -> tuple[list[str], bool]:
 
 
 def _deeper(node: _Node[V]) -> Iterator[V]:
-    """The values of all that have at least one token more than `node`."""
+    """Iterate over the values of all entries that have at least one token more than `node`."""
     if node.rest is not _ABSENT:
         yield cast("V", node.rest)
     for child in node.children.values():
@@ -343,7 +348,7 @@ def _deeper(node: _Node[V]) -> Iterator[V]:
 
 
 def _below(start: _Node[V]) -> Iterator[V]:
-    """The values of a node and of all below it."""
+    """Iterate over the values of a node and of all nodes below it."""
     stack = [start]
     while stack:
         node = stack.pop()
@@ -355,12 +360,12 @@ def _below(start: _Node[V]) -> Iterator[V]:
 
 
 def places(subjects: Iterable[str]) -> SubjectTree[list[int]]:
-    """A tree of a list of subjects, whose values are the places in the list where each of them stands."""
+    """Return a tree of the subjects of a list. The values are the positions of each subject in the list."""
     return _at_once(placing(subjects))
 
 
 def placing(subjects: Iterable[str]) -> Steps[SubjectTree[list[int]]]:
-    """As `places`, in steps."""
+    """Like `places`, in steps."""
     tree: SubjectTree[list[int]] = SubjectTree()
     letters = 0
     for place, subject in enumerate(subjects):
@@ -373,7 +378,7 @@ def placing(subjects: Iterable[str]) -> Steps[SubjectTree[list[int]]]:
 
 
 def nested(subjects: Sequence[str]) -> bool:
-    """Whether one of a list lies in another one of it (`subject.is_subset`); repetitions do.
+    """Return whether a subject of a list is a subset of another (`subject.is_subset`), or is repeated.
 
     Raises TooEntangled; see `SubjectTree.disjoint`.
     """
@@ -381,7 +386,7 @@ def nested(subjects: Sequence[str]) -> bool:
 
 
 def nesting(subjects: Sequence[str]) -> Steps[bool]:
-    """As `nested`, in steps."""
+    """Like `nested`, in steps."""
     tree = yield from placing(subjects)
     if len(tree) < len(subjects):
         return True
@@ -401,11 +406,11 @@ def nesting(subjects: Sequence[str]) -> Steps[bool]:
 
 
 class SubjectOwners:
-    """Which owners' subjects collide with a subject: the streams of an account, by name.
+    """Which owners' subjects collide with a subject, e.g. the streams of an account, by name.
 
-    The owners change in many places: `follow` compares each one's list of subjects with the one known, by
-    identity, before a question. Such a list must never be changed in place. An owner of many subjects has a
-    tree of its own, which is not merged with the others'.
+    The owners change in many places. So `follow` is called before a question, and compares each owner's list
+    of subjects with the known one by identity. Such a list must never be changed in place. An owner of many
+    subjects has a tree of its own, which is not merged with the others.
     """
 
     __slots__ = ("_known", "_large", "_tree")
@@ -416,7 +421,7 @@ class SubjectOwners:
         self._large: dict[str, SubjectTree[Any]] = {}
 
     def follow(self, owners: Iterable[tuple[str, list[str]]]) -> None:
-        """Know from now on exactly these owners with these subjects."""
+        """Replace the known owners by exactly these, with these subjects."""
         known = self._known
         gone = set(known)
         for name, subjects in owners:
@@ -432,27 +437,31 @@ class SubjectOwners:
             self._forget(name)
 
     def know(self, name: str, subjects: list[str], tree: SubjectTree[Any] | None = None) -> None:
-        """Know that this owner has these subjects; `tree` is one of them that nobody changes, if there is."""
+        """Set the subjects of an owner; `tree` is a tree of them that nobody changes, if there is one."""
         self._forget(name)
         self._learn(name, subjects, tree)
 
     def colliding(self, subject: str) -> set[str]:
-        """The names of those that have a subject in common with `subject`."""
+        """Return the names of the owners that have a subject in common with `subject`."""
         found = {name for names in self._tree.colliding(subject) for name in names}
         found.update(name for name, tree in self._large.items() if any(True for _ in tree.colliding(subject)))
         return found
 
     def overlap(self, itself: str, subjects: Iterable[str], *, patient: bool = False) -> bool:
-        """Whether an owner other than `itself` has something in common with one of `subjects`.
+        """Return whether an owner other than `itself` has something in common with one of `subjects`.
 
-        What `itself` has already is taken to be apart. Raises TooEntangled, unless `patient`.
+        The subjects that `itself` has already are assumed to be disjoint from the others'. Raises
+        TooEntangled, unless `patient`.
         """
         known = set(self._known.get(itself, ()))
         added = places(subject for subject in subjects if subject not in known)
         return _at_once(self.overlapping(itself, added, patient=patient))
 
     def overlapping(self, itself: str, tree: SubjectTree[Any], *, patient: bool = False) -> Steps[bool]:
-        """As `overlap`, of the subjects in a tree, in steps: the answer is of owners that stay the same."""
+        """Like `overlap` for the subjects in a tree, in steps.
+
+        Covers the owners that do not change meanwhile.
+        """
         for name, large in list(self._large.items()):
             if name != itself and (yield from tree.meeting(large, patient=patient)):
                 return True

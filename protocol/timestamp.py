@@ -1,8 +1,8 @@
-"""Times as text: RFC 3339 with nanoseconds, as JSON has them. Values are nanoseconds since the epoch, UTC.
+"""Times as text: RFC 3339 with nanoseconds, as in JSON. Values are nanoseconds since the epoch, UTC.
 
-`format_rfc3339` and `parse_rfc3339` hold 0 for "no time" and write it as the zero time
-``0001-01-01T00:00:00Z``, which reads as 0 again. `format_exact` and `parse_exact` know no such value. Years
-have four digits; the hours beyond them that an offset can name are written with an offset again.
+For `format_rfc3339` and `parse_rfc3339`, 0 means "no time". They write it as the zero time
+``0001-01-01T00:00:00Z``, and read that as 0 again. `format_exact` and `parse_exact` know no such value. Years
+have four digits. The hours beyond them that an offset can reach are written with an offset, too.
 """
 
 import re
@@ -22,16 +22,16 @@ _RFC3339 = re.compile(
 
 
 class TimestampError(ValueError):
-    """The text is no RFC 3339 time."""
+    """The text is not an RFC 3339 time."""
 
 
 def format_rfc3339(ns: int) -> str:
-    """Write a time in UTC; the fraction has as many digits as needed, up to nine."""
+    """Return a time in UTC. The fraction has as many digits as needed, up to nine."""
     return ZERO if ns == 0 else format_exact(ns)
 
 
 def format_exact(ns: int) -> str:
-    """As `format_rfc3339`; 0 is the epoch."""
+    """Like `format_rfc3339`, but 0 is the epoch."""
     seconds, fraction = divmod(ns, _SECOND)
     zone = "Z"
     if seconds < _FIRST:
@@ -50,7 +50,7 @@ def _to_the_second(seconds: int) -> str:
 
 
 def parse_rfc3339(text: str) -> int:
-    """Read a time with any offset and any number of fraction digits (beyond nine are cut).
+    """Read a time with any offset and any number of fraction digits. Digits beyond nine are cut off.
 
     Raises TimestampError.
     """
@@ -58,7 +58,7 @@ def parse_rfc3339(text: str) -> int:
 
 
 def parse_exact(text: str) -> int:
-    """As `parse_rfc3339`; the zero time is the first day of the year 1."""
+    """Like `parse_rfc3339`, but the zero time is the first day of the year 1."""
     found = _RFC3339.fullmatch(text)
     if found is None:
         raise TimestampError(f'invalid time "{text}": use RFC 3339 such as 2026-01-31T15:04:05Z')

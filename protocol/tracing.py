@@ -1,8 +1,9 @@
-"""Headers that ask for the trace of a message: `Nats-Trace-Dest` says where to, `Nats-Trace-Only` "no more".
+"""Headers that ask for the trace of a message.
 
-A message that is to be traced only must not be delivered, whether somebody can trace it or not. Source:
-ADR-41, and `initMsgTrace` in the reference's msgtrace.go: names are case sensitive, the first value that is
-not empty counts. `traceparent` asks for a trace by the account's configuration, never for a trace only.
+`Nats-Trace-Dest` names the subject that the trace goes to. `Nats-Trace-Only` asks for the trace alone: the
+message must not be delivered then, whether somebody can trace it or not. Source: ADR-41, and `initMsgTrace`
+in the reference's msgtrace.go: names are case sensitive, and the first value that is not empty counts.
+`traceparent` asks for a trace by the account's configuration, never for a trace only.
 """
 
 from __future__ import annotations
@@ -13,21 +14,25 @@ from . import headers
 from .subject import is_literal
 
 DESTINATION = b"Nats-Trace-Dest"
-MARK = b"\r\n" + DESTINATION + b":"  # what is looked for in every header
+MARK = b"\r\n" + DESTINATION + b":"  # searched for in every header
 _ONLY = b"Nats-Trace-Only"
 _YES = frozenset({b"1", b"true", b"on"})
-_DISABLED = "trace disabled"  # the reference's mark of a message that is traced no more
+_DISABLED = "trace disabled"  # the reference's mark of a message that is no longer traced
 
 
 class Trace(NamedTuple):
-    """destination: a valid subject, or "" when the one that is named is not. only: nobody receives it."""
+    """What the headers ask for.
+
+    destination: a valid subject, or "" if the named one is not valid.
+    only: whether nobody receives the message.
+    """
 
     destination: str
     only: bool
 
 
 def wanted(block: bytes) -> Trace | None:
-    """What a header block asks for; None: nothing."""
+    """Return what a header block asks for, None if it asks for no trace."""
     if not block.startswith(b"NATS/1.0\r\n"):
         return None
     destination = _first(block, DESTINATION).decode("utf-8", "surrogateescape")
@@ -40,7 +45,7 @@ def wanted(block: bytes) -> Trace | None:
 
 
 def only(block: bytes) -> bool:
-    """Whether nobody is to receive the message."""
+    """Return whether the message must not be delivered to anybody."""
     trace = wanted(block)
     return trace is not None and trace.only
 

@@ -3,10 +3,10 @@
 The destination may use ``$1`` or ``{{wildcard(1)}}``, and ``{{partition(n,1,2)}}``,
 ``{{split(i,delimiter)}}``, ``{{splitFromLeft(i,n)}}``, ``{{splitFromRight(i,n)}}``,
 ``{{sliceFromLeft(i,n)}}``, ``{{sliceFromRight(i,n)}}``, ``{{left(i,n)}}``, ``{{right(i,n)}}`` and
-``{{random(n)}}``; the words of a function's name may start in either case.
+``{{random(n)}}``. The words of a function's name may begin with a capital or a small letter.
 
-A transform is parsed once into one function per destination token; it never changes and has no clock;
-randomness is given. Texts of errors are the reference's.
+A transform is parsed once, into one function for each destination token. It never changes and has no clock.
+Randomness is an argument. The texts of errors are the reference's.
 """
 
 import re
@@ -41,11 +41,11 @@ _INT32 = (1 << 31) - 1
 
 
 class TransformError(ValueError):
-    """Source or destination can't make a transform."""
+    """Source and destination do not make a transform."""
 
 
 def fnv1a_32(data: bytes) -> int:
-    """FNV-1a hash, 32 bit."""
+    """Return the 32-bit FNV-1a hash."""
     value = 0x811C9DC5
     for byte in data:
         value = ((value ^ byte) * 0x01000193) & 0xFFFFFFFF
@@ -65,7 +65,7 @@ class Placeholder:
 
 
 def parse_placeholder(token: str) -> Placeholder | None:
-    """Read one destination token; None if it is plain text. Raises TransformError."""
+    """Read one destination token. Return None if it is plain text. Raises TransformError."""
     if len(token) > 1 and token[0] == "$":
         if _INTEGER.fullmatch(token, 1):
             return Placeholder("wildcard", (int(token[1:]),))
@@ -165,8 +165,8 @@ def _no_random(below: int) -> int:
 class SubjectTransform:
     """A transform from `source` to `destination`.
 
-    An empty source is ``>``. With `strict`, as imports need it, only wildcards may be used, and all of them,
-    so that `reverse` exists. `random_below(n)` gives an int in [0, n). Raises TransformError.
+    An empty source is ``>``. With `strict`, as imports need it, only wildcards may be used, and all of them
+    must be, so that `reverse` exists. `random_below(n)` returns an int in [0, n). Raises TransformError.
     """
 
     __slots__ = ("_keep_from", "_parts", "_placeholders", "_random_below", "_tokens", "destination", "source")
@@ -197,7 +197,7 @@ class SubjectTransform:
                 raise _error("not using all of the token wildcard(s)", destination)
 
     def _compile(self, token: str, found: Placeholder, wildcards: list[int], strict: bool) -> _Part:
-        """Make the function of one destination token; `wildcards` are the source's token positions."""
+        """Return the function of a destination token; `wildcards` are positions of the source's wildcards."""
         if strict and found.name != "wildcard":
             raise _error("the only mapping function allowed for import transforms is {{Wildcard()}}", token)
         if not wildcards and ANY_REST not in self._tokens:
@@ -222,7 +222,7 @@ class SubjectTransform:
         return lambda tokens: cut(tokens[place], number)
 
     def apply(self, subject: str) -> str | None:
-        """Transform a literal subject; None if `source` does not match it."""
+        """Return the transformed literal subject, or None if `source` does not match it."""
         tokens = subject.split(".")
         if not tokens_match(self._tokens, tokens):
             return None
@@ -232,7 +232,7 @@ class SubjectTransform:
         return ".".join(out)
 
     def reverse(self) -> "SubjectTransform":
-        """Give the transform back from destination to source. Raises TransformError if there is none."""
+        """Return the transform from destination to source. Raises TransformError if there is none."""
         used = [found.indexes[0] for found in self._placeholders if found and found.name == "wildcard"]
         back = {index: f"${at}" for at, index in enumerate(used, 1)}
         tokens, count = [], 0
@@ -263,7 +263,7 @@ def _partition(places: list[int], count: int) -> _Part:
 
 
 def _pattern(subject: str) -> list[str]:
-    """Split source or destination; blanks inside ``{{ }}`` are allowed here. Raises TransformError."""
+    """Split source or destination. Blanks are allowed here inside ``{{ }}``. Raises TransformError."""
     tokens = subject.split(".")
     if "" in tokens or ANY_REST in tokens[:-1]:
         raise TransformError("invalid subject")
@@ -271,7 +271,7 @@ def _pattern(subject: str) -> list[str]:
 
 
 def with_placeholders(subject: str) -> str:
-    """Number the wildcards of a pattern: ``a.*.*`` gives ``a.$1.$2``."""
+    """Number the wildcards of a pattern: ``a.*.*`` becomes ``a.$1.$2``."""
     count = 0
     tokens = subject.split(".")
     for i, token in enumerate(tokens):
@@ -282,7 +282,7 @@ def with_placeholders(subject: str) -> str:
 
 
 def without_placeholders(destination: str) -> str:
-    """Turn wildcard references back into wildcards: ``a.$2.{{wildcard(1)}}`` gives ``a.*.*``."""
+    """Turn wildcard references back into wildcards: ``a.$2.{{wildcard(1)}}`` becomes ``a.*.*``."""
     tokens = destination.split(".")
     for i, token in enumerate(tokens):
         found = parse_placeholder(token)

@@ -1,8 +1,9 @@
 """Raft as a core without I/O, in the manner of etcd's.
 
-One `RawNode` is one member of one group. It is given messages, ticks and proposals, and hands out what is to
-be sent, written and applied; clock, network, disk and random numbers are arguments. Terms and rules are those
-of Ongaro's thesis (2014); where a rule is not in it, the module that has it says why it is safe.
+One `RawNode` is one member of one group. It takes messages, ticks and proposals, and hands out what the
+caller must send, write and apply. Clock, network, disk and random numbers are arguments. Terms and rules are
+those of Ongaro's thesis (2014). Where a rule is not in the thesis, the module that has it says why it is
+safe.
 """
 
 from .entry import Entry, EntryType, HardState, Snapshot

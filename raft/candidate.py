@@ -1,4 +1,4 @@
-"""Asking to be elected: first whether the others would vote (pre-vote, thesis 9.6), then for their votes."""
+"""The candidate: asks first whether it would be elected (pre-vote, thesis 9.6), and then for the votes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from .roles import Event, RaftState
 
 
 class Candidate:
-    """One campaign.
+    """One campaign of a member that wants to become leader.
 
-    state: PRE_CANDIDATE: nothing is changed yet, the others are only asked what they would do. CANDIDATE: it
-        has begun a new term and voted for itself.
-    leader: always "": in this term none is known.
-    leased: always False: nobody is protected from an election by a candidate.
+    state: `PRE_CANDIDATE` while it only asks what the others would do, and nothing has changed yet;
+        `CANDIDATE` once it has begun a new term and voted for itself.
+    leader: always "", since no leader of this term is known.
+    leased: always False, since a candidate protects nobody from an election.
     elapsed: ticks since the campaign began.
     """
 
@@ -25,12 +25,12 @@ class Candidate:
         self.elapsed = 0
         self._raft = raft
         self._pre = pre
-        self._transfer = transfer  # the leader itself wants it
+        self._transfer = transfer  # the leader itself wants this election
         self._timeout = raft.election_timeout()
         self._votes: dict[str, bool] = {}  # by member, the first answer of each
 
     def start(self) -> None:
-        """Ask every voter."""
+        """Ask every voter. A real campaign raises the term and votes for itself first."""
         raft = self._raft
         if not self._pre:
             raft.set_hard_state(term=raft.term + 1, vote=raft.id)
@@ -44,13 +44,13 @@ class Candidate:
             self._count(raft.id, granted=True)
 
     def tick(self) -> None:
-        """Try again when nobody has won for an election timeout."""
+        """Ask for another campaign when nobody has won within an election timeout."""
         self.elapsed += 1
         if self.elapsed >= self._timeout:
             self._raft.event = Event.ELECTION_TIMEOUT if self._raft.may_campaign else Event.CANNOT_WIN
 
     def step(self, message: RaftMessage) -> None:
-        """Count an answer."""
+        """Count a voter's answer. Ignore any other message, and a grant for another term."""
         if not isinstance(message, RequestVoteReply) or message.pre != self._pre:
             return
         asked = self._raft.term + 1 if self._pre else self._raft.term
@@ -59,7 +59,7 @@ class Candidate:
         self._count(message.source, granted=message.granted)
 
     def written(self) -> None:
-        """Count the vote for itself, once it is durable."""
+        """Count the member's own vote, once it is durable."""
         raft = self._raft
         if not self._pre and raft.hard_state == raft.durable:
             self._count(raft.id, granted=True)

@@ -1,7 +1,8 @@
-"""Messages of a group as bytes, and back.
+"""Encodes the messages of a group as bytes, and decodes them.
 
-A byte is the kind of the message; strings have their length in front; entries come last, each `term, kind,
-length, data`. `group` is the caller's name of the group, so that one subject can carry the messages of many.
+Layout, little-endian: one byte for the kind of the message; the strings `group`, `source` and `to`, each with
+its length in front; the term; the numbers of the kind; and entries last, each as `term, kind, length, data`.
+`group` is the caller's name of the group, so that one subject can carry the messages of many groups.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ _LENGTH = struct.Struct("<I")
 
 
 class CodecError(ValueError):
-    """These bytes are no message."""
+    """The bytes are not a Raft message."""
 
 
-# What follows source, to and term: a struct of the numbers, and their names.
+# For each message type: its code, a struct of the numbers that follow source, to and term, and their names.
 _NUMBERS: dict[type[RaftMessage], tuple[int, struct.Struct, tuple[str, ...]]] = {
     RequestVote: (1, struct.Struct("<?QQ?"), ("pre", "last", "last_term", "transfer")),
     RequestVoteReply: (2, struct.Struct("<??"), ("pre", "granted")),
@@ -56,7 +57,7 @@ _TERM = struct.Struct("<Q")
 
 
 def encode(group: str, message: RaftMessage) -> bytes:
-    """The bytes of one message of `group`."""
+    """Return the bytes of one message of `group`."""
     code, numbers, names = _NUMBERS[type(message)]
     parts = [
         bytes([code]),
@@ -75,7 +76,7 @@ def encode(group: str, message: RaftMessage) -> bytes:
 
 
 def decode(data: bytes) -> tuple[str, RaftMessage]:
-    """(group, message). Raises CodecError."""
+    """Return the group and the message. Raises CodecError if the bytes are not a whole message."""
     try:
         return _decode(data)
     except (struct.error, IndexError, KeyError, UnicodeDecodeError, ValueError, TypeError) as error:

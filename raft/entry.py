@@ -1,4 +1,4 @@
-"""What a member keeps on its disk: entries of the log, the snapshot before them, and its hard state."""
+"""What a member keeps on its disk: the entries of the log, the snapshot before them, and its hard state."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import NamedTuple
 
 from .members import Members
 
-OVERHEAD = 24  # bytes that an entry costs beside its data, on the wire and on the disk, near enough
+OVERHEAD = 24  # bytes that an entry costs besides its data, on the wire and on the disk, roughly
 
 
 class EntryType(IntEnum):
     """What an entry is for."""
 
-    DATA = 0  # the application's
-    EMPTY = 1  # a new leader's first, so that it can commit what came before (thesis 3.6.2)
-    MEMBERS = 2  # a new configuration, whole
+    DATA = 0  # bytes of the application
+    EMPTY = 1  # a new leader's first entry, so that it can commit earlier ones (thesis 3.6.2)
+    MEMBERS = 2  # a new configuration, complete
 
 
 class Entry(NamedTuple):
-    """One entry of the replicated log. Its index is its place in the log and is not repeated here.
+    """One entry of the replicated log. Its index is its position in the log and is not repeated here.
 
     term: the term of the leader that made it. Terms never fall from one index to the next.
     kind: an `EntryType`.
@@ -34,11 +34,11 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The application's state after an entry, in place of the log up to there.
+    """The application's state after one entry. It replaces the log up to that entry.
 
-    index: that entry's index. It is committed.
-    term: that entry's term.
-    members: the configuration at that index; nobody in it: there is no state to build on yet.
+    index: the index of that entry, which is committed.
+    term: the term of that entry.
+    members: the configuration at that index. If it is empty, there is no state to build on yet.
     data: the state, in the application's own form.
     """
 
@@ -49,13 +49,13 @@ class Snapshot:
 
 
 class HardState(NamedTuple):
-    """What a member remembers of itself. Durable before any message that depends on it is sent.
+    """What a member must remember about itself. It is durable before any message that depends on it is sent.
 
-    term: the latest term that it has seen. It never falls.
-    vote: the candidate that it voted for in `term`, "" for nobody. Once given it stays until the term rises.
-    boot: how often this member has started, so that an answer from before a loss is told from a later one.
-    recovering: its log lost something that it may have acknowledged. It neither votes nor campaigns until it
-        has caught up with a leader; see `follower`.
+    term: the latest term that the member has seen. It never falls.
+    vote: the candidate that it voted for in `term`, "" for nobody. A vote stays until the term rises.
+    boot: how often this member has started. It tells an answer from before a loss from a later one.
+    recovering: whether the log lost something that the member may have acknowledged. A recovering member
+        neither votes nor campaigns until it has caught up with a leader; see `follower`.
     """
 
     term: int = 0

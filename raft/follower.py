@@ -1,12 +1,14 @@
-"""Following a leader: taking its entries or its snapshot, and calling an election when it is silent.
+"""The follower: takes a leader's entries or snapshot, and calls an election when the leader is silent.
 
-Recovering. A member whose disk lost entries that it had acknowledged must not help to elect someone who lacks
-them. So it neither votes nor campaigns until it holds again all that the present leader had when it answered
-this boot of the member: every message carries the leader's last index and echoes the boot count of the
-member's last answer, and the first such index received with this boot count is the goal. Why that is enough:
-an entry that was committed with the member's lost acknowledgement is in every later leader's log (they were
-elected without the member's vote, or with the one it gave while it still had the entry), and an
-acknowledgement of an earlier boot is not counted once this boot is known.
+Recovering. A member whose disk lost entries that it had acknowledged must not help to elect a member that
+lacks them. So it neither votes nor campaigns until it has again everything that the present leader had when
+the leader answered this boot of the member. Every message of the leader carries the leader's last index and
+echoes the boot count of the member's last answer. The first such index that arrives with the present boot
+count is the goal.
+
+This is enough. An entry that was committed with the member's lost acknowledgement is in the log of every
+later leader, because those leaders were elected without the member's vote, or with a vote that it gave while
+it still had the entry. And an acknowledgement of an earlier boot does not count once this boot is known.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ class Follower:
     """A follower of a leader, or of none yet.
 
     leader: the leader of the present term, "" while none is known.
-    elapsed: ticks since the leader was heard, or since it voted for somebody.
+    elapsed: ticks since the last message of the leader, or since the member voted for somebody.
     """
 
     state = RaftState.FOLLOWER
@@ -41,17 +43,20 @@ class Follower:
         self.elapsed = 0
         self._raft = raft
         self._timeout = raft.election_timeout()
-        # Up to here its log is the leader's. What is committed is every leader's; of this term's leader more
-        # may be known to be here already.
+        # Up to here the log is the same as the leader's. Every leader has what is committed. If the leader of
+        # this term is known already, more of the log may have been compared with its log.
         term, verified = raft.verified
         self._matched = max(raft.log.commit, verified if term == raft.term else 0)
-        self._acknowledged = 0  # up to here it told this leader so; at most `_matched`, and durable
-        self._goal: int | None = None  # while recovering: what it must hold again, once that is known
-        self._arriving: _Arriving | None = None  # a snapshot of which parts are here
+        self._acknowledged = 0  # the last index acknowledged to this leader; durable, at most `_matched`
+        self._goal: int | None = None  # while recovering: the index to reach again, None while unknown
+        self._arriving: _Arriving | None = None  # a snapshot that has arrived in part
 
     @property
     def leased(self) -> bool:
-        """Whether the leader was heard within an election timeout: then nobody else is voted for."""
+        """Whether the leader was heard within an election timeout.
+
+        If so, the member votes for nobody else.
+        """
         return self.leader != "" and self.elapsed < self._raft.config.election
 
     def tick(self) -> None:
@@ -64,7 +69,7 @@ class Follower:
                 self._raft.event = Event.ELECTION_TIMEOUT
 
     def step(self, message: RaftMessage) -> None:
-        """Take a leader's message."""
+        """Take a message of the leader."""
         if isinstance(message, (AppendEntries, Heartbeat, InstallSnapshot)):
             self.leader = message.source
             self.elapsed = 0
@@ -80,7 +85,7 @@ class Follower:
             self._raft.event = Event.TIMEOUT_NOW
 
     def campaign_soon(self, ticks: int) -> None:
-        """Forget the leader, which is known to be gone, and wait for at most so many ticks more."""
+        """Forget the leader, which is known to be gone, and wait for at most `ticks` more ticks."""
         self.leader = ""
         self.elapsed = max(self.elapsed, self._timeout - 1 - ticks)
 
@@ -124,7 +129,7 @@ class Follower:
         raft.send_when_durable(AppendEntriesAccepted(raft.id, self.leader, raft.term, index, boot))
 
     def _match(self, index: int) -> None:
-        """The log is the leader's up to `index`; that stays true as long as its term does."""
+        """Note that the log is the same as the leader's up to `index`, which stays true in this term."""
         self._matched = max(self._matched, index)
         self._raft.verified = (self._raft.term, self._matched)
 
@@ -160,7 +165,7 @@ class Follower:
 
 
 class _Arriving:
-    """A snapshot, part by part."""
+    """A snapshot that arrives part by part."""
 
     def __init__(self, index: int, term: int) -> None:
         self.index = index
@@ -168,6 +173,6 @@ class _Arriving:
         self.data = bytearray()
 
     def take(self, offset: int, data: bytes) -> None:
-        """Take what comes next; a part that does not is sent again."""
+        """Append the next part. Ignore any other part: the leader sends it again."""
         if offset == len(self.data):
             self.data += data

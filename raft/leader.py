@@ -1,7 +1,7 @@
-"""Leading: bringing every follower's log to one's own, and committing what a majority has.
+"""The leader: brings the followers' logs up to its own, and commits what a majority has.
 
-Nothing is sent at once: `fill` makes, when messages are fetched, one message of all that was proposed since,
-for each follower; so the busier a group is, the more goes into one.
+A proposal is not sent at once. When the caller fetches messages, `fill` makes for each follower one message
+of everything proposed since the last one. So the busier a group is, the more goes into one message.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from .progress import Progress, ProgressState
 from .raft import Raft
 from .roles import Event, RaftState
 
-_SILENCE = 3  # heartbeats without an acknowledgement of what is under way
+_SILENCE = 3  # heartbeats without an acknowledgement, after which the messages under way count as lost
 
 
 class Leader:
     """One leadership, from the election to the end of its term here.
 
-    leader: this member's id.
-    leased: always True: it steps down by itself when no majority answers.
-    elapsed: ticks since it last checked that a majority answers.
+    leader: the id of this member.
+    leased: always True, because a leader steps down by itself when no majority answers.
+    elapsed: ticks since the leader last checked that a majority answers.
     lead_transferee: the member that it hands the leadership over to, "" for nobody.
-    followers: what it knows of every other member of the newest configuration, and of those that were in the
-        one before it until the newest is committed.
+    followers: the progress of every other member of the newest configuration. Until that configuration is
+        committed, the members of the one before it are here too.
     """
 
     state = RaftState.LEADER
@@ -48,13 +48,16 @@ class Leader:
         self._handing_over = 0  # ticks since the transfer began
 
     def start(self) -> None:
-        """Begin: an empty entry, by which what came before can be committed."""
+        """Begin the term with an empty entry, through which earlier entries can be committed."""
         self.members_changed()
         self._raft.log.append([Entry(self._raft.term, EntryType.EMPTY, b"")])
         self._broadcast_heartbeat()
 
     def members_changed(self) -> None:
-        """Know everyone of the newest configuration; who left is forgotten when that is committed."""
+        """Add the new members of the newest configuration.
+
+        Removed ones are forgotten when it is committed.
+        """
         last = self._raft.log.last
         for member in sorted(self._raft.members.all - {self._raft.id}):
             if member not in self.followers:
@@ -63,7 +66,7 @@ class Leader:
     # --- time
 
     def tick(self) -> None:
-        """Beat; step down when no majority answers; do not hand over for ever."""
+        """Send heartbeats, step down when no majority answers, and give up a transfer that takes too long."""
         self.elapsed += 1
         if self.lead_transferee:
             self._handing_over += 1
@@ -101,14 +104,14 @@ class Leader:
     # --- answers
 
     def step(self, message: RaftMessage) -> None:
-        """Take a follower's answer."""
+        """Take the answer of a follower."""
         progress = self.followers.get(message.source)
         if progress is None or not isinstance(
             message, (AppendEntriesAccepted, AppendEntriesRejected, HeartbeatReply, InstallSnapshotReply)
         ):
             return
         if message.boot < progress.boot:
-            return  # of an earlier boot
+            return  # an answer from before the follower's last restart
         if message.boot > progress.boot:
             if progress.boot:
                 progress.restarted(message.boot, self._raft.log.last + 1)
@@ -120,7 +123,7 @@ class Leader:
             self._rejected(message, progress)
         elif isinstance(message, InstallSnapshotReply):
             self._snapshot_part_acked(message, progress)
-        elif progress.unanswered_beats >= _SILENCE:  # it answers, but not to what was sent: that got lost
+        elif progress.unanswered_beats >= _SILENCE:  # it answers heartbeats only: the entries got lost
             progress.become_probe(progress.match + 1)
 
     def _accepted(self, message: AppendEntriesAccepted, progress: Progress) -> None:
@@ -154,7 +157,7 @@ class Leader:
         progress.snapshot_acked = message.offset
 
     def written(self) -> None:
-        """What is durable here counts."""
+        """Count what is durable here towards the majority."""
         self._commit()
 
     def _commit(self) -> None:
@@ -179,7 +182,7 @@ class Leader:
     # --- handing over
 
     def transfer_leadership(self, to: str) -> None:
-        """Let `to` be elected when it has everything."""
+        """Let `to` be elected as soon as it has the whole log."""
         self.lead_transferee, self._handing_over = to, 0
         self._pass_on()
 
@@ -189,7 +192,7 @@ class Leader:
             raft.outgoing.append(TimeoutNow(raft.id, self.lead_transferee, raft.term))
 
     def step_down(self) -> None:
-        """Ask the voter that has most to take over, without waiting for anything."""
+        """Ask the voter with the longest matching log to take over, without waiting for anything."""
         raft = self._raft
         others = [name for name in self.followers if name in raft.members.voters]
         if others:
@@ -199,7 +202,7 @@ class Leader:
     # --- sending
 
     def fill(self) -> None:
-        """Put into `outgoing` what each follower can take now."""
+        """Put the messages that each follower can take now into `outgoing`."""
         for name, progress in self.followers.items():
             if progress.state is ProgressState.SNAPSHOT:
                 self._send_parts(name, progress)
@@ -219,7 +222,7 @@ class Leader:
             self._heartbeat(name, progress, answer=False)
 
     def _send(self, name: str, progress: Progress) -> bool:
-        """Send one message of entries; False when the log does not reach so far back any more."""
+        """Send one message of entries. Return False if the log no longer reaches back that far."""
         raft = self._raft
         log = raft.log
         prev = progress.next - 1
@@ -241,13 +244,13 @@ class Leader:
         return True
 
     def _send_parts(self, name: str, progress: Progress) -> None:
-        """Send what the window allows of the snapshot; a newer one begins anew."""
+        """Send as much of the snapshot as the window allows. A newer snapshot starts from the beginning."""
         raft = self._raft
         snapshot, config = raft.log.snapshot, raft.config
         if progress.pending_snapshot != snapshot.index:
             progress.become_snapshot(snapshot.index)
         size = len(snapshot.data)
-        if not progress.probe_sent:  # a beat has passed: go on from what it acknowledged
+        if not progress.probe_sent:  # a heartbeat has passed: continue from what the follower acknowledged
             progress.probe_sent = True
             progress.snapshot_sent = progress.snapshot_acked
         end = progress.snapshot_acked + config.part_bytes * config.part_window

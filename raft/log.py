@@ -1,6 +1,7 @@
-"""The replicated log as its member holds it in memory.
+"""The replicated log as a member keeps it in memory.
 
-Promise: what is committed is never replaced; an attempt means that Raft's promises are broken, and raises.
+Promise: a committed entry is never replaced. An attempt to do so means that Raft's guarantees are broken, and
+raises BrokenLogError.
 """
 
 from __future__ import annotations
@@ -13,22 +14,22 @@ from .members import Members
 
 
 class BrokenLogError(AssertionError):
-    """A committed entry would be replaced: the member must stop, its group is not to be trusted."""
+    """A committed entry would be replaced. The member must stop, because its group cannot be trusted."""
 
 
 @dataclass(slots=True)
 class RaftLog:
     """The log of one member, from `base` to `last`.
 
-    snapshot: the newest one; base <= snapshot.index <= applied. Entries before its index may be kept.
-    base: the index before the first entry in memory; what is before it is committed.
+    snapshot: the newest snapshot; base <= snapshot.index <= applied. Entries before its index may be kept.
+    base: the index before the first entry in memory. Everything up to it is committed.
     base_term: the term of the entry at `base`.
-    entries: those at base + 1 to `last`.
-    commit: up to here a majority has the log on its disks, as far as known (thesis: commitIndex). It never
+    entries: the entries from base + 1 to `last`.
+    commit: the last index that a majority is known to have on its disks (thesis: commitIndex). It never
         falls; commit <= last.
-    applied: up to here the application was given the log, or is given a snapshot before anything else
+    applied: the last index that the application has been given, or will have with a snapshot that comes first
         (thesis: lastApplied). It never falls; base <= applied <= commit.
-    stable: up to here the log is durable here; stable <= last. 0 while a leader's snapshot is being written.
+    stable: the last index that is durable here; stable <= last. 0 while a leader's snapshot is being written.
     unwritten: the first index that no write has taken yet; stable < unwritten <= last + 1.
     """
 
@@ -40,17 +41,18 @@ class RaftLog:
     applied: int = 0
     stable: int = 0
     unwritten: int = 0
-    # (index, configuration) of each change, oldest first; the first one counts at `base`, or at the snapshot.
+    # (index, configuration) of each change, oldest first. The first is in force at `base` or the snapshot.
     _members: list[tuple[int, Members]] = field(default_factory=list)
 
     @classmethod
     def load(
         cls, snapshot: Snapshot, base: int, base_term: int, entries: Sequence[Entry], applied: int = 0
     ) -> RaftLog:
-        """What was found on the disk: a snapshot, and entries after `base` (not after the snapshot's index).
+        """Return the log that was found on the disk: a snapshot, and the entries after `base`.
 
-        applied: what the application has applied durably by itself. Raises BrokenLogError when the log does
-        not reach so far: it lost something.
+        The entries follow `base`, not the index of the snapshot. `applied` is the last index that the
+        application itself has applied durably. Raises BrokenLogError if the log does not reach that far,
+        which means that it lost something.
         """
         log = cls(snapshot, base, base_term, list(entries))
         log.commit = log.applied = max(snapshot.index, applied)
@@ -67,17 +69,17 @@ class RaftLog:
 
     @property
     def last(self) -> int:
-        """The last index."""
+        """The index of the last entry."""
         return self.base + len(self.entries)
 
     @property
     def last_term(self) -> int:
-        """The last entry's term."""
+        """The term of the last entry."""
         return self.entries[-1].term if self.entries else self.base_term
 
     @property
     def bare(self) -> bool:
-        """Whether there is nothing to build on: a new member, or one that lost its snapshot."""
+        """Whether there is nothing to build on: the member is new, or has lost its snapshot."""
         return not self.snapshot.members.all
 
     @property
@@ -87,19 +89,19 @@ class RaftLog:
 
     @property
     def members_index(self) -> int:
-        """Where the newest configuration stands."""
+        """The index of the newest configuration."""
         return self._members[-1][0]
 
     def members_at(self, index: int) -> Members:
-        """The configuration after `index`."""
+        """Return the configuration in force after `index`."""
         return next(members for at, members in reversed(self._members) if at <= index)
 
     def entry(self, index: int) -> Entry:
-        """The entry at an index in (base, last]."""
+        """Return the entry at an index in (base, last]."""
         return self.entries[index - self.base - 1]
 
     def term(self, index: int) -> int:
-        """The term at an index; 0 at the very beginning, -1 where the log does not reach."""
+        """Return the term at an index: 0 at the very beginning, -1 where the log does not reach."""
         if index == self.base:
             return self.base_term
         if not self.base < index <= self.last:
@@ -107,7 +109,7 @@ class RaftLog:
         return self.entries[index - self.base - 1].term
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Put entries at the end."""
+        """Append entries to the log."""
         index = self.last
         self.entries.extend(entries)
         for entry in entries:
@@ -116,11 +118,13 @@ class RaftLog:
                 self._members.append((index, Members.decode(entry.data)))
 
     def follow(self, prev: int, prev_term: int, entries: Sequence[Entry]) -> int | None:
-        """Take a leader's entries after `prev`; gives the last index that agrees now, or None.
+        """Take a leader's entries after `prev`, and return the last index that now agrees, or None.
 
-        What is here already stays; what contradicts goes, with all after it.
+        An entry that is here already stays. One that contradicts the leader's is removed, with all after it.
+        The result is None if the entry at `prev` does not have the term `prev_term`. Raises BrokenLogError if
+        a committed entry would be removed.
         """
-        if prev < self.base:  # what is before the base is committed: it agrees
+        if prev < self.base:  # entries up to the base are committed, so they agree
             skip = self.base - prev
             if skip > len(entries):
                 return prev + len(entries)
@@ -139,7 +143,7 @@ class RaftLog:
         return prev + len(entries)
 
     def _cut(self, index: int) -> None:
-        """Forget all from `index` on."""
+        """Remove all entries from `index` on. Raises BrokenLogError if one of them is committed."""
         if index <= self.commit:
             raise BrokenLogError(f"entry {index} is committed (up to {self.commit}) and would be replaced")
         del self.entries[index - self.base - 1 :]
@@ -149,7 +153,7 @@ class RaftLog:
             self._members.pop()
 
     def slice(self, first: int, most_bytes: int) -> list[Entry]:
-        """Entries from `first` on, at least one if there is one, together not much more than `most_bytes`."""
+        """Return entries from `first` on: at least one if there is one, about `most_bytes` in all."""
         start = first - self.base - 1
         entries = self.entries
         end = start
@@ -160,18 +164,21 @@ class RaftLog:
         return entries[start:end]
 
     def agreement(self, index: int, term: int) -> tuple[int, int]:
-        """The last (index, term) here that a log with `term` at `index` may share."""
+        """Return the last (index, term) here that a log with `term` at `index` may share."""
         index = min(index, self.last)
         while index > self.base and self.term(index) > term:
             index -= 1
         return index, self.term(index)
 
     def up_to_date(self, last: int, last_term: int) -> bool:
-        """Whether a log that ends so holds all that this one may have vouched for (thesis 3.6.1)."""
+        """Whether a log with this end has everything that this one may have vouched for (thesis 3.6.1)."""
         return (last_term, last) >= (self.last_term, self.last)
 
     def commit_to(self, index: int) -> bool:
-        """Raise `commit`; whether it rose."""
+        """Raise `commit` to `index`, and return whether it rose.
+
+        Raises BrokenLogError if the log ends before it.
+        """
         if index <= self.commit:
             return False
         if index > self.last:
@@ -182,12 +189,15 @@ class RaftLog:
         return True
 
     def written_to(self, index: int, term: int) -> None:
-        """All up to `index`, which then had `term`, is durable, unless it was replaced meanwhile."""
+        """Note that everything up to `index` is durable, if the entry there still has the term `term`."""
         if index > self.stable and self.term(index) == term:
             self.stable = index
 
     def compact(self, snapshot: Snapshot, keep: int) -> None:
-        """Let go of what the snapshot covers, but for the newest `keep` entries before its index."""
+        """Drop the entries that the snapshot covers, except the newest `keep` ones before its index.
+
+        Raises ValueError if the index of the snapshot is not in [base, applied].
+        """
         if not self.base <= snapshot.index <= self.applied:
             raise ValueError(f"a snapshot at {snapshot.index} is not between {self.base} and {self.applied}")
         self.snapshot = snapshot
@@ -199,7 +209,7 @@ class RaftLog:
             del self._members[0]
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Begin anew from a leader's snapshot."""
+        """Replace the whole log by a leader's snapshot."""
         self.snapshot = snapshot
         self.base, self.base_term = snapshot.index, snapshot.term
         self.entries = []

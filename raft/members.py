@@ -1,7 +1,7 @@
-"""The configuration of a group: its voters, and its learners, which only get the log.
+"""The configuration of a group: its voters, and its learners, which only receive the log.
 
-A configuration counts from the moment it stands in a member's log (thesis 4.1). Two that follow each other
-differ by one voter at most, so that their majorities always meet.
+A configuration is in force as soon as it is in a member's log (thesis 4.1). Two successive configurations
+differ by at most one voter, so that their majorities always overlap.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 
 class MembersError(ValueError):
-    """A change of members that cannot be made: more than one voter, nobody left, one under way."""
+    """A change of members that is not allowed: more than one voter, no voter left, or a change under way."""
 
 
 @dataclass(frozen=True, slots=True)
 class Members:
     """A configuration. A server that has lost its disk comes back under another id.
 
-    voters: ids of the members that vote and are counted for a majority.
-    learners: ids of those that do neither (thesis 4.2.1); none of them is a voter.
+    voters: the ids of the members that vote and count towards a majority.
+    learners: the ids of the members that do neither (thesis 4.2.1). No learner is a voter.
     """
 
     voters: frozenset[str]
@@ -28,21 +28,21 @@ class Members:
 
     @classmethod
     def of(cls, voters: Iterable[str], learners: Iterable[str] = ()) -> Members:
-        """Make one of any iterables."""
+        """Return the configuration with these voters and learners."""
         return cls(frozenset(voters), frozenset(learners))
 
     @property
     def quorum(self) -> int:
-        """How many voters are a majority."""
+        """The number of voters that make a majority."""
         return len(self.voters) // 2 + 1
 
     @property
     def all(self) -> frozenset[str]:
-        """All members: these get the log."""
+        """All members, which are those that receive the log."""
         return self.voters | self.learners
 
     def check_next(self, new: Members) -> None:
-        """Raise MembersError unless `new` may follow this one."""
+        """Raise MembersError unless `new` may follow this configuration."""
         if not new.voters:
             raise MembersError("a group needs a voter")
         if new.voters & new.learners:
@@ -51,11 +51,11 @@ class Members:
             raise MembersError("one voter at a time may be added or removed")
 
     def encode(self) -> bytes:
-        """As the data of an entry."""
+        """Return the configuration as the data of an entry."""
         return json.dumps([sorted(self.voters), sorted(self.learners)]).encode()
 
     @classmethod
     def decode(cls, data: bytes) -> Members:
-        """Read what `encode` gave."""
+        """Return the configuration that `encode` encoded."""
         voters, learners = json.loads(data)
         return cls.of(voters, learners)

@@ -1,9 +1,9 @@
-"""The messages between members. Every message may be lost, doubled, delayed and overtaken.
+"""The messages between members. Any message may be lost, duplicated, delayed or reordered.
 
-Fields that several have:
+Fields that several messages have:
 
 boot: how often the answering member has started; see `HardState`.
-echo: the `boot` of the receiver that the leader last knew; see `follower`.
+echo: the receiver's `boot`, as the leader last knew it; see `follower`.
 last: the last index of the sender's log.
 """
 
@@ -18,11 +18,12 @@ from .members import Members
 
 @dataclass(frozen=True, slots=True)
 class RaftMessage:
-    """What all messages have.
+    """The fields that all messages have.
 
-    source: the id of the member that sends it.
-    to: the id of the member that it is for.
-    term: the sender's. In a pre-vote and the grant of one: the term that the candidate would have.
+    source: the id of the member that sends the message.
+    to: the id of the member that receives it.
+    term: the term of the sender. In a pre-vote and in the grant of one, the term that the candidate would
+        have.
     """
 
     source: str
@@ -34,9 +35,9 @@ class RaftMessage:
 class RequestVote(RaftMessage):
     """A candidate asks for a vote (thesis 3.4).
 
-    pre: it asks only whether it would get the vote (thesis 9.6).
+    pre: whether it only asks if it would get the vote (thesis 9.6).
     last, last_term: index and term of the last entry of its log.
-    transfer: the leader itself wants the election (thesis 3.10).
+    transfer: whether the leader itself wants the election (thesis 3.10).
     """
 
     pre: bool
@@ -50,7 +51,7 @@ class RequestVoteReply(RaftMessage):
     """The answer to a candidate.
 
     pre: whether it answers a pre-vote.
-    granted: whether the vote is given, or would be.
+    granted: whether the vote is granted, or would be.
     """
 
     pre: bool
@@ -62,7 +63,7 @@ class AppendEntries(RaftMessage):
     """A leader sends entries (thesis 3.5).
 
     prev, prev_term: index and term of the entry before the first one.
-    entries: they follow `prev` without a gap; there may be none.
+    entries: the entries after `prev`, without a gap. There may be none.
     commit: the leader's commit index.
     """
 
@@ -76,7 +77,7 @@ class AppendEntries(RaftMessage):
 
 @dataclass(frozen=True, slots=True)
 class AppendEntriesAccepted(RaftMessage):
-    """The follower's log is durable, and the leader's, up to `index`."""
+    """The follower's log is durable up to `index`, and the same as the leader's up to there."""
 
     index: int
     boot: int
@@ -84,11 +85,11 @@ class AppendEntriesAccepted(RaftMessage):
 
 @dataclass(frozen=True, slots=True)
 class AppendEntriesRejected(RaftMessage):
-    """The follower's log does not have the entry that precedes the leader's.
+    """The follower's log does not have the entry that precedes the leader's entries.
 
-    prev: that of the message that is rejected.
-    hint, hint_term: the last index at which the logs may agree, and its term in the follower's log; -1 asks
-        for the snapshot.
+    prev: `prev` of the rejected message.
+    hint, hint_term: the last index at which the logs may agree, and its term in the follower's log. A `hint`
+        of -1 asks for the snapshot.
     """
 
     prev: int
@@ -99,10 +100,10 @@ class AppendEntriesRejected(RaftMessage):
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat(RaftMessage):
-    """A leader says that it leads.
+    """A leader says that it still leads.
 
-    commit: the leader's commit index, but no more than the follower is known to have.
-    answer: whether a `HeartbeatReply` is wanted.
+    commit: the leader's commit index, but at most the last index that the follower is known to have.
+    answer: whether the leader wants a `HeartbeatReply`.
     """
 
     commit: int
@@ -113,7 +114,7 @@ class Heartbeat(RaftMessage):
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatReply(RaftMessage):
-    """The member follows; or it is in a later term than the leader that sent something."""
+    """The member follows the leader, or is in a later term than the leader that it answers."""
 
     boot: int
 
@@ -122,10 +123,10 @@ class HeartbeatReply(RaftMessage):
 class InstallSnapshot(RaftMessage):
     """A leader sends a part of its snapshot (thesis 5.1).
 
-    index, index_term, members: as in `Snapshot`.
+    index, index_term, members: `index`, `term` and `members` of the `Snapshot`.
     offset: where in the snapshot's data this part begins, in bytes.
-    size: of the whole data, in bytes.
-    data: this part.
+    size: the size of the whole data in bytes.
+    data: the bytes of this part.
     """
 
     index: int
@@ -140,7 +141,7 @@ class InstallSnapshot(RaftMessage):
 
 @dataclass(frozen=True, slots=True)
 class InstallSnapshotReply(RaftMessage):
-    """The data of the snapshot at `index` has arrived up to `offset`."""
+    """The data of the snapshot at `index` has arrived up to `offset` (bytes)."""
 
     index: int
     offset: int
@@ -149,4 +150,4 @@ class InstallSnapshotReply(RaftMessage):
 
 @dataclass(frozen=True, slots=True)
 class TimeoutNow(RaftMessage):
-    """The receiver has all that the leader has, and is to begin an election at once (thesis 3.10)."""
+    """The receiver has everything that the leader has, and should start an election at once (thesis 3.10)."""

@@ -1,17 +1,18 @@
-"""RawNode: one member of one group; what other folders use of this one.
+"""RawNode: one member of one group, and the part of this folder that others use.
 
-It is driven from outside: `step` for a message, `tick` for time, `propose` for the application's entries; and
-asked: `messages` to send now, `write` to make durable (then `written`), `committed` to apply. None of these
-blocks or does I/O. Promises:
+The caller drives it: `step` takes a message, `tick` lets time pass, `propose` takes entries of the
+application. It then asks for what must be done: `messages` to send now, `write` to make durable (followed by
+`written`), and `committed` to apply. None of these blocks or does I/O. Promises:
 
 1. A vote, and the term it is in, are durable before they are sent.
-2. An entry is durable here before it is acknowledged to the leader, or counted by it as its own.
-3. A leader commits by majority only what its own term added, and with it all that came before.
-4. Only what is committed and durable here is given to be applied, in order, once in this process.
+2. An entry is durable here before it is acknowledged to the leader, or counted by the leader as its own.
+3. A leader commits by majority only entries of its own term, and with them everything before.
+4. Only entries that are committed and durable here are handed out to be applied: in order, and once in the
+   life of this process.
 5. A member that may have lost what it acknowledged (`HardState.recovering`) neither votes nor campaigns; see
    `follower`.
-6. A failed member (`fail`) sends and does nothing more.
-7. Roles change as the table in `roles` says, and in no other way.
+6. A failed member (`fail`) sends nothing and does nothing any more.
+7. Roles change only as the table in `roles` says.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ FROM_LEADER = (AppendEntries, Heartbeat, InstallSnapshot)
 
 
 class NotLeaderError(Exception):
-    """Only a leader that is not handing over takes proposals. leader: its id, "" if unknown."""
+    """The member takes no proposals: it does not lead, or is handing over. leader: its id, "" if unknown."""
 
     def __init__(self, leader: str) -> None:
         super().__init__(f"the leader is {leader}" if leader else "there is no leader")
@@ -51,15 +52,16 @@ class NotLeaderError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StorageAppend:
-    """What is to be made durable, in this order: hard state, snapshot, entries; then `RawNode.written`.
+    """What the caller must make durable: hard state, snapshot, entries, in this order.
 
     The hard state comes first: an entry must not be durable with a term that the member could vote in again.
+    Once everything is durable, the caller calls `RawNode.written`.
 
-    snapshot: replaces the whole log; None: there is none.
-    first: from this index on, `entries` replace what the log on the disk holds.
-    entries: they follow each other without a gap.
-    state: None when it has not changed.
-    then: messages that may be sent when all is durable; `RawNode.written` releases them.
+    snapshot: a snapshot that replaces the whole log; None if there is none.
+    first: the index from which `entries` replace what the log on the disk holds.
+    entries: entries that follow each other without a gap.
+    state: the new hard state; None if it has not changed.
+    then: messages that may be sent when everything is durable. `RawNode.written` releases them.
     """
 
     snapshot: Snapshot | None
@@ -71,11 +73,11 @@ class StorageAppend:
 
 @dataclass(frozen=True, slots=True)
 class CommittedEntries:
-    """What is to be applied, in this order.
+    """What the caller must apply, in this order.
 
-    snapshot: replaces all state that there is; None: there is none.
+    snapshot: a snapshot that replaces the whole state; None if there is none.
     first: the index of entries[0].
-    entries: they follow what was given before, or the snapshot, without a gap.
+    entries: entries that follow the earlier ones, or the snapshot, without a gap.
     """
 
     snapshot: Snapshot | None
@@ -83,7 +85,7 @@ class CommittedEntries:
     entries: Sequence[Entry]
 
     def data(self, *, after: int) -> list[tuple[int, bytes]]:
-        """(index, data) of the application's entries after an index."""
+        """Return (index, data) of each entry of the application after the index `after`."""
         return [
             (index, entry.data)
             for index, entry in enumerate(self.entries, self.first)
@@ -92,10 +94,10 @@ class CommittedEntries:
 
 
 class RawNode:
-    """See the module.
+    """One member of one group; the head of the module has its promises.
 
-    id, log, outgoing: as in `Raft`. The log and the hard state are given as they were read from the disk;
-        `HardState.boot` is that of this process.
+    id, log, outgoing: as in `Raft`. The caller passes the log and the hard state as read from the disk, with
+        `HardState.boot` being that of this process.
     role: the present role.
     failure: why the member has failed, "" while it has not.
     """
@@ -122,7 +124,7 @@ class RawNode:
 
     @property
     def term(self) -> int:
-        """The latest term it has seen."""
+        """The latest term that the member has seen."""
         return self._raft.hard_state.term
 
     @property
@@ -132,42 +134,42 @@ class RawNode:
 
     @property
     def recovering(self) -> bool:
-        """Whether it has to catch up with a leader before it votes; see `HardState`."""
+        """Whether the member must catch up with a leader before it votes; see `HardState`."""
         return self._raft.hard_state.recovering
 
     @property
     def members(self) -> Members:
-        """The configuration that counts."""
+        """The configuration in force."""
         return self.log.members
 
     @property
     def leader(self) -> str:
-        """The leader of this term as far as known, "" otherwise."""
+        """The leader of this term, "" if none is known or the member has failed."""
         return "" if self.failure else self.role.leader
 
     @property
     def is_leader(self) -> bool:
-        """Whether it leads."""
+        """Whether the member leads."""
         return not self.failure and isinstance(self.role, Leader)
 
     @property
     def accepts(self) -> bool:
-        """Whether it takes proposals: it leads, and is not handing over."""
+        """Whether the member takes proposals: it leads and is not handing over."""
         return not self.failure and isinstance(self.role, Leader) and not self.role.lead_transferee
 
     def matches(self) -> dict[str, int]:
-        """Up to which index each other member's log is known to be durable; {} unless it leads."""
+        """Return the last index known to be durable at each other member; {} unless this one leads."""
         role = self.role
         return {name: p.match for name, p in role.followers.items()} if isinstance(role, Leader) else {}
 
     def observe(self, observer: bool) -> None:
-        """Set whether this member only votes and does not campaign."""
+        """Set whether this member only votes and never campaigns."""
         self._raft.observer = observer
 
     # --- input
 
     def tick(self) -> bool:
-        """A tick of time has passed. Gives whether there is something to send, or the role has changed."""
+        """Let one tick of time pass. Return whether there is something to send, or the role has changed."""
         raft, role = self._raft, self.role
         raft.now += 1
         if not self.failure:
@@ -177,15 +179,15 @@ class RawNode:
         return bool(self.outgoing) or self.role is not role
 
     def campaign_soon(self, ticks: int) -> None:
-        """The leader is known to be gone, or there was none yet: call an election after so many ticks.
+        """Call an election in about `ticks` ticks: the leader is gone, or there was none yet.
 
-        Members that get different numbers do not split the votes.
+        Members with different numbers of ticks do not split the votes.
         """
         if not self.failure and isinstance(self.role, Follower):
             self.role.campaign_soon(ticks)
 
     def step(self, message: RaftMessage) -> None:
-        """Take a message. One that is stale or makes no sense is dropped."""
+        """Take a message. A message that is stale or makes no sense is dropped."""
         if self.failure:
             return
         if isinstance(message, RequestVote):
@@ -197,7 +199,7 @@ class RawNode:
         ):
             self._higher_term(message.term, message.source if isinstance(message, FROM_LEADER) else "")
         elif message.term < raft.term:
-            if isinstance(message, FROM_LEADER):  # it has been replaced and does not know
+            if isinstance(message, FROM_LEADER):  # the sender has been replaced and does not know it
                 boot = raft.hard_state.boot
                 raft.send_when_durable(HeartbeatReply(self.id, message.source, raft.term, boot=boot))
             return
@@ -208,10 +210,10 @@ class RawNode:
             self._change_role()
 
     def propose(self, data: Sequence[bytes]) -> tuple[int, int]:
-        """Append to the log of the group; gives (index of the first, term).
+        """Append to the log of the group, and return the index of the first entry and the term.
 
-        The proposals are accepted when `committed` gives these indexes with this term, and lost for certain
-        when it gives one of them with another. Raises NotLeaderError.
+        The proposals are accepted once `committed` returns these indexes with this term. They are certainly
+        lost once it returns one of these indexes with another term. Raises NotLeaderError.
         """
         self._leading()
         term = self.term
@@ -220,10 +222,10 @@ class RawNode:
         return first, term
 
     def change_members(self, members: Members) -> tuple[int, int]:
-        """Propose another configuration; (index, term) as for `propose`.
+        """Propose another configuration, and return its index and the term, as `propose` does.
 
-        Raises NotLeaderError, MembersError (also while a change is under way, and before this leader has
-        committed anything).
+        Raises NotLeaderError, and MembersError if the configuration may not follow the present one, if a
+        change is under way, or if this leader has not committed anything yet.
         """
         leader = self._leading()
         log = self.log
@@ -237,9 +239,10 @@ class RawNode:
         return log.last, self.term
 
     def transfer(self, to: str) -> None:
-        """Hand the leadership over to a voter, as soon as it has everything; proposals wait outside.
+        """Hand the leadership over to a voter as soon as it has the whole log.
 
-        Given up after `RaftConfig.election` ticks. Raises NotLeaderError, MembersError.
+        Proposals are refused meanwhile. The transfer is given up after `RaftConfig.election` ticks. Raises
+        NotLeaderError, and MembersError if `to` is not another voter.
         """
         leader = self._leading()
         if to not in self.members.voters or to == self.id:
@@ -247,17 +250,18 @@ class RawNode:
         leader.transfer_leadership(to)
 
     def compact(self, snapshot: Snapshot) -> int:
-        """The application's state up to snapshot.index is durable elsewhere: let go of entries.
+        """Drop entries that the snapshot covers. The application has its state up to there on the disk.
 
-        Gives the new base: the first index that is still needed is the next. Raises ValueError.
+        Return the new base. The first index that is still needed is the one after it. Raises ValueError if
+        the snapshot is before the base or beyond what is applied.
         """
         self.log.compact(snapshot, self._raft.config.keep)
         return self.log.base
 
     def fail(self, why: str) -> None:
-        """The disk, or what is applied to, cannot be trusted any more: be silent from here on.
+        """Be silent from now on: the disk, or the state machine, can no longer be trusted.
 
-        A leader's last message asks the follower that has most to take over.
+        The last message of a leader asks the follower with the longest log to take over.
         """
         if self.failure:
             return
@@ -269,7 +273,7 @@ class RawNode:
     # --- output
 
     def messages(self) -> list[RaftMessage]:
-        """What may be sent now."""
+        """Return the messages that may be sent now, and forget them."""
         if not self.failure and isinstance(self.role, Leader):
             self.role.fill()
         if not self.outgoing:
@@ -279,12 +283,12 @@ class RawNode:
         return out
 
     def may_wait(self, message: RaftMessage) -> bool:
-        """Whether a message can be sent a little later: it only confirms that this member still follows."""
+        """Whether `message` can wait a little, because it only confirms that this member still follows."""
         known = message.to == self.leader and not self._raft.hard_state.recovering
         return known and isinstance(message, HeartbeatReply)
 
     def write(self) -> StorageAppend | None:
-        """What is to be made durable now; None while there is nothing, or an earlier one is not `written`."""
+        """Return what must be made durable now; None if there is nothing, or a write is under way."""
         if self._writing is not None or self.failure:
             return None
         log, raft = self.log, self._raft
@@ -301,7 +305,7 @@ class RawNode:
         return self._writing
 
     def written(self) -> None:
-        """The last `write` is durable."""
+        """Note that the last `write` is durable."""
         write, self._writing = self._writing, None
         if write is None or self.failure:
             return
@@ -318,7 +322,10 @@ class RawNode:
             self._change_role()
 
     def committed(self, most_bytes: int = 1 << 30) -> CommittedEntries | None:
-        """What is to be applied next, None for nothing. Giving it counts as having applied it."""
+        """Return what to apply next, None if nothing. What is returned counts as applied.
+
+        The entries are about `most_bytes` bytes at most, but at least one if there is one.
+        """
         log, raft = self.log, self._raft
         snapshot = None
         if raft.to_apply is not None and log.stable >= raft.to_apply.index:
@@ -334,14 +341,17 @@ class RawNode:
     # --- roles
 
     def _change_role(self) -> None:
-        """Do what the role asked for; a new role may ask for another one as soon as it begins."""
+        """Change the role as the present one asked.
+
+        A new role may ask for another one as soon as it begins.
+        """
         raft = self._raft
         while (event := raft.event) is not None:
             raft.event = None
             self._become(event)
 
     def _become(self, event: Event, leader: str = "") -> None:
-        """Change the role, as the table says."""
+        """Change the role as the table says."""
         raft = self._raft
         state = TRANSITIONS[self.role.state, event]
         if state is RaftState.FOLLOWER:
@@ -355,7 +365,7 @@ class RawNode:
             self.role.start()
 
     def _higher_term(self, term: int, leader: str) -> None:
-        """Another member is ahead: follow in its term."""
+        """Follow in a later term, because another member is ahead."""
         self._raft.set_hard_state(term=term, vote="")
         self._become(Event.HIGHER_TERM, leader)
 
@@ -365,7 +375,7 @@ class RawNode:
         return self.role
 
     def _vote_requested(self, message: RequestVote) -> None:
-        """A candidate asks. While a leader is active it is refused (thesis 4.2.3), except in a transfer."""
+        """Answer a candidate. It is ignored while a leader is active (thesis 4.2.3), except in a transfer."""
         raft = self._raft
         if message.term > raft.term and not message.transfer and self.role.leased:
             return

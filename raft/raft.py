@@ -1,6 +1,6 @@
-"""Raft: the state of one member that does not depend on its role, and what every role may do with it.
+"""Raft: the state of a member that does not depend on its role, and what every role may do with it.
 
-`Follower`, `Candidate` and `Leader` know this class and none of each other; `RawNode` owns it and the role.
+`Follower`, `Candidate` and `Leader` know this class but not each other. `RawNode` owns it and the role.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from .roles import Event
 class RaftConfig:
     """How a member behaves. Times are in ticks, sizes in bytes.
 
-    heartbeat: a leader sends heartbeats at every multiple of it.
-    election: the least election timeout; each is chosen between it and twice as much. A leader that no
-        majority has answered for so long steps down.
+    heartbeat: a leader sends heartbeats at every multiple of this.
+    election: the shortest election timeout. Each timeout is chosen at random between it and twice as much. A
+        leader steps down if no majority has answered for this long.
     message_bytes: about how many bytes of entries go into one message.
-    window_messages, window_bytes: how much of the log may be on its way to one follower.
-    part_bytes: how much of a snapshot goes into one message.
-    part_window: how many parts of a snapshot may be on their way to one follower.
+    window_messages, window_bytes: how much of the log may be under way to one follower.
+    part_bytes: how many bytes of a snapshot go into one message.
+    part_window: how many parts of a snapshot may be under way to one follower.
     keep: how many entries before a snapshot stay in the log, for followers that are a little behind.
     """
 
@@ -40,24 +40,25 @@ class RaftConfig:
 
 
 class Raft:
-    """A member's state.
+    """The state of one member.
 
-    id: the member's id. It never changes, and no two members ever had the same.
-    log: the entries; how far they are durable here, committed and applied.
+    id: the id of the member. It never changes, and no two members ever have the same one.
+    log: the entries, and how far they are durable here, committed and applied.
     hard_state: what must be remembered. A message that depends on it goes through `send_when_durable`.
-    durable: the hard state that is known to be on the disk; never newer than `hard_state`.
-    config: the same for all members of a group.
-    random: the only source of chance; election timeouts are drawn from it.
-    now: ticks. Leaders of several groups that count alike send heartbeats at the same ticks.
-    observer: this member votes, but does not campaign.
-    verified: (term, index): up to `index` the log is known to be that of the leader of `term`. It counts only
-        while `term` is the present one.
-    outgoing: messages that may be sent now: nothing in them depends on what is not durable. It is always the
-        same list.
-    after_append: messages that wait until `hard_state` is durable; the next write takes them.
-    to_write: a leader's snapshot that has arrived whole and is in no write yet.
-    to_apply: the same snapshot, until the application is given it. No entry is applied before that.
-    event: why the role has to change, None while it has not. `RawNode` looks at it after each call of a role.
+    durable: the hard state that is known to be on the disk. It is never newer than `hard_state`.
+    config: the settings, which are the same for all members of a group.
+    random: the only source of randomness. Election timeouts are drawn from it.
+    now: the time in ticks. Leaders of several groups that count alike send heartbeats at the same ticks.
+    observer: whether this member votes but does not campaign.
+    verified: (term, index): up to `index` the log is known to be the same as that of the leader of `term`. It
+        is valid only while `term` is the present one.
+    outgoing: messages that may be sent now, since nothing in them depends on what is not durable. It is
+        always the same list object.
+    after_append: messages that wait until `hard_state` is durable. The next write takes them.
+    to_write: a leader's snapshot that has arrived completely and is in no write yet.
+    to_apply: the same snapshot, until the application has received it. No entry is applied before that.
+    event: why the role has to change, None while it need not. `RawNode` looks at it after each call of a
+        role.
     """
 
     __slots__ = (
@@ -96,20 +97,20 @@ class Raft:
 
     @property
     def term(self) -> int:
-        """The latest term it has seen."""
+        """The latest term that the member has seen."""
         return self.hard_state.term
 
     @property
     def members(self) -> Members:
-        """The configuration that counts: the newest in the log, committed or not (thesis 4.1)."""
+        """The configuration in force: the newest in the log, committed or not (thesis 4.1)."""
         return self.log.members
 
     @property
     def may_campaign(self) -> bool:
-        """Whether it may ask to be elected.
+        """Whether the member may ask to be elected.
 
-        It must be a voter, and neither recovering nor an observer. A voter that is to leave may be the only
-        one that can be elected until that is committed (thesis 4.2.2).
+        It must be a voter, and neither recovering nor an observer. A voter that is being removed may still be
+        the only member that can be elected until its removal is committed (thesis 4.2.2).
         """
         log = self.log
         votes = self.id in log.members.voters or (
@@ -118,7 +119,10 @@ class Raft:
         return votes and not self.hard_state.recovering and not self.observer
 
     def election_timeout(self) -> int:
-        """A new one: members that draw different ones do not split the votes (thesis 3.4)."""
+        """Draw a new election timeout, in ticks.
+
+        Different timeouts keep votes from being split (thesis 3.4).
+        """
         election = self.config.election
         return election + self.random.randrange(election)
 
@@ -129,7 +133,7 @@ class Raft:
     def set_hard_state(
         self, *, term: int | None = None, vote: str | None = None, recovering: bool | None = None
     ) -> None:
-        """Change what is to be remembered; None leaves a field as it is."""
+        """Change what must be remembered. None leaves a field as it is."""
         old = self.hard_state
         self.hard_state = HardState(
             old.term if term is None else term,

@@ -1,7 +1,7 @@
 """The roles of a member and the changes between them, as one table (thesis, figure 3.3, and pre-votes).
 
 `RawNode` makes every change by this table; docs/raft.md shows it as a picture. A member begins as a follower.
-One that has failed (`RawNode.fail`) changes its role no more.
+A member that has failed (`RawNode.fail`) no longer changes its role.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class RaftState(StrEnum):
-    """A role."""
+    """The role of a member."""
 
     FOLLOWER = "follower"
     PRE_CANDIDATE = "pre-candidate"  # asks who would vote for it, in its old term (thesis 9.6)
@@ -19,14 +19,14 @@ class RaftState(StrEnum):
 
 
 class Event(StrEnum):
-    """Why a member changes its role. The roles report the first six, `RawNode` sees the others itself."""
+    """Why a member changes its role. The roles report the first six; `RawNode` sees the others itself."""
 
     ELECTION_TIMEOUT = "election timeout"
     TIMEOUT_NOW = "TimeoutNow from the leader"  # a transfer of the leadership (thesis 3.10)
     QUORUM_GRANTED = "votes of a quorum"
     CANNOT_WIN = "a quorum refuses, or it may not campaign any more"
-    QUORUM_SILENT = "no answers of a quorum"  # a leader that nobody needs to depose (thesis 6.2)
-    REMOVED = "removed from the group"  # by a configuration that it has committed (thesis 4.2.2)
+    QUORUM_SILENT = "no answers of a quorum"  # a leader steps down by itself (thesis 6.2)
+    REMOVED = "removed from the group"  # by a configuration that this leader committed (thesis 4.2.2)
     HIGHER_TERM = "higher term"
     CURRENT_LEADER = "message from the leader of the term"
 
@@ -51,6 +51,6 @@ TRANSITIONS: dict[tuple[RaftState, Event], RaftState] = {
     (_LEADER, Event.QUORUM_SILENT): _FOLLOWER,
     (_LEADER, Event.REMOVED): _FOLLOWER,
     (_LEADER, Event.HIGHER_TERM): _FOLLOWER,
-    # A second leader of one term breaks Raft's promise; the two must not both go on.
+    # A second leader in one term means that Raft's guarantees are broken; the two must not both go on.
     (_LEADER, Event.CURRENT_LEADER): _FOLLOWER,
 }

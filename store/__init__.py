@@ -1,1 +1,1 @@
-"""What must survive: records, blocks, stream and consumer stores. The only room that keeps data on disk."""
+"""What must survive: records, blocks, stream and consumer stores. Only this room keeps data on the disk."""

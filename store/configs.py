@@ -1,13 +1,13 @@
-"""The folders of the streams' and consumers' configurations, and what is found in them on recovery.
+"""The folders of the configurations of streams and consumers, and what is found in them on recovery.
 
 Layout: `<store_dir>/jetstream/<account>/streams/<stream>/{meta.json, msgs/…, consumers/<name>/{meta.json,
-state}}`. A meta file is one line with the format, a CRC-32, the asset's name, its identity and its place
-(`_Facts`), then a JSON object: the caller's, kept as it is. It is replaced in one step and is durable when
-the call returns. It is kept twice (`copies`), and the listings mend one from the other; what no copy can tell
-is reported with its name and stays where it is; nothing is ever dropped for being unreadable. So is what
-others put here: files, and folders with another asset's meta file, as copies have. Names that begin with a
-dot and are not of ours are passed over. A meta file of the version before has no identity: a stream gets one
-when it is opened, a consumer when it is written anew.
+state}}`. A meta file has one line with the format, a CRC-32, the name, the identity and the place (`_Facts`),
+and then a JSON object, which is the caller's and is kept as it is. The file is replaced in one step, and is
+durable when the call returns. It is kept twice (`copies`), and the listings restore one file from the other.
+If neither can be read, this is reported by name and the files stay, since nothing is ever dropped for being
+unreadable. The same holds for what others put here, such as files, or copied folders with another meta file.
+Names that begin with a dot and are not ours are skipped. A meta file of the previous version has no identity:
+a stream gets one when it is opened, a consumer when its meta file is rewritten.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _LOST = "lost.msgs"
 _STRANGE = "strange.msgs"
 _STAGING = ".restoring"
 _FORMAT, _OLD_FORMAT = "pyjs-meta-2", "pyjs-meta-1"
-_TAKEN_AWAY = re.compile(r"\..+\.[0-9]+", re.DOTALL)  # what `_take_away` calls it
-_LONGEST = 200  # bytes of a directory name, well below the 255 that file systems take
+_TAKEN_AWAY = re.compile(r"\..+\.[0-9]+", re.DOTALL)  # a name that `_take_away` gives
+_LONGEST = 200  # bytes of a directory name, well below the 255 that file systems allow
 
 Document = dict[str, Any]
 
@@ -49,7 +49,7 @@ Document = dict[str, Any]
 class StoredConfig:
     """One stream or consumer found on the disk: its document, or what is wrong with it.
 
-    mended: what was wrong with one of the document's two files, which was written anew from the other.
+    mended: what was wrong with one of the document's two files, which was rewritten from the other.
     """
 
     name: str
@@ -60,10 +60,10 @@ class StoredConfig:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What a meta file has besides the caller's document.
+    """What a meta file has besides the caller's document. The defaults are those of the previous version.
 
-    identity: the asset's; since: see `Identity`. account: its account's name. stream: of a consumer, the
-    identity of its stream. revision: how often the file was written. The default is the version before's.
+    identity, since: see `Identity`. account: the name of the account. stream: for a consumer, the identity of
+    its stream. revision: how often the file was written.
     """
 
     identity: int = 0
@@ -73,13 +73,13 @@ class _Facts:
     revision: int = 0
 
     def encode(self) -> bytes:
-        """As a word of the meta file's first line."""
+        """Return the facts as a word of the meta file's first line."""
         facts = {**asdict(self), "identity": f"{self.identity:016x}", "stream": f"{self.stream:016x}"}
         return json.dumps(facts).encode()
 
     @classmethod
     def decode(cls, word: bytes) -> _Facts:
-        """Read it again."""
+        """Read what `encode` returned."""
         facts = json.loads(word)
         identity, stream = int(facts.pop("identity"), 16), int(facts.pop("stream"), 16)
         return cls(identity=identity, stream=stream, **facts)
@@ -87,7 +87,7 @@ class _Facts:
 
 @dataclass(frozen=True, slots=True)
 class _Meta:
-    """A meta file as it was read."""
+    """The contents of a meta file."""
 
     name: str
     document: Document
@@ -95,9 +95,9 @@ class _Meta:
 
 
 def directory_name(name: str) -> str:
-    """Turn any name into one that is safe as a directory's: what is unsafe is percent-encoded.
+    """Return a safe directory name for any name, with unsafe characters percent-encoded.
 
-    A very long one is cut and gets a hash; its whole name is in its meta file.
+    A very long one is cut and gets a hash. The whole name is in the meta file.
     """
     safe = quote(name, safe="$=")
     if safe.startswith("."):
@@ -114,9 +114,9 @@ def _encode(name: str, facts: _Facts, document: Document) -> bytes:
 
 
 def _decode(data: bytes, path: str, expected: Callable[[_Facts], str]) -> _Meta:
-    """Read a meta file, which belongs into the folder it lies in. Raises Damaged.
+    """Read a meta file, which must belong to the folder that it is in. Raises Damaged.
 
-    expected: tells whose it is when it is of another place.
+    expected: returns whose file it is if it belongs elsewhere, "" otherwise.
     """
     first, _, rest = data.partition(b" ")
     checksum, _, covered = rest.partition(b" ")
@@ -135,10 +135,10 @@ def _decode(data: bytes, path: str, expected: Callable[[_Facts], str]) -> _Meta:
 
 
 def _entries(fs: FileSystem, directory: str) -> Iterator[str]:
-    """Name the folders of assets; what was taken away goes for good."""
+    """Iterate over the folders of streams or consumers, and finish removals that were cut short."""
     for entry in fs.names(directory):
         if _TAKEN_AWAY.fullmatch(entry):
-            fs.remove_tree(f"{directory}/{entry}")  # its removal was cut short
+            fs.remove_tree(f"{directory}/{entry}")  # the removal was cut short
         elif not entry.startswith("."):
             yield entry
 
@@ -149,16 +149,16 @@ def _holds_data(fs: FileSystem, folder: str) -> bool:
 
 
 def _numbered(name: str) -> Iterator[str]:
-    """Where messages are set aside: lost.msgs, lost.msgs.2, lost.msgs.3, …"""
+    """Iterate over the names for messages set aside: lost.msgs, lost.msgs.2, lost.msgs.3, …"""
     yield name
     for number in itertools.count(2):
         yield f"{name}.{number}"
 
 
 def _take_away(fs: FileSystem, parent: str, entry: str) -> str:
-    """Take an asset's folder away in one step, so that it cannot come back half; "" if there is none.
+    """Rename a folder in one step, so that it cannot come back in part. Return its new path, "" if none.
 
-    Gives where it is: it is to be removed, and is by the next start.
+    The caller removes the renamed folder; otherwise the next start does.
     """
     path = f"{parent}/{entry}"
     if not fs.exists(path):
@@ -179,7 +179,7 @@ def _remove(fs: FileSystem, parent: str, entry: str) -> None:
 class AccountDirectory:
     """The streams and consumers of one account on the disk. All calls may raise OSError.
 
-    name: the account's. random: gives a number of so many bits.
+    name: the account's name. random: a function that returns a random number of so many bits.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class AccountDirectory:
         self._handles = handles
         self._random = random
         # By folder: what is known of streams, and of each stream's consumers. What was read or written once
-        # holds as long as the asset is there, whatever becomes of its meta file.
+        # stays valid as long as the stream or consumer exists, whatever becomes of its meta file.
         self._facts: dict[str, _Facts] = {}
         self._consumers: dict[str, dict[str, _Facts]] = {}
 
@@ -206,13 +206,13 @@ class AccountDirectory:
     def _consumer(self, stream: str, consumer: str) -> str:
         return f"{self._stream(stream)}/consumers/{directory_name(consumer)}"
 
-    # -- whose a file is
+    # -- the owner of a file
 
     def _expect_stream(self, facts: _Facts) -> str:
         return "" if facts.account in ("", self.name) else f"account '{facts.account}'"
 
     def _expect_consumer(self, stream: _Facts) -> Callable[[_Facts], str]:
-        """Check whose consumers they are; one without an identity is as old as the stream, or not its own."""
+        """Return a check of a consumer's owner. Without an identity it must be as old as the stream."""
         old = bool(stream.since or not stream.identity)
 
         def expected(facts: _Facts) -> str:
@@ -222,7 +222,7 @@ class AccountDirectory:
         return expected
 
     def _read(self, folder: str, expected: Callable[[_Facts], str]) -> CopyRead[_Meta]:
-        """Read a meta file. Raises NotFound, Damaged (two of different assets, as well), OSError."""
+        """Read a meta file. Raises NotFound, Damaged (also if its copies have two identities), OSError."""
         path, decode = f"{folder}/{META}", partial(_decode, expected=expected)
         found = read_copies(self._fs, path, decode, lambda meta: (meta.facts.revision,))
         identities = {found.value.facts.identity, 0 if found.other is None else found.other.facts.identity}
@@ -231,7 +231,7 @@ class AccountDirectory:
         return found
 
     def _facts_of(self, stream: str) -> _Facts | None:
-        """What is known of a stream; None: it is new, or its document cannot be read."""
+        """Return what is known of a stream; None if it is new, or its document cannot be read."""
         folder = self._stream(stream)
         if folder not in self._facts:
             try:
@@ -241,7 +241,7 @@ class AccountDirectory:
         return self._facts[folder]
 
     def _with_identity(self, stream: str) -> _Facts:
-        """The same with an identity; a stream that has none gets one, which is not written yet."""
+        """Return the same with an identity. A new identity is not written yet."""
         facts = self._facts_of(stream)
         if facts is not None and facts.identity:
             return facts
@@ -250,7 +250,7 @@ class AccountDirectory:
         return _Facts(new_identity(self._random), since, self.name, 0, revision)
 
     def _write(self, folder: str, name: str, facts: _Facts, document: Document) -> _Facts:
-        """Store an asset's document durably, in place of an older one; gives what is known then."""
+        """Store a document durably, in place of an older one, and return the new facts."""
         facts = replace(facts, revision=facts.revision + 1)
         self._fs.make_directory(folder)
         write_copies(self._fs, f"{folder}/{META}", _encode(name, facts, document))
@@ -272,15 +272,15 @@ class AccountDirectory:
     def _find(
         self, directory: str, entry: str, expected: Callable[[_Facts], str]
     ) -> tuple[StoredConfig, _Facts] | None:
-        """Read one asset and mend its document; None: there is none."""
+        """Read one document, and restore its bad copy. Return None if there is none."""
         folder = f"{directory}/{entry}"
         path = f"{folder}/{META}"
         try:
             try:
                 read = self._read(folder, expected)
             except NotFound:
-                # An asset becomes one with its meta file: a folder without is a creation that never ended,
-                # unless it holds data.
+                # The meta file makes a stream or consumer exist: a folder without one is a creation that
+                # was cut short, unless it holds data.
                 if not _holds_data(self._fs, folder):
                     return None
                 return StoredConfig(unquote(entry), None, f"{path} is missing, and so is its copy"), _Facts()
@@ -294,14 +294,14 @@ class AccountDirectory:
     # -- streams
 
     def is_new(self) -> bool:
-        """Whether nothing was ever stored here; what the disk does not let see is not new."""
+        """Whether nothing was ever stored here. A folder that cannot be read does not count as new."""
         try:
             return not self._fs.exists(self.path)
         except OSError:
             return False
 
     def streams(self) -> list[StoredConfig]:
-        """List all streams, damaged ones too; mends documents."""
+        """List all streams, including damaged ones. Restores bad copies of documents."""
         found = list(self._list(f"{self.path}/streams", self._expect_stream))
         for stored, facts in found:
             if facts.identity:
@@ -309,7 +309,7 @@ class AccountDirectory:
         return [stored for stored, _ in found]
 
     def read_stream(self, stream: str) -> StoredConfig | None:
-        """Find one stream, changing nothing; None: there is none."""
+        """Return one stream, None if there is none. Changes nothing."""
         try:
             meta = self._read(self._stream(stream), self._expect_stream).value
             return StoredConfig(meta.name, meta.document)
@@ -319,10 +319,10 @@ class AccountDirectory:
             return StoredConfig(stream, None, str(error))
 
     def set_aside(self, stream: str) -> str:
-        """Keep a stream's messages under another name, which is never read; gives where, "" for none.
+        """Rename a stream's messages, so that they are never read. Return the new path, "" if there are none.
 
-        Those kept before stay too: a second damage, found while the first is mended, may leave less. Those of
-        another stream are kept for good (`is_foreign`).
+        Earlier ones stay, because a second damage, found during the repair of the first, may leave less.
+        Messages of another stream are never removed (`is_foreign`).
         """
         folder = self._stream(stream)
         messages = f"{folder}/msgs"
@@ -339,30 +339,30 @@ class AccountDirectory:
         return f"{folder}/{free}"
 
     def is_foreign(self, folder: str) -> bool:
-        """Whether what `set_aside` kept there belongs to another stream."""
+        """Whether the folder that `set_aside` returned belongs to another stream."""
         return folder.rpartition("/")[2].startswith(_STRANGE)
 
     def copies(self, stream: str) -> list[str]:
-        """Name the folders that hold messages of a stream, those that were set aside too."""
+        """Return the folders that hold messages of a stream, including those that were set aside."""
         folder = self._stream(stream)
         names = sorted(self._fs.names(folder)) if self._fs.exists(folder) else []
         kept = [name for name in names if name in ("msgs", _LOST) or name.startswith(f"{_LOST}.")]
         return [f"{folder}/{name}" for name in kept]
 
     def let_go(self, stream: str) -> None:
-        """Remove all that was set aside."""
+        """Remove everything of the stream that was set aside."""
         folder = self._stream(stream)
         for name in self._fs.names(folder):
             if name == _LOST or name.startswith(f"{_LOST}."):
                 self._fs.remove_tree(f"{folder}/{name}")
 
     def write_stream(self, stream: str, document: Document) -> None:
-        """Store a stream's document durably; the first time this makes the stream exist."""
+        """Store a stream's document durably. The first call makes the stream exist."""
         folder = self._stream(stream)
         self._facts[folder] = self._write(folder, stream, self._with_identity(stream), document)
 
     def identity(self, stream: str) -> Identity:
-        """The identity of a stream on the disk; changes nothing."""
+        """Return the identity of a stream on the disk. Changes nothing."""
         facts = self._facts_of(stream)
         return Identity(facts.identity, facts.since) if facts is not None and facts.identity else ANYBODY
 
@@ -371,7 +371,7 @@ class AccountDirectory:
     ) -> FileStream:
         """Open a stream's messages; see `FileStream`.
 
-        A stream of the version before gets its identity now; one that is not written yet, with its document.
+        A stream of the previous version gets its identity now, a new one when its document is written.
         """
         folder = self._stream(stream)
         facts = self._facts_of(stream)
@@ -391,12 +391,12 @@ class AccountDirectory:
         )
 
     def staging(self) -> AccountDirectory:
-        """A place for streams that are not whole yet; `unstage` forgets what a server left there."""
+        """Return a place for incomplete streams. `unstage` removes what a server left there."""
         path = f"{self.path}/{_STAGING}"
         return AccountDirectory(path, self._fs, self._handles, self.name, self._random)
 
     def adopt(self, staging: AccountDirectory, stream: str) -> None:
-        """Take a stream over from there, in one step; its stores must be closed."""
+        """Move a stream here from `staging`, in one step. Its stores must be closed."""
         target = self._stream(stream)
         self._forget(stream)
         self._fs.make_directory(f"{self.path}/streams")
@@ -404,27 +404,27 @@ class AccountDirectory:
         self._fs.sync_directory(f"{self.path}/streams")
 
     def unstage(self) -> None:
-        """Remove what was left of streams that never became whole."""
+        """Remove what is left of streams that were never completed."""
         self._fs.remove_tree(f"{self.path}/{_STAGING}")
 
     def remove_stream(self, stream: str) -> None:
-        """Remove a stream with its consumers; its stores must be closed."""
+        """Remove a stream with its consumers. Its stores must be closed."""
         self._forget(stream)
         _remove(self._fs, f"{self.path}/streams", directory_name(stream))
 
     def take_away_stream(self, stream: str) -> str:
-        """The same in one step, but for the files: give the folder that `destroy` is to remove, or ""."""
+        """Make a stream disappear in one step. Return the folder that `destroy` must remove, or ""."""
         self._forget(stream)
         return _take_away(self._fs, f"{self.path}/streams", directory_name(stream))
 
     def destroy(self, folder: str) -> None:
-        """Remove what was taken away; in any thread."""
+        """Remove a folder that `take_away_stream` returned. May be called in any thread."""
         self._fs.remove_tree(folder)
 
     # -- consumers
 
     def consumers(self, stream: str) -> list[StoredConfig]:
-        """List all consumers of a stream, damaged ones too; mends documents."""
+        """List all consumers of a stream, including damaged ones. Restores bad copies of documents."""
         folder = self._stream(stream)
         expected = self._expect_consumer(self._facts_of(stream) or _Facts())
         found = list(self._list(f"{folder}/consumers", expected))
@@ -435,7 +435,7 @@ class AccountDirectory:
         return [stored for stored, _ in found]
 
     def _consumer_facts(self, stream: str, consumer: str) -> _Facts | None:
-        """What is known of a consumer; None: it is new, or its document cannot be read."""
+        """Return what is known of a consumer; None if it is new, or its document cannot be read."""
         known = self._consumers.setdefault(self._stream(stream), {})
         if consumer not in known:
             expected = self._expect_consumer(self._facts_of(stream) or _Facts())
@@ -446,11 +446,11 @@ class AccountDirectory:
         return known[consumer]
 
     def write_consumer(self, stream: str, consumer: str, document: Document) -> None:
-        """Store a consumer's document durably; the first time this makes the consumer exist."""
+        """Store a consumer's document durably. The first call makes the consumer exist."""
         folder = self._consumer(stream, consumer)
         facts, of = self._consumer_facts(stream, consumer), self.identity(stream).value
         if facts is None or not facts.identity:
-            # A state of the version before has no identity.
+            # A state of the previous version has no identity.
             since, revision = (0, 0) if facts is None else (1, facts.revision)
             facts = _Facts(new_identity(self._random), since, self.name, of, revision)
         facts = self._write(folder, consumer, replace(facts, stream=of), document)
@@ -461,18 +461,18 @@ class AccountDirectory:
         facts = self._consumer_facts(stream, consumer)
         identity = ANYBODY if facts is None else Identity(facts.identity, facts.since)
         if facts is not None and not facts.identity:
-            identity = Identity(0, 1)  # of the version before
+            identity = Identity(0, 1)  # a consumer of the previous version
         folder = self._consumer(stream, consumer)
         return FileConsumer(folder, fs=self._fs, handles=self._handles, identity=identity)
 
     def remove_consumer(self, stream: str, consumer: str) -> None:
-        """Remove a consumer; its store must be closed."""
+        """Remove a consumer. Its store must be closed."""
         self._consumers.get(self._stream(stream), {}).pop(consumer, None)
         _remove(self._fs, f"{self._stream(stream)}/consumers", directory_name(consumer))
 
 
 class Storage:
-    """A server's `<store_dir>/jetstream`: accounts, and the descriptors that all their stores share."""
+    """A server's `<store_dir>/jetstream`: the accounts, and the file handles that all their stores share."""
 
     def __init__(self, store_dir: str, *, fs: FileSystem | None = None, open_files: int = 256) -> None:
         self.path = f"{store_dir}/jetstream"
@@ -480,18 +480,18 @@ class Storage:
         self._handles = Handles(self._fs, open_files)
 
     def accounts(self) -> list[str]:
-        """Name the accounts that have something on the disk."""
+        """Return the names of the accounts that have something on the disk."""
         return [unquote(entry) for entry in _entries(self._fs, self.path)]
 
     def remove_account(self, name: str) -> None:
-        """Remove an account's folder with all that is in it; its stores must be closed. Raises OSError."""
+        """Remove an account's folder with everything in it. Its stores must be closed. Raises OSError."""
         _remove(self._fs, self.path, directory_name(name))
 
     def account(self, name: str) -> AccountDirectory:
-        """Give an account's folder; it is made when something is written."""
+        """Return an account's folder. It is created when something is written."""
         path = f"{self.path}/{directory_name(name)}"
         return AccountDirectory(path, self._fs, self._handles, name)
 
     def close(self) -> None:
-        """Close the shared descriptors; all stores must be closed."""
+        """Close the shared descriptors. All stores must be closed."""
         self._handles.close()

@@ -1,21 +1,21 @@
-"""A consumer's state on the disk: what was delivered, what is acknowledged, what waits for an ack.
+"""A consumer's state on the disk: what was delivered, what is acknowledged, and what waits for an ack.
 
-The file is a small log of checksummed records: a checkpoint with the whole state, then what changed from save
-to save; so a save costs by what changed, not by how much is pending. When the log has grown to several times
-its checkpoint, a new file with a new checkpoint takes its place in one step. `save` only keeps the state, or
-what the caller knows to have changed; `Commit.run` compares it with the one before, writes and syncs: all
-that is slow runs in the commit's thread.
+The file is a small log of checksummed records. It begins with a checkpoint, which has the whole state; then
+comes what changed from save to save. So the cost of a save depends on what changed, not on how much is
+pending. When the log has grown to several times its checkpoint, a new file with a new checkpoint replaces it
+in one step. `save` only keeps the state, or the known changes. `Commit.run` compares it with the state
+before, writes and syncs, so that everything slow runs in the commit's thread.
 
-The log is kept twice, `state` and `state.copy`: every save goes to both, and only the first is synced, so
-that damage to one of them costs nothing (`mended`) and a save no second sync. Records are numbered from save
-to save; the file that knows more counts.
+The log is kept twice, as `state` and `state.copy`. Every save goes to both, but only the first is synced. So
+damage to one of them loses nothing (`mended`), and a save needs no second sync. Saves are numbered, and
+the file with the later save counts.
 
-A crash leaves the state of some save not older than the last one committed. Where both logs are damaged, the
-state before the damage is given, and `damage` names it, also after the next start (`state.damaged` is kept):
-messages are then delivered again, none is lost. Two damaged checkpoints raise.
+A crash leaves the state of a save that is not older than the last one committed. Where both logs are damaged,
+`load` returns the state before the damage, and `damage` names it, also after the next start (`state.damaged`
+is kept). Messages are then delivered again, and none is lost. Two damaged checkpoints raise Damaged.
 
-A checkpoint has the consumer's identity, as subject. A file with another is set aside, and never taken
-for the consumer's.
+A checkpoint has the consumer's identity as its subject. A file with another identity is set aside, and never
+taken for the consumer's.
 """
 
 from contextlib import suppress
@@ -34,32 +34,33 @@ from .stream import Commit
 STATE = "state"
 _KEPT = ".damaged"
 _SEED = 0x636F6E73
-_SMALLEST = 64 << 10  # bytes of log before a new checkpoint is worth its two syncs
-_GROWTH = 4  # the log may grow to so many times its checkpoint
+_SMALLEST = 64 << 10  # bytes of log from which on a new checkpoint is worth its two syncs
+_GROWTH = 4  # times the size of its checkpoint that the log may grow to
 
 
 class ConsumerStore(Protocol):
-    """Keeps one consumer's state. The commit protocol is that of `StreamStore`.
+    """Keeps the state of one consumer. The commit protocol is that of `StreamStore`.
 
-    damage: what `load` found to be lost, "" for nothing; mended: what it found damaged, and nothing is lost.
+    damage: what `load` found to be lost, "" if nothing.
+    mended: what `load` found damaged without any loss.
     """
 
     damage: str
     mended: str
 
     def load(self) -> ConsumerState | None:
-        """Give the state as last saved; None if none ever was. Raises Damaged and OSError."""
+        """Return the state as last saved, None if there never was one. Raises Damaged and OSError."""
         ...
 
     def save(self, state: ConsumerState | ConsumerChange) -> None:
         """Keep a state, or what changed since the last one, for the next commit.
 
-        The caller does not change it any more. A change comes after a state, as long as the store is open.
+        The caller must not change it afterwards. The first save after opening must be a whole state.
         """
         ...
 
     def begin_commit(self) -> Commit | None:
-        """Take the last state saved; None if there is nothing new."""
+        """Take the last state saved. Return None if there is nothing new."""
         ...
 
     def finish(self, commit: Commit) -> None:
@@ -71,11 +72,11 @@ class ConsumerStore(Protocol):
         ...
 
     def close(self) -> None:
-        """Commit and let go of the file."""
+        """Commit and close the files."""
         ...
 
     def delete(self) -> None:
-        """Close without committing and remove the files."""
+        """Close without committing, and remove the files."""
         ...
 
 
@@ -88,7 +89,7 @@ class MemoryConsumer:
         self._state: ConsumerState | None = None
 
     def load(self) -> ConsumerState | None:
-        """Give the state as last saved."""
+        """Return the state as last saved."""
         return self._state
 
     def save(self, state: ConsumerState | ConsumerChange) -> None:
@@ -99,7 +100,7 @@ class MemoryConsumer:
             state.apply(self._state)
 
     def begin_commit(self) -> Commit | None:
-        """Give None: there is no disk."""
+        """Return None: there is no disk."""
         return None
 
     def finish(self, commit: Commit) -> None:
@@ -119,7 +120,7 @@ class MemoryConsumer:
 def _encode(
     number: int, state: ConsumerState | ConsumerChange, before: ConsumerState | None, identity: int = 0
 ) -> bytes:
-    """Build the record of save `number`: what changed since `before`, or everything, with the identity."""
+    """Return the record of save `number`: what changed since `before`, or everything, with the identity."""
     kind = record.CHECKPOINT if before is None else record.DELTA
     named = identity.to_bytes(8, "little") if identity and before is None else b""
     body = encode_change(state, before)
@@ -128,11 +129,15 @@ def _encode(
 
 @dataclass(slots=True)
 class _Log:
-    """What one of the two files holds. state: None if it cannot be read; number: of the last save (0: written
-    by a version that did not count); data: the good part; checkpoint: how much of that is the first record.
+    """The contents of one of the two files.
 
-    identity: whose it is, 0 if unknown. damaged: something is lost here; torn: something follows that is
-    no record, as a crash leaves it.
+    state: None if it cannot be read.
+    number: the number of the last save, 0 if it was written by a version that did not count.
+    data: the good part of the file.
+    checkpoint: the bytes of `data` that are the first record.
+    identity: whose state it is, 0 if unknown.
+    damaged: whether something is lost here.
+    torn: whether something follows that is no record, as after a crash.
     """
 
     state: ConsumerState | None = None
@@ -145,7 +150,7 @@ class _Log:
 
 
 def _read(fs: FileSystem, path: str) -> _Log | None:
-    """Read one of the two files; None: it is not there. Raises OSError."""
+    """Read one of the two files. Return None if it does not exist. Raises OSError."""
     if not fs.exists(path):
         return None
     try:
@@ -178,7 +183,7 @@ class _Commit:
         self.done = False
 
     def run(self) -> None:
-        """Write and sync; raises OSError. In any thread, once."""
+        """Write and sync. Called once, in any thread. Raises OSError."""
         try:
             self._store._write(self._saves)
             self.done = True
@@ -188,10 +193,11 @@ class _Commit:
 
 
 class FileConsumer:
-    """A `ConsumerStore` in the folder `directory`; the files are `state` and `state.copy`.
+    """A `ConsumerStore` in the folder `directory`. The files are `state` and `state.copy`.
 
-    damage: what is lost, "" for nothing; mended: which file was written anew from the other, and why.
-    identity: the consumer's.
+    damage: what is lost, "" if nothing.
+    mended: which file was rewritten from the other, and why.
+    identity: the consumer's identity.
     """
 
     def __init__(
@@ -209,27 +215,30 @@ class FileConsumer:
         self._fs: FileSystem = Disk() if fs is None else fs
         self._own_handles = handles is None
         self._handles = Handles(self._fs, 1) if handles is None else handles
-        # Saved and not committed: the last state, and the changes since; or changes only.
+        # Saved but not committed: the last state and the changes since, or changes only.
         self._next: list[ConsumerState | ConsumerChange] = []
         self._commit: _Commit | None = None
         self._refusal: StoreError | None = None
-        # As both files have it, and shared with nobody; only `load` and the commit under way touch these.
+        # The state in both files, shared with nobody. Only `load` and the commit under way touch these.
         self._written: ConsumerState | None = None
         self._number = 0
         self._end = 0
         self._checkpoint = 0
         self._copied = False  # whether the copy holds the same
-        self._strange = ""  # what became of a file of another consumer
+        self._strange = ""  # what was done with a file of another consumer
 
     def load(self) -> ConsumerState | None:
-        """Give the state as last committed; None if none ever was. Raises Damaged (Foreign) and OSError."""
+        """Return the state as last committed, None if there never was one.
+
+        Raises Damaged (Foreign if the files are another consumer's) and OSError.
+        """
         first, copy = self._own()
         known = [log for log in (first, copy) if log is not None and log.state is not None]
         if not known:
             if first is None and copy is None:
                 return None
             raise Damaged(0, f"{self.path}: neither the state nor its copy can be read")
-        best = max(known, key=lambda log: log.number)  # the first of two that know as much
+        best = max(known, key=lambda log: log.number)  # the first file if both know as much
         assert best.state is not None
         if best.damaged:
             self._keep_damaged(self.path if best is first else self.path + COPY)
@@ -239,11 +248,11 @@ class FileConsumer:
         self._number = best.number
         if not best.torn and best.identity == self._identity.value:
             self._written, self._end, self._checkpoint = copied(best.state), len(best.data), best.checkpoint
-        # Else the next save writes whole new files.
+        # Otherwise the next save writes complete new files.
         return best.state
 
     def _own(self) -> tuple[_Log | None, _Log | None]:
-        """Read both files, and set one aside that is another consumer's."""
+        """Read both files, and set aside one that belongs to another consumer."""
         found = {path: _read(self._fs, path) for path in (self.path, self.path + COPY)}
         foreign = [path for path, log in found.items() if log is not None and self._is_foreign(log)]
         own = [log for path, log in found.items() if path not in foreign and log is not None]
@@ -259,7 +268,7 @@ class FileConsumer:
         return log.state is not None and not self._identity.owns(log.identity)
 
     def _mend(self, best: _Log, first: _Log | None, copy: _Log | None) -> None:
-        """Write the file that knows less anew; one that was never there is made."""
+        """Rewrite the file that knows less. One that never existed is created."""
         if best is not first:
             self.mended = f"{self.path} is {self._wrong(first)}, written anew from its copy"
             write_file(self._fs, self.path, best.data)
@@ -275,7 +284,7 @@ class FileConsumer:
         return "damaged" if log.damaged else "behind"
 
     def _copy(self, data: bytes) -> None:
-        """Write the whole copy; it can be made again, so a disk that refuses does no harm."""
+        """Write the whole copy. It can be made again, so an OSError does no harm."""
         self._handles.forget(self.path + COPY)
         self._copied = False
         with suppress(OSError):
@@ -283,7 +292,7 @@ class FileConsumer:
             self._copied = True
 
     def _keep_damaged(self, path: str) -> None:
-        """Keep what the next saves would overwrite."""
+        """Keep a copy of the damaged file, which the next saves would overwrite."""
         if not self._fs.exists(self.path + _KEPT):
             write_unsynced(self._fs, self.path + _KEPT, read_file(self._fs, path))
 
@@ -308,7 +317,7 @@ class FileConsumer:
         return self._commit
 
     def _write(self, saves: list[ConsumerState | ConsumerChange]) -> None:
-        """Write what was saved durably; in the commit's thread."""
+        """Write what was saved durably. Called in the commit's thread."""
         number, written = self._number + 1, self._written
         saved = _together(saves)
         if written is not None and self._end < max(_SMALLEST, _GROWTH * self._checkpoint):
@@ -346,7 +355,7 @@ class FileConsumer:
         self._commit = None
 
     def commit_sync(self) -> None:
-        """Commit at once, in this thread; raises OSError."""
+        """Commit at once, in this thread. Raises OSError."""
         commit = self.begin_commit()
         if commit is not None:
             try:
@@ -355,7 +364,7 @@ class FileConsumer:
                 self.finish(commit)
 
     def close(self) -> None:
-        """Commit and let go of the file; raises OSError."""
+        """Commit and close the files. Raises OSError."""
         if isinstance(self._refusal, StoreClosed):
             return
         try:
@@ -372,14 +381,14 @@ class FileConsumer:
         self._refusal = StoreClosed(self.path)
 
     def delete(self) -> None:
-        """Remove the files; no commit may be under way. Raises OSError."""
+        """Remove the files. No commit may be under way. Raises OSError."""
         self._let_go()
         for path in (self.path + _KEPT, self.path + COPY, self.path):
             self._fs.remove(path)
 
 
 def _together(saves: list[ConsumerState | ConsumerChange]) -> ConsumerState | ConsumerChange:
-    """Make one save of several."""
+    """Return one save that combines several."""
     first, *more = saves
     if not more:
         return first
@@ -397,7 +406,7 @@ def _together(saves: list[ConsumerState | ConsumerChange]) -> ConsumerState | Co
 
 
 def _after(saved: ConsumerState | ConsumerChange, written: ConsumerState | None) -> ConsumerState:
-    """Give the state after a save, which nobody else has."""
+    """Return the state after a save, as an object that nobody else refers to."""
     if isinstance(saved, ConsumerState):
         return copied(saved)
     if written is None:

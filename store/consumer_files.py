@@ -1,4 +1,4 @@
-"""ConsumerFiles: the folders of one stream's consumers, for code that knows the stream and no account."""
+"""ConsumerFiles: the folders of one stream's consumers, for code that knows the stream but no account."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class ConsumerFiles:
         self._stream = stream
 
     def all(self) -> list[StoredConfig]:
-        """List all consumers, damaged ones too; mends documents."""
+        """List all consumers, including damaged ones. Restores bad copies of documents."""
         return self._directory.consumers(self._stream)
 
     def write(self, name: str, document: dict[str, Any]) -> None:
-        """Store a consumer's document durably; the first time this makes the consumer exist."""
+        """Store a consumer's document durably. The first call makes the consumer exist."""
         self._directory.write_consumer(self._stream, name, document)
 
     def open(self, name: str) -> FileConsumer:
@@ -34,5 +34,5 @@ class ConsumerFiles:
         return self._directory.open_consumer(self._stream, name)
 
     def remove(self, name: str) -> None:
-        """Remove a consumer; its store must be closed."""
+        """Remove a consumer. Its store must be closed."""
         self._directory.remove_consumer(self._stream, name)

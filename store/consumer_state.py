@@ -1,8 +1,8 @@
-"""ConsumerState: what a consumer was given and acknowledged, what changes of that, and both as bytes.
+"""ConsumerState: what a consumer was given and acknowledged, the changes of that, and both as bytes.
 
-Promises: a change applied to the state before it gives the state after it; its bytes name only what differs.
-Costs by the change where that is known (`ConsumerChange`), else by the state; `encoding` and `changing` do it
-in steps.
+Promises: a change applied to the state before it results in the state after it, and its bytes contain only
+what differs. The cost depends on the change where that is known (`ConsumerChange`), otherwise on the state.
+`encoding` and `changing` work in steps.
 """
 
 from collections.abc import Callable, Generator, Mapping
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 Steps = Generator[None, None, T]
-STEP = 2048  # entries of one step
+STEP = 2048  # entries in one step
 
 _FACTS = Struct("<QQQQIIII")
 _PENDING = Struct("<QQq")
@@ -23,11 +23,11 @@ _COUNT = Struct("<QQ")
 
 @dataclass(slots=True)
 class ConsumerState:
-    """What a consumer was given, acknowledged, and has pending.
+    """What a consumer was given, what it acknowledged, and what is pending.
 
-    `delivered` and `ack_floor` are (consumer sequence, stream sequence); `pending` maps a stream sequence to
-    (consumer sequence, time of the last delivery in ns); `redelivered` maps a stream sequence to how often it
-    was redelivered.
+    delivered, ack_floor: (consumer sequence, stream sequence).
+    pending: stream sequence -> (consumer sequence, time of the last delivery in ns).
+    redelivered: stream sequence -> how often the message was redelivered.
     """
 
     delivered: tuple[int, int] = (0, 0)
@@ -38,10 +38,11 @@ class ConsumerState:
 
 @dataclass(slots=True)
 class ConsumerChange:
-    """What became of a consumer since it was saved before.
+    """What changed in a consumer since its last save.
 
-    delivered, ack_floor: as they are now; pending: the entries that are new, None for what is not pending any
-    more; redelivered: the counts that are new, 0 for none any more.
+    delivered, ack_floor: the present values.
+    pending: the entries that are new; None for an entry that is no longer pending.
+    redelivered: the counts that are new; 0 for an entry that no longer has one.
     """
 
     delivered: tuple[int, int] = (0, 0)
@@ -50,7 +51,7 @@ class ConsumerChange:
     redelivered: dict[int, int] = field(default_factory=dict)
 
     def apply(self, state: ConsumerState) -> None:
-        """Bring `state` forward."""
+        """Apply the change to `state`."""
         state.delivered, state.ack_floor = self.delivered, self.ack_floor
         pending, redelivered = state.pending, state.redelivered
         for seq, entry in self.pending.items():
@@ -66,12 +67,12 @@ class ConsumerChange:
 
 
 def encode_change(state: ConsumerState | ConsumerChange, before: ConsumerState | None) -> bytes:
-    """Encode what changed since `before`, or everything: for `apply_change`."""
+    """Return what changed since `before`, or everything, in the form that `apply_change` reads."""
     return _end(encoding(state, before))
 
 
 def encoding(state: ConsumerState | ConsumerChange, before: ConsumerState | None) -> Steps[bytes]:
-    """The same in steps, during which neither may change."""
+    """Like `encode_change`, in steps. Neither argument may change meanwhile."""
     old = ConsumerState() if before is None else before
     pending, acked = yield from _differing(state.pending, old.pending, _pending_row)
     counts, dropped = yield from _differing(state.redelivered, old.redelivered, _COUNT.pack)
@@ -91,7 +92,7 @@ def encoding(state: ConsumerState | ConsumerChange, before: ConsumerState | None
 def _differing(
     new: Mapping[int, T | None], old: Mapping[int, T], row: Callable[[int, T], bytes]
 ) -> Steps[tuple[bytearray, bytearray]]:
-    """Rows of the entries of `new` that are others than in `old`, and of those that are none (any more)."""
+    """Return rows of the entries of `new` that differ from `old`, and of those that are gone."""
     rows, gone = bytearray(), bytearray()
     entries = iter(new.items())
     while page := list(islice(entries, STEP)):
@@ -103,7 +104,7 @@ def _differing(
 
 
 def _missing(old: Mapping[int, object], new: Mapping[int, object]) -> Steps[bytearray]:
-    """Rows of what is in `old` only."""
+    """Return rows of the entries that are in `old` only."""
     rows = bytearray()
     entries = iter(old)
     while page := list(islice(entries, STEP)):
@@ -118,12 +119,12 @@ def _pending_row(seq: int, entry: tuple[int, int]) -> bytes:
 
 
 def apply_change(body: bytes, state: ConsumerState) -> None:
-    """Apply what `encode_change` encoded to `state`. Raises struct.error when that is cut off."""
+    """Apply what `encode_change` encoded to `state`. Raises struct.error if the bytes are cut off."""
     _end(changing(body, state))
 
 
 def changing(body: bytes, state: ConsumerState) -> Steps[tuple[list[int], list[int]]]:
-    """The same in steps; gives what is not pending any more, and what is not redelivered any more."""
+    """Like `apply_change`, in steps. Return what is no longer pending, and what is no longer redelivered."""
     *facts, pending, redelivered, acked, dropped = _FACTS.unpack_from(body)
     at = _FACTS.size
     parts: list[memoryview] = []
@@ -154,7 +155,7 @@ def changing(body: bytes, state: ConsumerState) -> Steps[tuple[list[int], list[i
 
 
 def _dropping(rows: memoryview, entries: dict[int, Any]) -> Steps[list[int]]:
-    """Drop these; give those that were there."""
+    """Remove the entries, and return those that existed."""
     dropped: list[int] = []
     for start in range(0, len(rows), STEP * _GONE.size):
         page = rows[start : start + STEP * _GONE.size]
@@ -165,7 +166,7 @@ def _dropping(rows: memoryview, entries: dict[int, Any]) -> Steps[list[int]]:
 
 
 def _end(steps: Steps[T]) -> T:
-    """Do all steps; give what they come to."""
+    """Run all steps, and return their result."""
     while True:
         try:
             next(steps)
@@ -174,5 +175,5 @@ def _end(steps: Steps[T]) -> T:
 
 
 def copied(state: ConsumerState) -> ConsumerState:
-    """Give an equal state that shares nothing."""
+    """Return an equal state that shares nothing."""
     return ConsumerState(state.delivered, state.ack_floor, dict(state.pending), dict(state.redelivered))

@@ -1,10 +1,11 @@
-"""Small files that decide what exists: each is kept twice, `<name>` and `<name>.copy`.
+"""Small files that decide what exists. Each is kept twice, as `<name>` and `<name>.copy`.
 
-Promises: as long as one of the two is whole, its content is found; of two whole ones the first counts, which
-is written first, unless the copy has a later revision: then the first is an older one put back. Reading
-changes nothing and gives what is wrong with either (it may be a directory, too); `mend` writes the bad one
-anew. The copy is for damage, not for crashes: who need not have it durable leaves its sync to the system.
-What was written with a copy ends with a newline: without one it is of a version that made no copies.
+Promises: as long as one of the two is intact, its content is found. If both are intact, the first counts,
+which is written first. If the copy has a later revision, however, the copy counts, because the first is then
+an older file that was put back. Reading changes nothing, and reports what is wrong with either file (it may
+even be a directory). `mend` rewrites the bad one. The copy protects against damage, not against crashes, so a
+caller that does not need it durable leaves its sync to the system. Content that was written with a copy ends
+with a newline. Content without one comes from a version that made no copies.
 """
 
 from __future__ import annotations
@@ -18,16 +19,19 @@ from .errors import Damaged, NotFound
 from .fs import FileSystem, read_file, write_file, write_unsynced
 
 COPY = ".copy"
-UNREADABLE = {EIO, EISDIR}  # errors of one file, of which the other one may be whole
+UNREADABLE = {EIO, EISDIR}  # errors that affect one file, while the other one may be intact
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class CopyRead(Generic[T]):
-    """What was read, and its bytes. damage: what is wrong with one of the two files, "" for nothing.
+    """What was read from the two files.
 
-    whole, copied: whether the first file is, and whether its copy is the same. other: what the file says that
-    does not count, None if it is not whole.
+    value, data: the content, decoded and as bytes.
+    damage: what is wrong with one of the two files, "" if nothing.
+    whole: whether the first file is intact and counts.
+    copied: whether the copy has the same content.
+    other: the content of the file that does not count, None if it is not intact.
     """
 
     value: T
@@ -39,9 +43,9 @@ class CopyRead(Generic[T]):
 
 
 def write_copies(fs: FileSystem, path: str, data: bytes, *, durable: bool = False) -> None:
-    """Replace a file, durably, and its copy, with `data` that ends with a newline. Raises OSError.
+    """Replace a file, durably, and its copy. `data` must end with a newline. Raises OSError.
 
-    durable: the copy is synced, too.
+    durable: whether the copy is synced, too.
     """
     assert data.endswith(b"\n")
     write_file(fs, path, data)
@@ -56,8 +60,9 @@ def read_copies(
 ) -> CopyRead[T]:
     """Read a file from itself or its copy. `decode(data, path)` raises Damaged.
 
-    revision: what grows each time the content is written anew, if the content has one.
-    Raises NotFound when there is neither, Damaged when none is whole, and OSError.
+    revision: returns a value that grows whenever the content is written, if the content has one.
+
+    Raises NotFound if neither file exists, Damaged if none is intact, and OSError.
     """
     first, damage = _read(fs, path, decode)
     second, copy_damage = _read(fs, path + COPY, decode)
@@ -79,7 +84,7 @@ def read_copies(
 
 
 def mend(fs: FileSystem, path: str, found: CopyRead[T], *, durable: bool = False) -> None:
-    """Write the file that is not whole, or not there, from the one that is. Raises OSError."""
+    """Rewrite the file that is damaged or missing from the other one. Raises OSError."""
     if not found.whole:
         write_file(fs, path, found.data)
     if not found.copied:
@@ -87,13 +92,16 @@ def mend(fs: FileSystem, path: str, found: CopyRead[T], *, durable: bool = False
 
 
 def remove_copies(fs: FileSystem, path: str) -> None:
-    """Remove both; while the first one is there, nothing is gone. Raises OSError."""
+    """Remove both files, the first one last: until then the content still exists. Raises OSError."""
     fs.remove(path + COPY)
     fs.remove(path)
 
 
 def _read(fs: FileSystem, path: str, decode: Callable[[bytes, str], T]) -> tuple[tuple[T, bytes] | None, str]:
-    """(value and bytes, "") or (None, what is wrong); (None, "") when it is not there. Raises OSError."""
+    """Return (value and bytes, "") or (None, what is wrong); (None, "") if there is no file.
+
+    Raises OSError.
+    """
     if not fs.exists(path):
         return None, ""
     try:

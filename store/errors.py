@@ -1,12 +1,12 @@
 """What can go wrong in a store, as exceptions.
 
-`NotFound` is an answer, not an error. `Damaged`: what was stored cannot be trusted any more.
-`StoreFailed`: the disk refused a write: the store takes nothing more until it is opened anew.
+`NotFound` is an answer, not an error. `Damaged` means that stored data can no longer be trusted.
+`StoreFailed` means that the disk refused a write: the store takes nothing more until it is opened again.
 """
 
 
 class StoreError(Exception):
-    """The common base of all that a store raises."""
+    """The base of everything that a store raises."""
 
 
 class NotFound(StoreError, LookupError):  # noqa: N818 - an answer
@@ -16,8 +16,8 @@ class NotFound(StoreError, LookupError):  # noqa: N818 - an answer
 class Damaged(StoreError):  # noqa: N818 - a state
     """Stored bytes fail their checksum.
 
-    `seq` is the sequence of the lost message, 0 if the damage is not in a message. `where` names file and
-    place.
+    seq: the sequence of the lost message, 0 if the damage is not in a message.
+    where: the file and the place in it.
     """
 
     def __init__(self, seq: int, where: str) -> None:
@@ -27,7 +27,7 @@ class Damaged(StoreError):  # noqa: N818 - a state
 
 
 class StoreFailed(StoreError):  # noqa: N818 - a state
-    """A write or a sync failed; what was not acknowledged by then may be lost, and nothing more is taken."""
+    """A write or a sync failed. The store takes nothing more, and what is not acknowledged may be lost."""
 
 
 class StoreClosed(StoreError):  # noqa: N818 - a state

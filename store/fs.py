@@ -1,8 +1,8 @@
 """FileSystem: the only access to the disk.
 
-`FileSystem` is what the store asks of a disk, with paths as plain strings and files as descriptors; `Disk` is
-the real one. Tests put a fake in its place that tears, loses, flips and fills up. What is promised of each
-call is what POSIX promises, no more: data is durable after `sync`, a name (created, renamed, removed) after
+`FileSystem` is what the store needs from a disk, with paths as plain strings and files as descriptors. `Disk`
+is the real one. Tests replace it by a fake that tears, loses, flips and fills up. Each call promises what
+POSIX promises, and no more. Data is durable after `sync`, and a name (created, renamed, removed) after
 `sync_directory`. Every call may raise OSError.
 """
 
@@ -12,14 +12,14 @@ from itertools import count
 from pathlib import Path
 from typing import Protocol
 
-_STRANGE = ".strange"  # the end of a name that `set_aside` gives
+_STRANGE = ".strange"  # the end of a name that `set_aside` chooses
 
 
 class FileSystem(Protocol):
-    """What a store asks of a disk."""
+    """What a store needs from a disk."""
 
     def open(self, path: str, *, create: bool = False) -> int:
-        """Open a file for reading and writing, and give its descriptor."""
+        """Open a file for reading and writing, and return its descriptor."""
         ...
 
     def close(self, file: int) -> None:
@@ -35,7 +35,7 @@ class FileSystem(Protocol):
         ...
 
     def size(self, file: int) -> int:
-        """Give a file's length in bytes."""
+        """Return a file's length in bytes."""
         ...
 
     def truncate(self, file: int, size: int) -> None:
@@ -51,27 +51,27 @@ class FileSystem(Protocol):
         ...
 
     def rename(self, source: str, target: str) -> None:
-        """Give a file another name, in one step, in place of the file that had it."""
+        """Rename a file in one step. It replaces a file that has the new name."""
         ...
 
     def remove(self, path: str) -> None:
-        """Remove a file; nothing happens if there is none."""
+        """Remove a file. Nothing happens if it does not exist."""
         ...
 
     def remove_tree(self, path: str) -> None:
-        """Remove a directory and all below it; nothing happens if there is none."""
+        """Remove a directory and everything below it. Nothing happens if it does not exist."""
         ...
 
     def names(self, path: str) -> list[str]:
-        """List a directory's names, sorted; empty if there is no such directory."""
+        """List the names in a directory, sorted. Empty if the directory does not exist."""
         ...
 
     def make_directory(self, path: str) -> None:
-        """Make a directory and the missing ones above it, durably; nothing happens if it is there."""
+        """Create a directory and its missing parents, durably. Nothing happens if it exists."""
         ...
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file or directory of that name."""
+        """Return whether there is a file or directory with that name."""
         ...
 
 
@@ -79,7 +79,7 @@ class Disk:
     """The real disk."""
 
     def open(self, path: str, *, create: bool = False) -> int:
-        """Open a file for reading and writing."""
+        """Open a file for reading and writing, and return its descriptor."""
         return os.open(path, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o640)
 
     def close(self, file: int) -> None:
@@ -108,22 +108,22 @@ class Disk:
             done += os.pwrite(file, memoryview(data)[done:], offset + done)
 
     def size(self, file: int) -> int:
-        """Give a file's length."""
+        """Return a file's length in bytes."""
         return os.fstat(file).st_size
 
     def truncate(self, file: int, size: int) -> None:
-        """Cut a file."""
+        """Cut a file to `size` bytes."""
         os.ftruncate(file, size)
 
     def sync(self, file: int) -> None:
-        """Wait for the data; the file's times may wait for another day."""
+        """Return when the data is on the disk. The file's times need not be."""
         if hasattr(os, "fdatasync"):
             os.fdatasync(file)
         else:
             os.fsync(file)
 
     def sync_directory(self, path: str) -> None:
-        """Wait for the names."""
+        """Return when the names in a directory are on the disk."""
         directory = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             os.fsync(directory)
@@ -131,29 +131,29 @@ class Disk:
             os.close(directory)
 
     def rename(self, source: str, target: str) -> None:
-        """Give a file another name."""
+        """Rename a file in one step. It replaces a file that has the new name."""
         Path(source).replace(target)
 
     def remove(self, path: str) -> None:
-        """Remove a file if it is there."""
+        """Remove a file if it exists."""
         Path(path).unlink(missing_ok=True)
 
     def remove_tree(self, path: str) -> None:
-        """Remove a directory and all below it if it is there."""
+        """Remove a directory and everything below it if it exists."""
         try:
             shutil.rmtree(path)
         except FileNotFoundError:
             return
 
     def names(self, path: str) -> list[str]:
-        """List a directory's names."""
+        """List the names in a directory, sorted."""
         try:
             return sorted(os.listdir(path))  # noqa: PTH208 - names, not paths
         except FileNotFoundError:
             return []
 
     def make_directory(self, path: str) -> None:
-        """Make a directory and the missing ones above it."""
+        """Create a directory and its missing parents, durably."""
         missing: list[Path] = []
         directory = Path(path)
         while not directory.exists():
@@ -164,12 +164,12 @@ class Disk:
             self.sync_directory(str(directory.parent))
 
     def exists(self, path: str) -> bool:
-        """Whether there is something of that name."""
+        """Return whether there is a file or directory with that name."""
         return Path(path).exists()
 
 
 def read_file(fs: FileSystem, path: str) -> bytes:
-    """Read a whole file; raises OSError."""
+    """Return the contents of a file. Raises OSError."""
     file = fs.open(path)
     try:
         return fs.read(file, fs.size(file), 0)
@@ -178,7 +178,7 @@ def read_file(fs: FileSystem, path: str) -> bytes:
 
 
 def write_new(fs: FileSystem, path: str, data: bytes) -> None:
-    """Write a whole file, synced, in place of what may be left there; its name is not synced.
+    """Write a complete file and sync it, in place of any remains. Its name is not synced.
 
     Raises OSError.
     """
@@ -192,7 +192,7 @@ def write_new(fs: FileSystem, path: str, data: bytes) -> None:
 
 
 def write_file(fs: FileSystem, path: str, data: bytes) -> None:
-    """Write a whole file so that, whatever happens, either the old or the new content is there.
+    """Write a complete file so that, whatever happens, either the old or the new content is there.
 
     A directory in its place is set aside. Raises OSError.
     """
@@ -207,7 +207,7 @@ def write_file(fs: FileSystem, path: str, data: bytes) -> None:
 
 
 def write_unsynced(fs: FileSystem, path: str, data: bytes) -> None:
-    """Write a whole file and sync nothing: for what can be made again.
+    """Write a complete file without any sync, for content that can be made again.
 
     A directory in its place is set aside. Raises OSError.
     """
@@ -219,14 +219,14 @@ def write_unsynced(fs: FileSystem, path: str, data: bytes) -> None:
     finally:
         fs.close(file)
     try:
-        fs.remove(path)  # a file that takes the place of another one is synced by some file systems
+        fs.remove(path)  # some file systems sync a file that replaces another one
     except IsADirectoryError:
         set_aside(fs, path)
     fs.rename(temporary, path)
 
 
 def set_aside(fs: FileSystem, path: str) -> str:
-    """Rename what is not the owner's, so that it is kept and never read; gives its new name.
+    """Rename a file that is not the owner's, so that it is kept but never read. Return its new path.
 
     Raises OSError.
     """

@@ -1,7 +1,6 @@
 """A bounded pool of open files, shared by many stores and by their commit threads.
 
-A file in use is pinned and stays open; of the others the one longest unused is closed when there are too
-many.
+A file in use is pinned and stays open. When there are too many others, the least recently used one is closed.
 """
 
 from collections import OrderedDict
@@ -13,7 +12,7 @@ from .fs import FileSystem
 
 
 class Handles:
-    """Open files by path. Every method may be called from any thread and raises OSError as the disk does."""
+    """Open files by path. Every method may be called from any thread, and raises OSError as the disk does."""
 
     def __init__(self, fs: FileSystem, limit: int = 64) -> None:
         self._fs = fs
@@ -23,7 +22,7 @@ class Handles:
 
     @contextmanager
     def pinned(self, path: str, *, create: bool = False) -> Iterator[int]:
-        """Give the descriptor of a file, opened if need be, which stays open while in the block."""
+        """Yield the descriptor of a file, opened if necessary, which stays open inside the `with` block."""
         with self._lock:
             entry = self._open.get(path)
             if entry is None:
@@ -49,7 +48,7 @@ class Handles:
         return surplus
 
     def forget(self, path: str) -> None:
-        """Close a file; one that is pinned must not be forgotten."""
+        """Close a file. A pinned file must not be forgotten."""
         with self._lock:
             entry = self._open.pop(path, None)
         if entry is not None:

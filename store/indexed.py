@@ -1,8 +1,8 @@
-"""What the stream stores share: all questions that the index answers, and the deletions built on them.
+"""What the stream stores share: all questions that the index answers, and the deletions that build on them.
 
 A store that derives from `IndexedStream` keeps the messages themselves (`_load`, `_forget`, `_forget_before`)
-and the figures (`bytes`, `last_seq`, `last_time`); this class keeps the promises of `stream.StreamStore` with
-them.
+and the figures (`bytes`, `last_seq`, `last_time`). With them this class keeps the promises of
+`stream.StreamStore`.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -14,11 +14,11 @@ from .sequences import Sequences
 from .subjects import Heap, SubjectIndex, releasing
 
 STEP = 512  # messages removed in one step
-MOST_NAMED = 1 << 17  # so many lost sequences are named, the newest
+MOST_NAMED = 1 << 17  # lost sequences that are named at most, the newest
 
 
 class IndexedStream:
-    """The part of a `StreamStore` that knows sequences and subjects, not where messages are kept."""
+    """The part of a `StreamStore` that knows sequences and subjects, but not where messages are kept."""
 
     def __init__(self) -> None:
         self._index = SubjectIndex()
@@ -28,34 +28,34 @@ class IndexedStream:
         self.note = b""
         self._lost: dict[int, str] = {}  # sequence -> where the damage is
 
-    # -- what a store must bring
+    # -- what a store must provide
 
     def _load(self, seq: int) -> StoredMessage:
-        """Read a live message; raises Damaged, having taken it out of the index."""
+        """Read a live message. If it is damaged, remove it from the index and raise Damaged."""
         raise NotImplementedError
 
     def _time_of(self, seq: int) -> int:
-        """Give the time of a live message."""
+        """Return the time of a live message, in ns."""
         raise NotImplementedError
 
     def _forget(self, seq: int, *, erase: bool) -> tuple[str, int]:
-        """Delete a live message, index and figures included; return its subject and bytes."""
+        """Delete a live message, including its part in index and figures. Return its subject and bytes."""
         raise NotImplementedError
 
     def _forget_before(self, seq: int) -> None:
-        """Delete all messages below `seq`, index and figures included."""
+        """Delete all messages below `seq`, including their part in index and figures."""
         raise NotImplementedError
 
     def _forget_all_but(self, kept: list[int]) -> list[Heap]:
-        """Delete all messages but these, the newest, in no time; give what is to be released."""
+        """Delete all messages but these, the newest, in constant time. Return what must be released."""
         raise NotImplementedError
 
     def _is_cheap(self, seq: int) -> bool:
-        """Whether `_forget_before` takes a few milliseconds at most."""
+        """Return whether `_forget_before` takes at most a few milliseconds."""
         raise NotImplementedError
 
     def _subject_of(self, seq: int) -> str:
-        """Give the subject of a live message."""
+        """Return the subject of a live message."""
         raise NotImplementedError
 
     def skip_to(self, last_seq: int) -> None:
@@ -63,7 +63,7 @@ class IndexedStream:
         raise NotImplementedError
 
     def account_for(self, last_seq: int) -> None:
-        """Consume sequences that are known to have been given, and report them as lost."""
+        """Consume sequences that are known to have been used, and report their messages as lost."""
         first = max(self.last_seq, last_seq - MOST_NAMED) + 1
         self._lost.update(dict.fromkeys(range(first, last_seq + 1), "known to others only"))
         self.skip_to(last_seq)
@@ -73,19 +73,19 @@ class IndexedStream:
         raise NotImplementedError
 
     def abandon(self) -> None:
-        """Let go of everything and commit nothing."""
+        """Drop everything without committing."""
         raise NotImplementedError
 
     # -- figures
 
     @property
     def messages(self) -> int:
-        """The number of messages held."""
+        """The number of messages in the store."""
         return self._index.live.count
 
     @property
     def first_seq(self) -> int:
-        """The first message's sequence; `last_seq + 1` if empty, 0 if never used."""
+        """The sequence of the first message; `last_seq + 1` if there is none, 0 if never used."""
         live = self._index.live
         if live.count:
             return live.first
@@ -93,25 +93,25 @@ class IndexedStream:
 
     @property
     def first_time(self) -> int:
-        """The time of the first message held; 0 if none is."""
+        """The time of the first message in ns; 0 if there is none."""
         live = self._index.live
         return self._time_of(live.first) if live.count else 0
 
     @property
     def num_deleted(self) -> int:
-        """How many sequences between the first and the last one hold no message."""
+        """The number of sequences between the first and the last one that have no message."""
         live = self._index.live
         return self.last_seq - live.first + 1 - live.count if live.count else 0
 
     @property
     def num_subjects(self) -> int:
-        """How many subjects have a message."""
+        """The number of subjects that have a message."""
         return len(self._index.ids)
 
     # -- reading
 
     def get(self, seq: int) -> StoredMessage:
-        """Read a message; raises NotFound and Damaged."""
+        """Read a message. Raises NotFound and Damaged."""
         if seq in self._index.live:
             return self._load(seq)
         if seq in self._lost:
@@ -119,13 +119,13 @@ class IndexedStream:
         raise NotFound(seq)
 
     def subject_of(self, seq: int) -> str:
-        """Give the subject of a message without reading it; raises NotFound."""
+        """Return the subject of a message without reading it. Raises NotFound."""
         if seq not in self._index.live:
             raise NotFound(seq)
         return self._subject_of(seq)
 
     def next(self, filters: Sequence[str], from_seq: int) -> StoredMessage | None:
-        """Read the first message at or after `from_seq` that the filters match."""
+        """Return the first message from `from_seq` on that the filters match, None if there is none."""
         while seq := self._index.next_seq(filters, from_seq):
             try:
                 return self._load(seq)
@@ -136,8 +136,10 @@ class IndexedStream:
     def next_run(
         self, filters: Sequence[str], from_seq: int, up_to: int, most: int, size: int
     ) -> list[StoredMessage]:
-        """Read the messages from `from_seq` to `up_to` that the filters match: at most `most` of them, and
-        no more once their bodies make `size` bytes. Ends before the first that is damaged.
+        """Return the messages from `from_seq` to `up_to` that the filters match.
+
+        There are at most `most` of them, and no more once their bodies make `size` bytes. Ends before the
+        first damaged one.
         """
         found: list[StoredMessage] = []
         with suppress(Damaged):
@@ -145,7 +147,7 @@ class IndexedStream:
         return found
 
     def _load_run(self, seqs: Sequence[int], size: int, found: list[StoredMessage]) -> None:
-        """Append live messages to `found`, until their bodies make `size` bytes; raises Damaged."""
+        """Append live messages to `found`, until their bodies make `size` bytes. Raises Damaged."""
         for seq in seqs:
             message = self._load(seq)
             found.append(message)
@@ -154,7 +156,7 @@ class IndexedStream:
                 return
 
     def verify(self, from_seq: int = 1, limit: int = 1000) -> int:
-        """Read and check up to `limit` messages; give the sequence to go on from, 0 when all are read."""
+        """Read and check up to `limit` messages. Return the sequence to continue from, 0 after the last."""
         for _ in range(limit):
             message = self.next((), from_seq)
             if message is None:
@@ -163,7 +165,7 @@ class IndexedStream:
         return from_seq
 
     def last(self, filter_: str) -> StoredMessage | None:
-        """Read the newest message that the filter matches."""
+        """Return the newest message that the filter matches, None if there is none."""
         up_to = self.last_seq
         while seq := self._index.last_seq((filter_,), up_to):
             try:
@@ -173,23 +175,23 @@ class IndexedStream:
         return None
 
     def next_seq(self, filters: Sequence[str], from_seq: int) -> int:
-        """Find the sequence that `next` would read; 0 if there is none."""
+        """Return the sequence that `next` would read, 0 if there is none."""
         return self._index.next_seq(filters, from_seq)
 
     def preparing(self, filters: Sequence[str]) -> Iterator[None]:
-        """Get ready, in steps, for questions about these filters."""
+        """Prepare for questions about these filters, in steps."""
         return self._index.preparing(filters)
 
     def matching(self, filters: Sequence[str]) -> Iterator[list[str]]:
-        """Give the subjects that the filters match, in steps."""
+        """Iterate over the subjects that the filters match, a list in each step."""
         return self._index.matching(filters)
 
     def count(self, filters: Sequence[str], from_seq: int) -> int:
-        """Count the messages at or after `from_seq` that the filters match."""
+        """Count the messages from `from_seq` on that the filters match."""
         return self._index.count(filters, from_seq)
 
     def subjects(self, filter_: str = ">") -> dict[str, int]:
-        """Give the number of messages of each subject matched."""
+        """Return the number of messages of each matching subject."""
         return self._index.subjects(filter_)
 
     def subject_count(self, subject: str) -> int:
@@ -197,32 +199,32 @@ class IndexedStream:
         return self._index.subject_count(subject)
 
     def subject_first(self, subject: str) -> int:
-        """Give the first sequence of one literal subject, or 0."""
+        """Return the first sequence of one literal subject, or 0."""
         return self._index.subject_first(subject)
 
     def subject_last(self, subject: str) -> int:
-        """Give the last sequence of one literal subject, or 0."""
+        """Return the last sequence of one literal subject, or 0."""
         return self._index.subject_last(subject)
 
     def last_per_subject(self, filters: Sequence[str], up_to: int = 0) -> list[int]:
-        """Give the last sequence (not above `up_to`, unless 0) of each subject matched, ascending."""
+        """Return the last sequence (not above `up_to`, unless 0) of each matching subject, ascending."""
         return self._index.last_per_subject(filters, up_to or self.last_seq)
 
     def picking(self, filters: Sequence[str]) -> Generator[None, None, tuple[int, Sequences]]:
-        """Give the last sequence now, and the last one up to it of each subject matched, in steps."""
+        """Return, in steps, the last sequence now, and the last one up to it of each matching subject."""
         bound = self.last_seq
         return bound, (yield from self._index.picking(filters, bound))
 
     def lasts(self, subjects: Iterable[str], up_to: int) -> list[int]:
-        """Give the last sequence not above `up_to` of each of these literal subjects that has one."""
+        """Return the last sequence not above `up_to` of each of these literal subjects that has one."""
         return self._index.lasts(subjects, up_to)
 
     def damaged(self) -> list[int]:
-        """Give the sequences whose messages are known to be lost to damage."""
+        """Return the sequences of messages that are known to be lost to damage."""
         return sorted(self._lost)
 
     def gaps(self, start: int = 0) -> Iterator[tuple[int, int]]:
-        """Give the runs of sequences that hold no message, damaged ones included: first and last of each."""
+        """Iterate over the runs of sequences without a message, damaged ones included: (first, last)."""
         live = self._index.live
         if not live.count:
             return
@@ -240,7 +242,7 @@ class IndexedStream:
         return self._forget(seq, erase=erase)[1]
 
     def remove_first(self) -> tuple[int, str, int]:
-        """Delete the first message; raises NotFound if there is none."""
+        """Delete the first message. Raises NotFound if there is none."""
         self._check_open()
         seq = self._index.live.first
         if not seq:
@@ -266,7 +268,7 @@ class IndexedStream:
             return
         filters, last = _filters(subject), self.last_seq
         if not filters:
-            self.skip_to(up_to - 1)  # what comes from now on is above
+            self.skip_to(up_to - 1)  # messages that are added from now on are above
         for _ in self._index.preparing(filters):
             yield ()
         limit = min(self._limit(filters, up_to, keep), last)
@@ -286,14 +288,14 @@ class IndexedStream:
         self._drop_lost_before(limit + 1)
 
     def _limit(self, filters: Sequence[str], up_to: int, keep: int) -> int:
-        """Find the last sequence that such a purge may remove."""
+        """Return the last sequence that such a purge may remove."""
         limit = up_to - 1 if up_to else self.last_seq
         if keep and (filters or not up_to):
             limit = min(limit, self._index.newest(filters, keep) - 1)
         return limit
 
     def purge_bound(self, *, subject: str | None = None, up_to: int = 0, keep: int = 0) -> int:
-        """Give the sequence below which one step of such a purge removes messages; 0 if one step is all."""
+        """Return the sequence below which one step of such a purge removes messages; 0 if it is one step."""
         filters, live = _filters(subject), self._index.live
         limit = self._limit(filters, up_to, keep)
         if not filters and (self._is_cheap(limit + 1) or live.count_from(limit + 1) <= STEP):
@@ -312,13 +314,13 @@ class IndexedStream:
             yield seqs
 
     def release(self) -> list[Heap]:
-        """Abandon the store; what it had in memory is given for `subjects.releasing`."""
+        """Abandon the store, and return what it had in memory, for `subjects.releasing`."""
         remains = self._forget_all_but([])
         self.abandon()
         return remains
 
     def _forget_lost(self, seq: int) -> int | None:
-        """Delete a damaged message: it is no longer reported, and counts no bytes."""
+        """Delete a damaged message. It is no longer reported, and counts no bytes."""
         return None if self._lost.pop(seq, None) is None else 0
 
     def _drop_lost_before(self, seq: int) -> None:

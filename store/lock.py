@@ -1,7 +1,8 @@
-"""One server at a time in a store directory: two would each believe the files are its own, and lose data.
+"""One server at a time in a store directory. Two would each believe the files to be their own, and lose data.
 
-The lock is the operating system's (`flock`) on a file that stays; it ends with the process, however it ends,
-so a kill leaves nothing to clean up. The file holds the owner's process id, for the error message only.
+The lock is the operating system's (`flock`), on a file that stays. It ends with the process, however that
+ends, so a kill leaves nothing to clean up. The file contains the owner's process id, only for the error
+message.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ class InUseError(OSError):
 
 
 class DirectoryLock:
-    """Holds a directory for this process from its making until `release`.
+    """Holds a directory for this process from its creation until `release`.
 
-    Raises InUseError, naming the owner, when another process (or another server of this one) has it; OSError
-    when the file cannot be made.
+    Raises InUseError, naming the owner, if another process (or another server in this one) has the directory,
+    and OSError if the file cannot be created.
     """
 
     def __init__(self, directory: str) -> None:
@@ -41,7 +42,7 @@ class DirectoryLock:
         os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
-        """Let others have the directory; harmless when done twice."""
+        """Let others have the directory. A second call does nothing."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

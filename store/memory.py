@@ -1,4 +1,4 @@
-"""A stream kept in memory: the reference's `memory` storage, and the plainest store of all."""
+"""A stream kept in memory: the reference's `memory` storage, and the simplest store of all."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -15,11 +15,11 @@ _TIME: Final = 3
 
 
 class MemoryStream(IndexedStream):
-    """A `StreamStore` without a disk: nothing to commit, nothing left after `close`."""
+    """A `StreamStore` without a disk: it has nothing to commit, and leaves nothing after `close`."""
 
     def __init__(self) -> None:
         super().__init__()
-        # Plain tuples of what refers to nothing: Python's collector of cycles looks at each of them once.
+        # Plain tuples that refer to no containers: Python's cycle collector looks at each of them only once.
         self._messages: dict[int, tuple[str, bytes, bytes, int]] = {}  # subject, header, body, time
         self._time_fell = False
         self._closed = False
@@ -31,7 +31,7 @@ class MemoryStream(IndexedStream):
         return seq
 
     def append_run(self, subject: str, bodies: Sequence[bytes], time: int) -> int:
-        """Store messages of one subject, without headers; return the first's sequence."""
+        """Store messages of one subject, without headers, and return the sequence of the first."""
         self._check_open()
         if time < self.last_time:
             self._time_fell = True
@@ -67,7 +67,7 @@ class MemoryStream(IndexedStream):
         self.last_seq = max(last_seq, self.last_seq)
 
     def seq_at(self, time: int) -> int:
-        """Give the first sequence whose message has this time or a later one."""
+        """Return the first sequence whose message has this time or a later one."""
         live = self._index.live
         if self._time_fell:
             return next((seq for seq in live if self._messages[seq][_TIME] >= time), self.last_seq + 1)
@@ -82,12 +82,12 @@ class MemoryStream(IndexedStream):
         return live.at_or_after(low) or self.last_seq + 1
 
     def headed(self, from_seq: int) -> list[int]:
-        """Give the sequences at or after `from_seq` of messages that have a header, ascending."""
+        """Iterate over the sequences, from `from_seq` on, of messages that have a header."""
         live = self._index.live.between(from_seq, self.last_seq)
         return [seq for seq in live if self._messages[seq][_HEADER]]
 
     def size_of(self, subject: str, header_len: int, body_len: int) -> int:
-        """Give what a message counts in `bytes`: its parts and 16 bytes for sequence and time."""
+        """Return what a message counts in `bytes`: its parts, and 16 bytes for sequence and time."""
         return 16 + len(subject.encode("utf-8", "surrogateescape")) + header_len + body_len
 
     def _load(self, seq: int) -> StoredMessage:
@@ -131,7 +131,7 @@ class MemoryStream(IndexedStream):
             raise StoreClosed
 
     def begin_commit(self) -> Commit | None:
-        """Give None: memory has nothing to commit."""
+        """Return None, because memory has nothing to commit."""
         return None
 
     def finish(self, commit: Commit) -> None:
@@ -141,20 +141,20 @@ class MemoryStream(IndexedStream):
         """Do nothing: there is no disk."""
 
     def begin_maintenance(self) -> Commit | None:
-        """Give None: freed memory is free."""
+        """Return None, because deleted messages free their memory at once."""
         return None
 
     def close(self) -> None:
-        """Let go of all messages."""
+        """Drop all messages."""
         self._closed = True
         self._messages.clear()
         self._index = type(self._index)()
         self.bytes = 0
 
     def abandon(self) -> None:
-        """Let go of all messages."""
+        """Drop all messages."""
         self.close()
 
     def delete(self) -> None:
-        """Let go of all messages."""
+        """Drop all messages."""
         self.close()

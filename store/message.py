@@ -6,7 +6,7 @@ from typing import NamedTuple
 class StoredMessage(NamedTuple):
     """A message as it was stored.
 
-    `header` is the whole header block or empty, `time` is in ns since the epoch.
+    `header` is the whole header block, or empty. `time` is in ns since the epoch.
     """
 
     seq: int

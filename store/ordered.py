@@ -1,13 +1,13 @@
-"""Subjects in order, so that those a pattern stands for are found without looking at all the others.
+"""Subjects in order, so that those that match a pattern are found without looking at all others.
 
-A sorted list in pieces, 8 bytes per subject besides the names themselves. Subjects that share their first
-tokens stand together, so that a walk jumps over what cannot match: `a.7.*` costs what is under `a.7.`, and
-`*.b` one search for each first token. Costs: adding and removing O(log n) plus the moving of a few kilobytes;
-a walk O(log n) for each name that it looks at. Walks go in pages and remember only a name, so that subjects
-may come and go between two pages.
+This is a sorted list in pieces, with 8 bytes per subject besides the names themselves. Subjects with the same
+first tokens are neighbours, so a walk jumps over those that cannot match: `a.7.*` costs what is under `a.7.`,
+and `*.b` one search for each first token. Adding and removing cost O(log n) and the move of a few kilobytes.
+A walk costs O(log n) for each name that it looks at. Walks go in pages and remember only a name, so that
+subjects may come and go between two pages.
 
-Very many names at once (`expect`) are only dealt out to their pieces, as in a sample sort; a piece is sorted
-when somebody first looks into it.
+Very many names at once (`expect`) are only distributed to their pieces, as in a sample sort. A piece is
+sorted when it is first looked into.
 """
 
 import gc
@@ -17,15 +17,15 @@ from collections.abc import Iterable
 from ..protocol.subject import ANY_REST, ANY_TOKEN
 
 PIECE = 1024  # names in one piece, at most; half of it after a split
-UNSORTED = 4 * PIECE  # the same for a piece that was dealt out, until a name is added to it later
-_AFTER_DOT = chr(ord(".") + 1)  # `x` + this is beyond all that begins with `x.`
+UNSORTED = 4 * PIECE  # the same for an unsorted piece, until a name is added to it later
+_AFTER_DOT = chr(ord(".") + 1)  # `x` + this is greater than everything that begins with `x.`
 
 
 class _Dealt(list[str]):
-    """A piece that was dealt out; until it is `sorted` its last name is at most the one in `_lasts`.
+    """A piece of distributed names. Until it is sorted, its last name is at most the one in `_lasts`.
 
-    It stays where it is when it is sorted: Python's collector of cycles would look through a new one, and a
-    million names take it 70 ms.
+    It stays the same object when it is sorted. Python's cycle collector would look through a new one, which
+    takes 70 ms for a million names.
     """
 
     __slots__ = ("sorted",)
@@ -36,7 +36,7 @@ class _Dealt(list[str]):
 
 
 def _is_open(piece: list[str]) -> bool:
-    """Whether it is not sorted yet."""
+    """Return whether it is not sorted yet."""
     return type(piece) is _Dealt and not piece.sorted
 
 
@@ -51,17 +51,17 @@ class OrderedNames:
         self.count = 0
 
     def remains(self) -> list[list[str]]:
-        """Give all pieces, for who lets go of them one by one; nothing else may be asked afterwards."""
+        """Return all pieces, for a caller that frees them one by one. The set must not be used afterwards."""
         return self._pieces
 
     def expect(self, sample: Iterable[str]) -> None:
-        """Get ready for very many names, of which `sample` shows how they lie. Only while there are none."""
+        """Prepare for very many names, with `sample` as an example of them. Only while the set is empty."""
         self._lasts = sorted(set(sample))
         self._pieces = [_Dealt() for _ in self._lasts]
-        gc.collect(1)  # counts them among what is old, before there is much in them to look through
+        gc.collect(1)  # moves the pieces to the oldest generation while they are small
 
     def extend(self, names: Iterable[str]) -> None:
-        """Add names that are not there."""
+        """Add names that are not in the set."""
         pieces, lasts = self._pieces, self._lasts
         for name in names:
             at = bisect_left(lasts, name)
@@ -72,7 +72,7 @@ class OrderedNames:
                 self.add(name)
 
     def _sort(self, at: int) -> None:
-        """Sort a piece that is not; there may be no names in it, and then it goes."""
+        """Sort a piece. If it has no names, it is removed."""
         piece = self._pieces[at]
         assert isinstance(piece, _Dealt)
         if piece:
@@ -83,7 +83,10 @@ class OrderedNames:
             del self._pieces[at], self._lasts[at]
 
     def _sorted_at(self, name: str) -> int:
-        """The place of the piece for this name, sorted; that of none if all names are before it."""
+        """Return the position of the piece for this name, and sort it.
+
+        It is past the end if all names are before.
+        """
         while True:
             at = bisect_left(self._lasts, name)
             if at == len(self._pieces) or not _is_open(self._pieces[at]):
@@ -91,7 +94,7 @@ class OrderedNames:
             self._sort(at)
 
     def add(self, name: str) -> None:
-        """Add a name that is not there."""
+        """Add a name that is not in the set."""
         self.count += 1
         at = self._sorted_at(name)
         while at and at == len(self._pieces) and _is_open(self._pieces[-1]):
@@ -117,7 +120,7 @@ class OrderedNames:
             lasts[at : at + 1] = [piece[cut - 1], piece[-1]]
 
     def remove(self, name: str) -> None:
-        """Remove a name that is there."""
+        """Remove a name that is in the set."""
         self.count -= 1
         at = self._sorted_at(name)
         piece = self._pieces[at]
@@ -128,9 +131,9 @@ class OrderedNames:
             self._lasts[at] = piece[-1]
 
     def page(self, pattern: str, begin: str, most: int) -> tuple[list[str], str]:
-        """List names at or after `begin` that the pattern stands for; looks at about `most` names at most.
+        """Return names from `begin` on that match the pattern, and where to continue, "" at the end.
 
-        Gives them, and where to go on; "" when there are no more.
+        At most about `most` names are looked at.
         """
         walk = _Walk(pattern)
         target = max(begin, walk.prefix)
@@ -177,7 +180,10 @@ def _just_after(name: str) -> str:
 
 
 class _Walk:
-    """Where a walk for one pattern goes. prefix: what all names begin with; takes_rest: and all that do."""
+    """The path of a walk for one pattern.
+
+    prefix: the start of all names; takes_rest: whether it is enough.
+    """
 
     __slots__ = ("_stars", "_tokens", "prefix", "takes_rest")
 
@@ -192,9 +198,9 @@ class _Walk:
         self.takes_rest = rest and not wild
 
     def skip_to(self, name: str) -> str | None:
-        """None: the name is one of those looked for. Otherwise the next place to look; "" if there is none.
+        """Return None if the name matches. Otherwise return the next place to look, "" if there is none.
 
-        The name begins with `prefix`.
+        The name must begin with `prefix`.
         """
         tokens, given = self._tokens, name.split(".")
         for place, token in enumerate(tokens):
@@ -215,7 +221,7 @@ class _Walk:
         return self._advance(given, len(tokens))
 
     def _advance(self, given: list[str], before: int) -> str:
-        """Leave all that has the same tokens up to the last wildcard before this place."""
+        """Return the place after the names with the same tokens up to the last wildcard below `before`."""
         for star in reversed(self._stars):
             if star < before:
                 return ".".join(given[: star + 1]) + _AFTER_DOT

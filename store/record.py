@@ -1,9 +1,9 @@
-"""One record on the disk: what every append-only file of the store is made of.
+"""One record on the disk: what every append-only file of the store consists of.
 
 Layout, little-endian: CRC-32 (u32), magic (u8), kind (u8), subject length (u16), whole length (u32), header
-length (u32), sequence (u64), time in ns (i64); then subject, header, body. The checksum covers all that
-follows it and begins with the file's seed, so that a record of another file, or one left over from an earlier
-life of this file, is no record here; and its sequence says which place it belongs to.
+length (u32), sequence (u64), time in ns (i64); then subject, header, body. The checksum covers everything
+that follows it, and starts with the seed of the file. So a record of another file, or a remnant from an
+earlier life of this file, is not valid here. The sequence shows which place a record belongs to.
 """
 
 import re
@@ -16,15 +16,15 @@ from zlib import crc32
 
 FIXED = 32  # bytes before the subject
 MAGIC = 0xB5
-LONGEST = 1 << 30  # bytes; no record is longer, a greater length is damage
+LONGEST = 1 << 30  # bytes; no record is longer, so a greater length is damage
 
 MESSAGE = 1
 DELETE = 2  # body: pairs (first, last) of deleted sequences, u64 each
 STATE = 3  # seq: the first sequence not removed; time: the last message's; body: the last sequence, u64
-COMMIT = 4  # ends what is written and synced together
-ERASED = 5  # was a message; its bytes are overwritten
-CHECKPOINT = 6  # of a consumer's state: the whole
-DELTA = 7  # of a consumer's state: what changed
+COMMIT = 4  # ends the records that are written and synced together
+ERASED = 5  # a former message, whose bytes are overwritten
+CHECKPOINT = 6  # a consumer's whole state
+DELTA = 7  # what changed in a consumer's state
 
 _FIELDS = Struct("<BBHIIQq")
 _CHECKSUM = Struct("<I")
@@ -58,14 +58,14 @@ def encode(
     header: bytes = b"",
     body: bytes = b"",
 ) -> bytes:
-    """Build a record for a file with this seed."""
+    """Return a record for a file with this seed."""
     length = FIXED + len(subject) + len(header) + len(body)
     head = pack_fields(MAGIC, kind, len(subject), length, len(header), seq, time) + subject + header
     return pack_checksum(crc32(body, crc32(head, seed))) + head + body
 
 
 def ranges(seqs: Iterable[int]) -> "array[int]":
-    """Give ascending sequences as pairs (first, last) of ranges without gaps."""
+    """Return ascending sequences as pairs (first, last) of ranges without gaps."""
     pairs = array("Q")
     for seq in seqs:
         if pairs and pairs[-1] == seq - 1:
@@ -76,7 +76,7 @@ def ranges(seqs: Iterable[int]) -> "array[int]":
 
 
 def pairs_to_bytes(pairs: "array[int]") -> bytes:
-    """Give the body of a DELETE record."""
+    """Return the body of a DELETE record."""
     if sys.byteorder == "big":
         pairs = pairs[:]
         pairs.byteswap()
@@ -93,14 +93,15 @@ def pairs_from_bytes(body: bytes) -> "array[int]":
 
 
 def reseal(record: bytes, seed: int) -> bytes:
-    """Give a valid record the checksum for another file."""
+    """Return a valid record with the checksum for another file."""
     rest = record[4:]
     return pack_checksum(crc32(rest, seed)) + rest
 
 
 def read_fields(data: bytes, seed: int) -> tuple[int, int, int, int] | None:
-    """Read (subject size, header size, sequence, time) of one whole record; None if `data` is not one, or is
-    damaged.
+    """Return (subject size, header size, sequence, time) of one whole record.
+
+    None if `data` is not one, or is damaged.
     """
     if len(data) < FIXED:
         return None
@@ -116,12 +117,12 @@ def read_fields(data: bytes, seed: int) -> tuple[int, int, int, int] | None:
 
 
 def is_valid(data: bytes, seed: int) -> bool:
-    """Whether `data` is one whole, undamaged record."""
+    """Return whether `data` is one whole, undamaged record."""
     return read_fields(data, seed) is not None
 
 
 def decode_at(data: bytes, offset: int, seed: int) -> BlockRecord | None:
-    """Read the record at `offset`; None if there is no valid one."""
+    """Return the record at `offset`, None if there is no valid one."""
     if offset + FIXED > len(data):
         return None
     _, magic, kind, subject, length, header, seq, time = unpack_all(data, offset)
@@ -143,7 +144,7 @@ def decode_at(data: bytes, offset: int, seed: int) -> BlockRecord | None:
 
 
 def resync(data: bytes, offset: int, seed: int) -> int:
-    """Find the next valid record at or after `offset`; `len(data)` if there is none."""
+    """Return the offset of the next valid record from `offset` on, `len(data)` if there is none."""
     for found in _CANDIDATE.finditer(data, offset + 4):
         start = found.start() - 4
         if start + FIXED > len(data):
@@ -157,7 +158,10 @@ def resync(data: bytes, offset: int, seed: int) -> int:
 
 
 def claimed_seqs(data: bytes, start: int, end: int, low: int, high: int) -> Iterator[tuple[int, int]]:
-    """Guess (sequence, length) of damaged messages between two offsets by what is left of their headers."""
+    """Guess the damaged messages between two offsets from the remains of their headers.
+
+    Iterates over (sequence, length).
+    """
     for found in _CANDIDATE.finditer(data, start + 4, end):
         at = found.start() - 4
         if at + FIXED > end:

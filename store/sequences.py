@@ -1,8 +1,9 @@
-"""Sorted sequence numbers, compactly: 8 bytes each.
+"""Sorted sequence numbers in compact form, 8 bytes each.
 
-Appended in ascending order, removed anywhere. Kept in chunks, so that a removal moves a few kilobytes at most
-and the first ones go for nothing. Costs: append and removal of the first O(1); membership, search and rank
-O(log n) plus one addition per chunk of `CHUNK` between the place and the nearer end.
+They are appended in ascending order and removed anywhere. They are kept in chunks, so that a removal moves at
+most a few kilobytes, and removing the first ones moves nothing. Costs: appending and removing the first are
+O(1). Membership, search and rank are O(log n), plus one addition for each chunk of `CHUNK` members between
+the place and the nearer end.
 """
 
 from array import array
@@ -20,7 +21,7 @@ class Sequences:
 
     def __init__(self, values: Iterable[int] = ()) -> None:
         self._chunks: list[array[int]] = [array("Q")]
-        self._head = 0  # members of the first chunk that are removed already
+        self._head = 0  # members of the first chunk that have been removed
         self.count = 0
         self.extend(values)
 
@@ -35,16 +36,16 @@ class Sequences:
 
     @property
     def first(self) -> int:
-        """The smallest member; 0 if empty."""
+        """The smallest member, 0 if empty."""
         return self._chunks[0][self._head] if self.count else 0
 
     @property
     def last(self) -> int:
-        """The greatest member; 0 if empty."""
+        """The greatest member, 0 if empty."""
         return self._chunks[-1][-1] if self.count else 0
 
     def append(self, seq: int) -> None:
-        """Add a member greater than all others."""
+        """Add a member that is greater than all others."""
         chunk = self._chunks[-1]
         if len(chunk) >= CHUNK:
             chunk = array("Q")
@@ -71,7 +72,7 @@ class Sequences:
         self.count += len(more)
 
     def _chunk_of(self, seq: int) -> int:
-        """Find the chunk where `seq` is or would be: the first whose last member is not below it."""
+        """Return the chunk where `seq` is or would be: the first whose last member is not below it."""
         chunks = self._chunks
         if len(chunks) == 1 or seq <= chunks[0][-1]:
             return 0
@@ -87,7 +88,7 @@ class Sequences:
         return low
 
     def at_or_after(self, seq: int) -> int:
-        """Find the smallest member that is not below `seq`; 0 if there is none."""
+        """Return the smallest member that is not below `seq`, 0 if there is none."""
         if not self.count:
             return 0
         index = self._chunk_of(seq)
@@ -96,7 +97,7 @@ class Sequences:
         return chunk[place] if place < len(chunk) else 0
 
     def at_or_before(self, seq: int) -> int:
-        """Find the greatest member that is not above `seq`; 0 if there is none."""
+        """Return the greatest member that is not above `seq`, 0 if there is none."""
         if not self.count or seq < self.first:
             return 0
         index = self._chunk_of(seq)
@@ -119,7 +120,7 @@ class Sequences:
         return self.count - (sum(map(len, chunks[:index])) + place - self._head)
 
     def pop_first(self) -> int:
-        """Remove the smallest member and return it; there must be one."""
+        """Remove the smallest member and return it. There must be one."""
         chunk = self._chunks[0]
         seq = chunk[self._head]
         self.count -= 1
@@ -129,7 +130,7 @@ class Sequences:
         return seq
 
     def prepend(self, seq: int) -> None:
-        """Add a member smaller than all others."""
+        """Add a member that is smaller than all others."""
         chunk = self._chunks[0]
         if self._head:
             self._head -= 1
@@ -139,7 +140,7 @@ class Sequences:
         self.count += 1
 
     def discard(self, seq: int) -> bool:
-        """Remove a member; whether it was one."""
+        """Remove a member. Return whether it was one."""
         if not self.count:
             return False
         index = self._chunk_of(seq)
@@ -158,7 +159,7 @@ class Sequences:
         return True
 
     def drop_before(self, seq: int) -> int:
-        """Remove all members below `seq` and return how many there were."""
+        """Remove all members below `seq`, and return how many there were."""
         before = self.count
         self.count = self.count_from(seq)
         if not self.count:
@@ -180,10 +181,10 @@ class Sequences:
             self._head = 0
 
     def gaps(self, low: int) -> Iterator[tuple[int, int]]:
-        """Give the runs of numbers, from `low` to the greatest member, that are no members: first and last.
+        """Iterate over the runs of non-members from `low` to the greatest member: (first, last) of each.
 
-        Nothing below the smallest member; no change while iterating. Costs what there is of runs, and one
-        comparison for each chunk without any.
+        Numbers below the smallest member are left out. The set must not change meanwhile. The cost depends on
+        the number of runs, plus one comparison for each chunk without any.
         """
         if not self.count:
             return
@@ -201,7 +202,7 @@ class Sequences:
                 expected = chunk[-1] + 1
 
     def between(self, low: int, high: int) -> Iterator[int]:
-        """Iterate over the members from `low` to `high`, both included; no change while iterating."""
+        """Iterate over the members from `low` to `high`, both included. The set must not change meanwhile."""
         if not self.count:
             return
         start = self._chunk_of(low)

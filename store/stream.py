@@ -1,17 +1,18 @@
-"""What a stream store is: the one contract that the file and the memory stream keep.
+"""What a stream store is: the contract that both the file and the memory stream keep.
 
-A store holds messages by sequence and gives primitives; it knows no policy (limits, retention, discard), no
-clock and no event loop. All calls but `Commit.run` come from one thread.
+A store holds messages by sequence and offers primitives. It knows no policy (limits, retention, discard), no
+clock and no event loop. All calls except `Commit.run` come from one thread.
 
 Invariants:
- 1. Sequences grow and are never given twice: `last_seq` never falls, `append` gives `last_seq + 1`.
- 2. `first_seq` is the sequence of the first message; of an empty store it is `last_seq + 1`, of a store that
-    never held anything and skipped nothing it is 0.
- 3. What `append` took is readable at once; it is on disk when the `Commit` that took it has run.
- 4. `note` is its owner's to set; a file stream opened as `exact` gives the one of the last whole commit, and
-    exactly the messages that commit left.
- 5. A message that fails its checksum is never given out: `get` raises `Damaged`, `next` and `last` pass it
-    by, and from then on `damaged()` names it.
+ 1. Sequences grow and are never used twice: `last_seq` never falls, and `append` returns `last_seq + 1`.
+ 2. `first_seq` is the sequence of the first message. In an empty store it is `last_seq + 1`, and in a store
+    that never held anything and skipped nothing it is 0.
+ 3. A message is readable as soon as `append` has taken it. It is on the disk when the `Commit` that took it
+    has run.
+ 4. `note` belongs to the owner. A file stream opened as `exact` has the note of the last whole commit, and
+    exactly the messages that this commit left.
+ 5. A message that fails its checksum is never returned: `get` raises `Damaged`, `next` and `last` skip it,
+    and from then on `damaged()` includes it.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -33,7 +34,7 @@ __all__ = [
     "StreamStore",
 ]
 
-Octets = bytes  # in `StreamStore`, `bytes` is a figure
+Octets = bytes  # another name, because `bytes` in `StreamStore` is a number
 
 
 class Commit(Protocol):
@@ -41,70 +42,77 @@ class Commit(Protocol):
 
     @property
     def last_seq(self) -> int:
-        """The stream's last sequence when this commit was begun: all up to it is durable after `finish`."""
+        """The stream's last sequence when this commit began.
+
+        Everything up to it is durable after `finish`.
+        """
         ...
 
     def run(self) -> None:
-        """Write and sync; may be called from any thread, once. Raises OSError when the disk fails."""
+        """Write and sync. Called once, from any thread. Raises OSError if the disk fails."""
         ...
 
 
 class StreamStore(Protocol):
-    """A stream's messages."""
+    """The messages of a stream.
+
+    note: bytes of the owner, which each commit stores with the messages.
+    last_time: the time of the last message stored in ns, even after its removal; 0 if there never was one.
+    """
 
     note: Octets
-    last_time: int  # of the last message stored, also after its removal; 0 if there never was one
+    last_time: int
 
     @property
     def messages(self) -> int:
-        """The number of messages held."""
+        """The number of messages in the store."""
         ...
 
     @property
     def bytes(self) -> int:
-        """The bytes held, by the reference's accounting (see `size_of`)."""
+        """The bytes of the messages in the store, by the reference's accounting (see `size_of`)."""
         ...
 
     @property
     def first_seq(self) -> int:
-        """See invariant 2."""
+        """The sequence of the first message; see invariant 2."""
         ...
 
     @property
     def last_seq(self) -> int:
-        """The last sequence given."""
+        """The last sequence that was used."""
         ...
 
     @property
     def first_time(self) -> int:
-        """The time of the first message held; 0 if none is."""
+        """The time of the first message in ns; 0 if there is none."""
         ...
 
     @property
     def num_deleted(self) -> int:
-        """How many sequences between the first and the last one hold no message."""
+        """The number of sequences between the first and the last one that have no message."""
         ...
 
     @property
     def num_subjects(self) -> int:
-        """How many subjects have a message."""
+        """The number of subjects that have a message."""
         ...
 
     def append(self, subject: str, header: Octets, body: Octets, time: int) -> int:
-        """Store a message and return its sequence."""
+        """Store a message and return its sequence. `time` is in ns."""
         ...
 
     def append_run(self, subject: str, bodies: Sequence[Octets], time: int) -> int:
-        """Store messages of one subject, without headers, as `append` for each; return the first's sequence.
+        """Store messages of one subject, without headers, as `append` does, and return the first sequence.
 
         There must be at least one.
         """
         ...
 
     def append_at(self, seq: int, subject: str, header: Octets, body: Octets, time: int) -> None:
-        """Store a message under `seq`, which must be above `last_seq` (ValueError).
+        """Store a message under `seq`. Raises ValueError if it is not above `last_seq`.
 
-        What is between is deleted.
+        The sequences between count as deleted.
         """
         ...
 
@@ -116,20 +124,20 @@ class StreamStore(Protocol):
         ...
 
     def account_for(self, last_seq: int) -> None:
-        """Others know that the sequences up to `last_seq` were given: those above `self.last_seq` are lost.
+        """Consume the sequences up to `last_seq`, which others know to have been used.
 
-        They are consumed, and named by `damaged()`.
+        Their messages, above `self.last_seq`, are lost, and `damaged()` includes them.
         """
         ...
 
     def get(self, seq: int) -> StoredMessage:
-        """Read a message; raises NotFound and Damaged."""
+        """Read a message. Raises NotFound and Damaged."""
         ...
 
     def remove(self, seq: int, *, erase: bool = False) -> int | None:
         """Delete a message and return the bytes freed, None if there is none.
 
-        `erase` overwrites it on the disk.
+        With `erase`, its bytes are overwritten on the disk.
         """
         ...
 
@@ -143,67 +151,71 @@ class StreamStore(Protocol):
     def purge(self, *, subject: str | None = None, up_to: int = 0, keep: int = 0) -> int:
         """Delete many messages and return how many.
 
-        Those that `subject` matches (None: all), below the sequence `up_to` (0: no bound), all but the newest
-        `keep`. Without a subject, an `up_to` beyond `last_seq` moves the sequence: the next message gets
-        `up_to`.
+        subject: only messages that it matches; None for all.
+        up_to: only messages below this sequence; 0 for no bound. Without a subject, an `up_to` beyond
+            `last_seq` moves the sequence: the next message gets `up_to`.
+        keep: the number of newest messages that stay.
         """
         ...
 
     def purging(
         self, *, subject: str | None = None, up_to: int = 0, keep: int = 0
     ) -> Generator[Sequence[int] | None, None, None]:
-        """Purge what is held now in steps of a few milliseconds, oldest first; anything may happen between.
+        """Purge what is stored now, oldest first, in steps of a few milliseconds.
 
-        After each step the store is as after `purge` with a lower bound. Gives the sequences that each step
-        removed; None: all below `first_seq`.
+        Anything may happen between steps. After each step the store is as after a `purge` with a lower bound.
+        Yields the sequences that the step removed; None for all below `first_seq`.
         """
         ...
 
     def purge_bound(self, *, subject: str | None = None, up_to: int = 0, keep: int = 0) -> int:
-        """Give the sequence below which one step of such a purge removes messages; 0 if one step is all."""
+        """Return the sequence below which one step of such a purge removes messages; 0 if it is one step."""
         ...
 
     def subject_of(self, seq: int) -> str:
-        """Give the subject of a message without reading it; raises NotFound."""
+        """Return the subject of a message without reading it. Raises NotFound."""
         ...
 
     def last(self, filter_: str) -> StoredMessage | None:
-        """Read the newest message that the filter matches."""
+        """Return the newest message that the filter matches, None if there is none."""
         ...
 
     def next(self, filters: Sequence[str], from_seq: int) -> StoredMessage | None:
-        """Read the first message at or after `from_seq` that the filters match (no filter: any)."""
+        """Return the first message from `from_seq` on that the filters match, None if there is none.
+
+        Without a filter every message matches.
+        """
         ...
 
     def next_seq(self, filters: Sequence[str], from_seq: int) -> int:
-        """Find the sequence that `next` would read, without reading; 0 if there is none."""
+        """Return the sequence that `next` would read, 0 if there is none."""
         ...
 
     def headed(self, from_seq: int) -> Iterable[int]:
-        """Give the sequences from `from_seq` on of messages with a header, ascending, without reading."""
+        """Iterate over the sequences of messages with a header, from `from_seq` on, without reading them."""
         ...
 
     def preparing(self, filters: Sequence[str]) -> Iterator[None]:
-        """Get ready for questions about these filters, in steps of a few milliseconds at most.
+        """Prepare for questions about these filters, in steps of at most a few milliseconds.
 
-        After it they cost O(log n); without it the first may take long. Anything may happen between steps.
+        Afterwards they cost O(log n). Without it the first may take long. Anything may happen between steps.
         """
         ...
 
     def matching(self, filters: Sequence[str]) -> Iterator[list[str]]:
-        """Give the subjects that the filters match, those of each filter in order, in such steps, too.
+        """Iterate over the subjects that the filters match: a list in each step, in order for each filter.
 
-        Those that have had a message all the while are given once; others may be. Without a filter all, in no
-        order.
+        A subject that has a message all the time is listed once; others may be. Without a filter all subjects
+        are listed, in no order. The steps are as in `preparing`.
         """
         ...
 
     def count(self, filters: Sequence[str], from_seq: int) -> int:
-        """Count the messages at or after `from_seq` that one of the filters matches."""
+        """Count the messages from `from_seq` on that one of the filters matches."""
         ...
 
     def subjects(self, filter_: str = ">") -> dict[str, int]:
-        """Give the number of messages of each subject that the filter matches."""
+        """Return the number of messages of each subject that the filter matches."""
         ...
 
     def subject_count(self, subject: str) -> int:
@@ -211,60 +223,65 @@ class StreamStore(Protocol):
         ...
 
     def subject_first(self, subject: str) -> int:
-        """Give the first sequence of one literal subject, 0 if it has no message."""
+        """Return the first sequence of one literal subject, 0 if it has no message."""
         ...
 
     def subject_last(self, subject: str) -> int:
-        """Give the last sequence of one literal subject, 0 if it has no message."""
+        """Return the last sequence of one literal subject, 0 if it has no message."""
         ...
 
     def next_run(
         self, filters: Sequence[str], from_seq: int, up_to: int, most: int, size: int
     ) -> list[StoredMessage]:
-        """Read the messages from `from_seq` to `up_to` that the filters match: at most `most` of them, and
-        no more once their bodies make `size` bytes. Ends before the first that is damaged.
+        """Return the messages from `from_seq` to `up_to` that the filters match.
+
+        There are at most `most` of them, and no more once their bodies make `size` bytes. Ends before the
+        first damaged one.
         """
         ...
 
     def last_per_subject(self, filters: Sequence[str], up_to: int = 0) -> list[int]:
-        """Give the last sequence (not above `up_to`, unless 0) of each subject matched, ascending."""
+        """Return the last sequence (not above `up_to`, unless 0) of each matching subject, ascending."""
         ...
 
     def lasts(self, subjects: Iterable[str], up_to: int) -> list[int]:
-        """Give the last sequence not above `up_to` of each of these literal subjects that has one."""
+        """Return the last sequence not above `up_to` of each of these literal subjects that has one."""
         ...
 
     def picking(self, filters: Sequence[str]) -> Generator[None, None, tuple[int, Sequences]]:
-        """The same in steps: gives the last sequence when it began, and those not above it."""
+        """Like `last_per_subject`, in steps.
+
+        Returns the last sequence at the beginning, and those up to it.
+        """
         ...
 
     def seq_at(self, time: int) -> int:
-        """Give the first sequence whose message has this time or a later one.
+        """Return the first sequence whose message has this time or a later one.
 
-        `last_seq + 1` if there is none.
+        The result is `last_seq + 1` if there is none.
         """
         ...
 
     def gaps(self, start: int = 0) -> Iterable[tuple[int, int]]:
-        """Give the runs of sequences from `start`, between first and last, that hold no message, ascending.
+        """Iterate over the runs of sequences without a message, from `start` on, between first and last.
 
-        First and last of each; no change while iterating. A run may be of any length: a mirror of a stream
-        that was purged to a high sequence has one.
+        The items are (first, last), ascending. The store must not change meanwhile. A run may be of any
+        length: a mirror of a stream that was purged to a high sequence has one.
         """
         ...
 
     def damaged(self) -> list[int]:
-        """Give the sequences whose messages are known to be lost to damage."""
+        """Return the sequences of messages that are known to be lost to damage."""
         ...
 
     def size_of(self, subject: str, header_len: int, body_len: int) -> int:
-        """Give what a message counts in `bytes`."""
+        """Return what a message counts in `bytes`."""
         ...
 
     def begin_commit(self) -> Commit | None:
-        """Take what is buffered, to be written by `Commit.run`; None if there is nothing.
+        """Take what is buffered, for `Commit.run` to write. Return None if there is nothing.
 
-        One commit at a time: RuntimeError while the last one is not finished.
+        There is one commit at a time: raises RuntimeError if the last one is not finished.
         """
         ...
 
@@ -277,21 +294,24 @@ class StreamStore(Protocol):
         ...
 
     def begin_maintenance(self) -> Commit | None:
-        """Take one piece of work that frees disk space; the same protocol as a commit, may run beside one."""
+        """Take one piece of work that frees disk space, or None. It has the protocol of a commit.
+
+        It may run beside a commit.
+        """
         ...
 
     def close(self) -> None:
-        """Commit what is buffered and let go of all files; raises OSError if that commit fails."""
+        """Commit what is buffered and close all files. Raises OSError if that commit fails."""
         ...
 
     def abandon(self) -> None:
-        """Let go of all files and commit nothing: what was buffered is lost."""
+        """Close all files without committing. What was buffered is lost."""
         ...
 
     def release(self) -> list[Heap]:
-        """The same; what it had in memory is not let go of at once, but given for `subjects.releasing`."""
+        """Do what `abandon` does, but return what was in memory, for `subjects.releasing` to free it."""
         ...
 
     def delete(self) -> None:
-        """Close without committing and remove all that is on disk."""
+        """Close without committing, and remove everything on the disk."""
         ...

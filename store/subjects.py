@@ -1,12 +1,12 @@
 """Which messages a store holds, by sequence and by subject.
 
-For each subject its sorted sequences (one plain integer for a subject with one message, as in key-value
-buckets); for filters with wildcards, and for several filters, a `FilterView`. Views are made when first asked
-for and then kept up to date, so that `next_seq` and `count` cost O(log n) per call.
+Each subject has its sorted sequences, or one plain integer if it has a single message, as in key-value
+buckets. Filters with wildcards, and sets of filters, have a `FilterView`. A view is made when it is first
+needed and then kept up to date, so that `next_seq` and `count` cost O(log n) per call.
 
-Promises: what depends on subjects costs by those matched, not by all there are. What may be much is offered
-in steps of a millisecond or two (`preparing`, `matching`), between which anything may be added and removed;
-after `preparing`, the questions about these filters are cheap. Nothing here knows where messages are kept.
+Promises: the cost of questions about subjects depends on those that match, not on all. What may take long is
+offered in steps of a millisecond or two (`preparing`, `matching`), between which anything may be added and
+removed. After `preparing`, questions about these filters are cheap. Nothing here knows where messages are.
 """
 
 from array import array
@@ -20,15 +20,15 @@ from .ordered import PIECE, OrderedNames
 from .sequences import Sequences
 from .views import AllButSubjects, FewSubjects, FilterView, Selection, SequenceGather, SubjectSeqs
 
-MAX_VIEWS = 256  # distinct sets of filters remembered; the one longest unused is forgotten first
-FEW = 8  # subjects up to which their sequences are asked one by one
-FEW_MESSAGES = 1024  # messages that a view passes by one by one
+MAX_VIEWS = 256  # distinct sets of filters remembered; the least recently used is forgotten first
+FEW = 8  # subjects up to which their sequences are searched one by one
+FEW_MESSAGES = 1024  # messages that a view skips one by one
 STEP = 512  # subjects looked at in one step
-_MANY = 16 * PIECE  # subjects that are dealt out before they are put in order
-_MOST_PIECES = 8192  # that they are dealt out to
-_SCATTER = 2_654_435_761  # 2**32 by the golden ratio: its multiples lie evenly in any range
+_MANY = 16 * PIECE  # subjects from which on they are distributed to pieces before they are sorted
+_MOST_PIECES = 8192  # pieces that they are distributed to
+_SCATTER = 2_654_435_761  # 2**32 divided by the golden ratio: its multiples spread evenly
 _AT_ONCE = 4096  # subjects entered in one call, during which no other thread can do anything
-RELEASED = 8192  # objects let go of in one step
+RELEASED = 8192  # objects freed in one step
 _NO_VIEWS: tuple[FilterView, ...] = ()
 
 
@@ -36,7 +36,7 @@ Heap = list[Any] | dict[Any, Any]
 
 
 def releasing(remains: list[Heap]) -> Generator[None, None, None]:
-    """Give the memory of big lists and dicts back in steps: a million objects at once take long."""
+    """Free the memory of big lists and dicts in steps, because a million objects at once take long."""
     for heap in remains:
         while heap:
             if isinstance(heap, list):
@@ -59,12 +59,12 @@ class SubjectIndex:
         self._order = OrderedNames()
         self._ordered = 0  # the subjects with ids below this are in order
         self._views: OrderedDict[tuple[str, ...], FilterView] = OrderedDict()
-        # By id, the views that match the subject; empty before the first view.
+        # The views that match each subject, by id; empty before the first view.
         self._groups: list[tuple[FilterView, ...]] = []
         self._wider: dict[tuple[tuple[FilterView, ...], FilterView], tuple[FilterView, ...]] = {}
 
     def add(self, subject: str, seq: int) -> int:
-        """Note a new message, greater in sequence than all others; return the subject's id."""
+        """Add a message with a sequence greater than all others, and return the subject's id."""
         self.live.append(seq)
         number = self.ids.get(subject)
         if number is None:
@@ -80,7 +80,7 @@ class SubjectIndex:
         return number
 
     def add_run(self, subject: str, first: int, count: int) -> int:
-        """Note `count` new messages of one subject with consecutive sequences, as `add` for each."""
+        """Add `count` messages of one subject with consecutive sequences, as `add` does for each."""
         number = self.add(subject, first)
         if count > 1:
             more = array("Q", range(first + 1, first + count))
@@ -95,10 +95,10 @@ class SubjectIndex:
         return number
 
     def adopt(self, ids: dict[str, int], seqs: "list[int | array[int]]") -> None:
-        """Take over the subjects of a recovered store, with the ids 0, 1 and so on; the caller fills `live`.
+        """Take over the subjects of a recovered store, with ids from 0 on. The caller fills `live`.
 
-        seqs: of each subject its sequences, or the only one, or 0. A subject without sequences is none: its
-        id is free.
+        seqs: the sequences of each subject, or the only one, or 0. A subject with 0 is left out and its id
+            is free.
         """
         self.ids = ids
         names, left = self.names, iter(ids)
@@ -130,7 +130,7 @@ class SubjectIndex:
         return number
 
     def _introduce(self, number: int, subject: str, seq: int) -> None:
-        """Let the views know of a new subject."""
+        """Add a new subject to the views that match it."""
         tokens = subject.split(".")
         for view in self._views.values():
             if view.takes(subject, tokens):
@@ -142,7 +142,7 @@ class SubjectIndex:
                 view.others.add(number)
 
     def discard(self, number: int, seq: int) -> None:
-        """Forget the message `seq` of the subject with this id."""
+        """Remove the message `seq` of the subject with this id."""
         self.live.discard(seq)
         if self._views:
             for view in self._groups[number]:
@@ -156,7 +156,7 @@ class SubjectIndex:
             self._drop_subject(number)
 
     def drop_before(self, seq: int) -> None:
-        """Forget all messages below `seq`; costs time by the number of subjects, not of messages."""
+        """Remove all messages below `seq`. The time depends on the number of subjects, not of messages."""
         self.live.drop_before(seq)
         for view in self._views.values():
             view.drop_before(seq)
@@ -171,7 +171,7 @@ class SubjectIndex:
                     self._drop_subject(number)
 
     def clear(self) -> list[Heap]:
-        """Forget all messages, in no time; give what is left of them, for `releasing`."""
+        """Remove all messages in constant time, and return their objects, for `releasing`."""
         remains: list[Heap] = [self.ids, self.names, self._by_number, self._groups, *self._order.remains()]
         self.live = Sequences()
         self.ids, self.names, self._by_number, self._free = {}, [], [], []
@@ -204,7 +204,7 @@ class SubjectIndex:
     # -- views
 
     def _attach(self, view: FilterView, number: int) -> bool:
-        """Let a view know of what becomes of a subject; False: it does already."""
+        """Let a view follow the messages of a subject. Return False if it does already."""
         group = self._groups[number]
         if view in group:
             return False
@@ -220,7 +220,7 @@ class SubjectIndex:
         return True
 
     def _view(self, filters: Sequence[str]) -> FilterView:
-        """Find the view of these filters, or begin one."""
+        """Return the view of these filters. Begin one if there is none."""
         key = tuple(filters)
         view = self._views.get(key)
         if view is not None:
@@ -229,7 +229,7 @@ class SubjectIndex:
         if not self._views:
             self._groups = [_NO_VIEWS] * len(self.names)
         view = self._views[key] = FilterView(key)
-        # From now on it gets new subjects.
+        # From now on the view gets new subjects.
         view.gathering = SequenceGather(self.live.first)
         view.work = self._make(view)
         if len(self._views) > MAX_VIEWS:
@@ -244,7 +244,7 @@ class SubjectIndex:
             view.work = None
 
     def _make(self, view: FilterView) -> Iterator[None]:
-        """Find out what a new view matches; sequences are gathered only if it is neither little nor all."""
+        """Find out what a new view matches, and gather sequences only if that is neither little nor all."""
         gathering = view.gathering
         assert gathering is not None
         found: list[tuple[array[int], int]] = []  # ids, and the sequence after which the view gets them
@@ -255,7 +255,7 @@ class SubjectIndex:
                 found.append((attached, self.live.last))
             yield
         few = {number for ids, _ in found[: FEW + 1] for number in ids if view in self._groups[number]}
-        if len(few) <= FEW and view.subjects == len(few):  # and none came meanwhile
+        if len(few) <= FEW and view.subjects == len(few):  # and no subject came meanwhile
             view.ids, view.gathering = few, None
         elif view.subjects == len(self.ids):
             view.others, view.gathering = set(), None
@@ -266,7 +266,7 @@ class SubjectIndex:
             yield from self._merge(view, gathering)
 
     def _remake(self, view: FilterView) -> Iterator[None]:
-        """Merge what a view matches that can be asked otherwise meanwhile."""
+        """Merge the sequences of a view, which can be used in its other form meanwhile."""
         bound = self.live.last
         gathering = view.gathering = SequenceGather(self.live.first)
         if view.ids is not None:
@@ -284,7 +284,7 @@ class SubjectIndex:
         view.finish_gathering(merged)
 
     def _gather(self, view: FilterView, numbers: Sequence[int], bound: int) -> Iterator[None]:
-        """Gather what these subjects have up to `bound`, which is the last sequence now or an earlier one."""
+        """Gather the sequences of these subjects up to `bound`, the last sequence now or an earlier one."""
         gathering = view.gathering
         assert gathering is not None
         single: list[int] = []
@@ -311,7 +311,7 @@ class SubjectIndex:
                     yield
 
     def _select(self, filters: Sequence[str]) -> Selection:
-        """Find what answers for these filters."""
+        """Return the sequences that these filters match."""
         if not filters or ">" in filters:
             return self.live
         if len(filters) == 1 and not has_wildcard(filters[0]):
@@ -341,7 +341,7 @@ class SubjectIndex:
     # -- steps
 
     def preparing(self, filters: Sequence[str]) -> Iterator[None]:
-        """Get ready for questions about these filters, a step at a time."""
+        """Prepare for questions about these filters, in steps."""
         if not filters or ">" in filters or (len(filters) == 1 and not has_wildcard(filters[0])):
             return
         yield from self._ordering()
@@ -353,7 +353,7 @@ class SubjectIndex:
             yield
 
     def _ordering(self) -> Iterator[None]:
-        """Bring the subjects that came since the last wildcard in order."""
+        """Sort in the subjects that were added since the last wildcard, in steps."""
         if not self._ordered and len(self.names) > _MANY:
             self._order.expect(filter(None, self._sample()))
         while self._ordered < len(self.names):
@@ -363,14 +363,14 @@ class SubjectIndex:
             yield
 
     def _sample(self) -> list[str]:
-        """Take names from all over: even steps would meet the same names wherever these repeat evenly."""
+        """Return names from all over. Even steps would hit the same names where these repeat evenly."""
         names, size = self.names, len(self.names)
         return [names[n * _SCATTER % size] for n in range(min(size // (PIECE // 2), _MOST_PIECES))]
 
     def matching(self, filters: Sequence[str]) -> Iterator[list[str]]:
-        """List the subjects matched, a page at a time, those of each filter in order; each subject once.
+        """List the matching subjects, a page at a time, each once, and in order for each filter.
 
-        Without a filter all, in no order.
+        Without a filter all subjects are listed, in no order.
         """
         if not filters:
             for start in range(0, len(self.names), STEP):
@@ -404,25 +404,25 @@ class SubjectIndex:
     # -- questions
 
     def next_seq(self, filters: Sequence[str], from_seq: int) -> int:
-        """Find the first sequence at or after `from_seq` that the filters match; 0 if there is none."""
+        """Return the first sequence from `from_seq` on that the filters match, 0 if there is none."""
         return self._select(filters).at_or_after(from_seq)
 
     def run(self, filters: Sequence[str], from_seq: int, up_to: int, most: int) -> list[int]:
-        """List the first sequences, at most `most`, from `from_seq` to `up_to` that the filters match."""
+        """Return the first sequences, at most `most`, from `from_seq` to `up_to` that the filters match."""
         return list(islice(self._select(filters).between(from_seq, up_to), most))
 
     def last_seq(self, filters: Sequence[str], up_to: int) -> int:
-        """Find the last sequence not above `up_to` that the filters match; 0 if there is none."""
+        """Return the last sequence not above `up_to` that the filters match, 0 if there is none."""
         return self._select(filters).at_or_before(up_to)
 
     def count(self, filters: Sequence[str], from_seq: int) -> int:
-        """Count the messages at or after `from_seq` that the filters match."""
+        """Count the messages from `from_seq` on that the filters match."""
         return self._select(filters).count_from(from_seq)
 
     def newest(self, filters: Sequence[str], count: int) -> int:
-        """Find the first of the `count` newest messages that the filters match; 0 if there are no more."""
+        """Return the first of the `count` newest messages that the filters match, 0 if there are no more."""
         found = self._select(filters)
-        low, high = 0, self.live.last + 1  # those from `low` on are more than `count`, those from `high` not
+        low, high = 0, self.live.last + 1  # more than `count` from `low` on, but not from `high` on
         if found.count_from(0) <= count:
             return 0
         while high - low > 1:
@@ -434,11 +434,11 @@ class SubjectIndex:
         return high
 
     def seqs(self, filters: Sequence[str], low: int, high: int) -> list[int]:
-        """List the sequences from `low` to `high`, both included, that the filters match."""
+        """Return the sequences from `low` to `high`, both included, that the filters match."""
         return list(self._select(filters).between(low, high))
 
     def subjects(self, filter_: str) -> dict[str, int]:
-        """Give the number of messages of each subject matched."""
+        """Return the number of messages of each matching subject."""
         filters = () if filter_ == ">" else (filter_,)
         return {name: self.subject_count(name) for names in self.matching(filters) for name in names}
 
@@ -451,7 +451,7 @@ class SubjectIndex:
         return 1 if isinstance(seqs, int) else seqs.count
 
     def subject_first(self, subject: str) -> int:
-        """Give the first sequence of a subject, or 0."""
+        """Return the first sequence of a subject, or 0."""
         number = self.ids.get(subject)
         if number is None:
             return 0
@@ -459,7 +459,7 @@ class SubjectIndex:
         return seqs if isinstance(seqs, int) else seqs.first
 
     def subject_last(self, subject: str) -> int:
-        """Give the last sequence of a subject, or 0."""
+        """Return the last sequence of a subject, or 0."""
         number = self.ids.get(subject)
         if number is None:
             return 0
@@ -467,7 +467,7 @@ class SubjectIndex:
         return seqs if isinstance(seqs, int) else seqs.last
 
     def last_per_subject(self, filters: Sequence[str], up_to: int) -> list[int]:
-        """Give the last sequence not above `up_to` of each subject matched, ascending."""
+        """Return the last sequence not above `up_to` of each matching subject, ascending."""
         found: list[int] = []
         for names in self.matching(filters):
             found += self.lasts(names, up_to)
@@ -475,7 +475,7 @@ class SubjectIndex:
         return found
 
     def picking(self, filters: Sequence[str], up_to: int) -> Generator[None, None, Sequences]:
-        """The same in steps; what leaves meanwhile may be in it."""
+        """Like `last_per_subject`, in steps. May include messages that are removed meanwhile."""
         gathering, found = SequenceGather(self.live.first), Sequences()
         for names in self.matching(() if ">" in filters else filters):
             gathering.take(self.lasts(names, up_to))
@@ -484,7 +484,7 @@ class SubjectIndex:
         return found
 
     def lasts(self, names: Iterable[str], up_to: int) -> list[int]:
-        """Give the last sequence not above `up_to` of each of these subjects that has one."""
+        """Return the last sequence not above `up_to` of each of these subjects that has one."""
         seqs = [self._by_number[number] for name in names if (number := self.ids.get(name)) is not None]
         return [seq for one in seqs if (seq := _before(one, up_to))]
 

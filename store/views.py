@@ -1,7 +1,7 @@
 """Selections: the sequences that some filters match, in the cheapest form that answers in O(log n).
 
-All have the questions of `Sequences`. A `FilterView` remembers what a set of filters matches while messages
-come and go; making one takes time, in steps, by `work`.
+All of them answer the questions of `Sequences`. A `FilterView` remembers what a set of filters matches while
+messages come and go. Making one takes time, and is done in steps (`work`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,18 +11,18 @@ from typing import Protocol
 from ..protocol.subject import ANY_REST, has_wildcard, tokens_match
 from .sequences import CHUNK, Sequences
 
-SubjectSeqs = int | Sequences  # of one subject: its only sequence, or all
+SubjectSeqs = int | Sequences  # the sequences of one subject: its only one, or all
 
 
 class Selection(Protocol):
     """Some of a store's sequences."""
 
     def at_or_after(self, seq: int) -> int:
-        """Find the smallest that is not below `seq`; 0 if there is none."""
+        """Return the smallest that is not below `seq`, 0 if there is none."""
         ...
 
     def at_or_before(self, seq: int) -> int:
-        """Find the greatest that is not above `seq`; 0 if there is none."""
+        """Return the greatest that is not above `seq`, 0 if there is none."""
         ...
 
     def count_from(self, seq: int) -> int:
@@ -30,7 +30,7 @@ class Selection(Protocol):
         ...
 
     def between(self, low: int, high: int) -> Iterator[int]:
-        """Iterate over those from `low` to `high`, both included; no change while iterating."""
+        """Iterate over those from `low` to `high`, both included. Nothing may change meanwhile."""
         ...
 
 
@@ -71,7 +71,7 @@ class FewSubjects:
 
 
 class AllButSubjects:
-    """All sequences but those of a few subjects with a few messages."""
+    """All sequences except those of a few subjects with a few messages."""
 
     __slots__ = ("_live", "_without")
 
@@ -111,9 +111,15 @@ class AllButSubjects:
 class FilterView:
     """The subjects that one of `filters` matches, with their sequences.
 
-    Known is one of: `ids`, the subjects, as long as they are few; `others`, those that it does not match, as
-    long as these are few; `merged`, the sequences. None of them: `work` has to come to its end first.
-    Otherwise it may go on while the view is used. subjects: how many match.
+    One of these is known: `ids`, `others` or `merged`. If none is, `work` must be finished first. Otherwise
+    `work` may go on while the view is used.
+
+    ids: the ids of the subjects, as long as they are few.
+    others: the ids of the subjects that do not match, as long as these are few.
+    merged: the sequences.
+    subjects: how many subjects match.
+    work: the remaining steps of making the view, None if there are none.
+    gathering: the sequences collected by `work` so far.
     """
 
     __slots__ = (
@@ -141,11 +147,11 @@ class FilterView:
 
     @property
     def known(self) -> bool:
-        """Whether it can be asked."""
+        """Whether the view can be used."""
         return self.ids is not None or self.others is not None or self.merged is not None
 
     def takes(self, subject: str, tokens: list[str]) -> bool:
-        """Whether one of the filters matches `subject`, which has these tokens."""
+        """Return whether one of the filters matches `subject`, which has these tokens."""
         if subject in self._literals:
             return True
         return any(
@@ -155,35 +161,35 @@ class FilterView:
         )
 
     def append(self, seq: int) -> None:
-        """A subject that it takes got a message."""
+        """Add a new message of a matching subject."""
         if self.merged is not None:
             self.merged.append(seq)
         if self.gathering is not None:
             self.gathering.append(seq)
 
     def extend(self, seqs: Sequence[int]) -> None:
-        """The same for many messages."""
+        """Add new messages of matching subjects."""
         if self.merged is not None:
             self.merged.extend(seqs)
         if self.gathering is not None:
             self.gathering.extend(seqs)
 
     def discard(self, seq: int) -> None:
-        """A subject that it takes lost a message."""
+        """Remove a message of a matching subject."""
         if self.merged is not None:
             self.merged.discard(seq)
         if self.gathering is not None:
             self.gathering.gone.append(seq)
 
     def drop_before(self, seq: int) -> None:
-        """All messages below `seq` are gone."""
+        """Remove all messages below `seq`."""
         if self.merged is not None:
             self.merged.drop_before(seq)
         if self.gathering is not None:
             self.gathering.floor = max(self.gathering.floor, seq)
 
     def finish_gathering(self, merged: Sequences) -> None:
-        """What it matches has been gathered."""
+        """Switch to the sequences in `merged`, which are complete."""
         self.merged = merged
         self.ids = self.others = self.gathering = None
 
@@ -191,7 +197,8 @@ class FilterView:
 class SequenceGather:
     """Sequences on their way into one sorted set, while messages come and go.
 
-    gone: those that left meanwhile; floor: all below it did.
+    gone: the sequences that were removed meanwhile.
+    floor: the sequence below which all were removed meanwhile.
     """
 
     __slots__ = ("_base", "_buckets", "_late", "floor", "gone")
@@ -199,26 +206,26 @@ class SequenceGather:
     def __init__(self, base: int) -> None:
         self._base = base
         self._buckets: dict[int, list[int]] = {}
-        self._late: Sequences | None = None  # what came after the sorting began
+        self._late: Sequences | None = None  # sequences that were added after the sorting began
         self.gone: list[int] = []
         self.floor = 0
 
     def append(self, seq: int) -> None:
-        """Note a new message."""
+        """Add a new message."""
         if self._late is not None:
             self._late.append(seq)
         else:
             self.take((seq,))
 
     def extend(self, seqs: Sequence[int]) -> None:
-        """Note new messages."""
+        """Add new messages."""
         if self._late is not None:
             self._late.extend(seqs)
         else:
             self.take(seqs)
 
     def take(self, seqs: Iterable[int]) -> None:
-        """Gather some, in any order."""
+        """Add existing sequences, in any order."""
         base, buckets = self._base, self._buckets
         for seq in seqs:
             place = (seq - base) // CHUNK
@@ -229,7 +236,7 @@ class SequenceGather:
                 bucket.append(seq)
 
     def finish(self, into: Sequences) -> Iterator[None]:
-        """Sort all into one, a step at a time; complete only when it has ended."""
+        """Sort everything into `into`, in steps. It is complete only when the iterator ends."""
         late = self._late = Sequences()
         gone, size = self.gone, 0
         for place in sorted(self._buckets):

@@ -1,4 +1,4 @@
-"""JetStream accounts: usage, limits, tiers and API counters, as $JS.API.INFO gives them."""
+"""JetStream accounts: usage, limits, tiers and API counters, as the answer to $JS.API.INFO has them."""
 
 # ruff: noqa: RUF009 - the functions of `fields` are dataclasses.field, each for one JSON kind
 
@@ -12,7 +12,7 @@ UNLIMITED = -1
 
 @dataclass(slots=True)
 class AccountLimits(Record):
-    """Limits of an account or tier; -1 is unlimited, sizes in bytes."""
+    """Limits of an account or of a tier. Sizes are in bytes; -1 is unlimited."""
 
     max_memory: int = number(keep=True)
     max_storage: int = number(keep=True)
@@ -26,7 +26,7 @@ class AccountLimits(Record):
 
 @dataclass(slots=True)
 class ApiStats(Record):
-    """Counters of API requests. `level`: the server's API level."""
+    """Counters of API requests, and the API level of the server (`level`)."""
 
     level: int = number(keep=True, go_type="int")
     total: int = number(keep=True, go_type="uint64")
@@ -49,7 +49,7 @@ class AccountTier(Record):
 
 @dataclass(slots=True)
 class AccountInfo(Record):
-    """Usage and limits of an account; with tiers the totals, limits in `tiers`."""
+    """Usage and limits of an account. If it has tiers, these are the totals, and `tiers` has the limits."""
 
     memory: int = number(keep=True, go_type="uint64")
     storage: int = number(keep=True, go_type="uint64")

@@ -1,4 +1,4 @@
-"""Where a stream or consumer is: its Raft group, leader and replicas."""
+"""Where a stream or consumer is placed: its Raft group, leader and replicas."""
 
 # ruff: noqa: RUF009 - the functions of `fields` are dataclasses.field, each for one JSON kind
 
@@ -10,7 +10,7 @@ from .record import Record
 
 @dataclass(slots=True)
 class Placement(Record):
-    """Placement: where to put a stream or consumer. `preferred` (a server) is for leader step-downs only."""
+    """Where to put a stream or consumer. `preferred`, the name of a server, is for leader step-downs only."""
 
     cluster: str = text()
     tags: list[str] = texts()
@@ -19,7 +19,7 @@ class Placement(Record):
 
 @dataclass(slots=True)
 class PeerInfo(Record):
-    """One replica. `active`: nanoseconds since it was last seen."""
+    """One replica. `active` is the time since it was last seen, in nanoseconds."""
 
     name: str = text(keep=True)
     current: bool = flag(keep=True)
@@ -32,7 +32,7 @@ class PeerInfo(Record):
 
 @dataclass(slots=True)
 class DesiredCluster(Record):
-    """Where a stream or consumer that moves is going; its origin and status stay in `extra`."""
+    """Where a stream or consumer that is being moved will be. Its origin and status stay in `extra`."""
 
     name: str = text()
     replicas: list[PeerInfo] = records(PeerInfo)
@@ -40,7 +40,7 @@ class DesiredCluster(Record):
 
 @dataclass(slots=True)
 class ClusterInfo(Record):
-    """The group of a stream or consumer; on a single server only its leader (this server's name) is set."""
+    """The group of a stream or consumer. A single server sets only the leader, to its own name."""
 
     name: str = text()
     raft_group: str = text()

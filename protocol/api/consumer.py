@@ -1,4 +1,4 @@
-"""Consumers: configuration, state and info. Rules as in `stream`."""
+"""Consumers: configuration, state and info. The rules are those of `stream`."""
 
 # ruff: noqa: RUF009 - the functions of `fields` are dataclasses.field, each for one JSON kind
 
@@ -25,7 +25,7 @@ from .record import Record
 
 @dataclass(slots=True)
 class ConsumerConfig(Record):
-    """Configuration of a consumer. Durations in nanoseconds, `rate_limit_bps` in bits a second."""
+    """Configuration of a consumer. Durations are in nanoseconds, `rate_limit_bps` is in bits per second."""
 
     durable_name: str = text()
     name: str = text()
@@ -82,13 +82,13 @@ class ConsumerConfig(Record):
 
     @property
     def filters(self) -> list[str]:
-        """The subject filters, whichever field they came in; empty for all messages."""
+        """The subject filters, whichever field they are in. Empty means all messages."""
         return [self.filter_subject] if self.filter_subject else self.filter_subjects
 
 
 @dataclass(slots=True)
 class SequenceInfo(Record):
-    """A pair of consumer and stream sequence, and when it last moved."""
+    """A consumer sequence with its stream sequence, and when they last moved."""
 
     consumer_seq: int = number(keep=True, go_type="uint64")
     stream_seq: int = number(keep=True, go_type="uint64")
@@ -97,7 +97,7 @@ class SequenceInfo(Record):
 
 @dataclass(slots=True)
 class PriorityGroupState(Record):
-    """Which client a priority group is pinned to."""
+    """The client that a priority group is pinned to."""
 
     group: str = text(keep=True)
     pinned_client_id: str = text()
@@ -106,7 +106,7 @@ class PriorityGroupState(Record):
 
 @dataclass(slots=True)
 class ConsumerInfo(Record):
-    """Answer of CONSUMER.INFO and of the like."""
+    """The answer to CONSUMER.INFO, and the info in other answers about a consumer."""
 
     stream_name: str = text(keep=True)
     name: str = text(keep=True)

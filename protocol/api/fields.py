@@ -1,6 +1,7 @@
-"""Declarations of the fields of a `Record`: one function per JSON kind.
+"""Declarations of the fields of a `Record`: one function for each kind of JSON value.
 
-`keep` means: written even when empty. They return `Any`, for the annotation beside them says the type.
+With `keep` a field is written even when it is empty. The functions return `Any`, because the annotation of
+the attribute states the type.
 """
 
 import dataclasses
@@ -105,7 +106,7 @@ class _Time(_Plain):
 
 
 class _Instant(_Time):
-    """A time that may be any: None is that there is none."""
+    """A time without a reserved value: 0 is the epoch, and None means that there is no time."""
 
     def parse(self, text: str) -> int:
         return parse_exact(text)
@@ -177,7 +178,7 @@ class _List(_Kind):
         if not isinstance(value, list):
             raise wrong_type(value, where, self.go_type)
         if isinstance(self.item, _Text) and {*map(type, value)} == {str}:
-            return list(value)  # the usual one, of thousands perhaps
+            return list(value)  # a shortcut for the usual list, which may have thousands of strings
         return [
             self.empty() if item is None else self.item.read(item, f"{where}.{i}", strict)
             for i, item in enumerate(value)
@@ -256,7 +257,7 @@ def flag(default: bool = False, *, keep: bool = False) -> Any:
 
 
 def number(default: int = 0, *, keep: bool = False, go_type: str = "int64") -> Any:
-    """Declare an integer with the range of `go_type`."""
+    """Declare an integer with the range of `go_type`, a number type of Go."""
     return _field(_Number(go_type), keep, default)
 
 
@@ -266,19 +267,20 @@ def duration(default: int = 0, *, keep: bool = False) -> Any:
 
 
 def time(*, keep: bool = False) -> Any:
-    """Declare a time: nanoseconds inside, RFC 3339 in JSON, 0 is the zero time."""
+    """Declare a time: nanoseconds since the epoch inside, RFC 3339 in JSON. 0 is the zero time."""
     return _field(_Time(), keep, 0)
 
 
 def instant() -> Any:
-    """Declare a time that may be missing: nanoseconds inside, any time there is, None for none."""
+    """Declare an optional time: nanoseconds since the epoch inside, RFC 3339 in JSON, None for no time."""
     return _field(_Instant(), False, None)
 
 
 def choice(default: str, *words: str, keep: bool = False, alias: str | None = None, refusal: str = "") -> Any:
-    """Declare one of some words; `alias` is read as the default, and the default is an empty value.
+    """Declare one of some words. `default` counts as empty.
 
-    `refusal` is the text for other words, if not the reference's usual one.
+    `alias` is another word that is read as the default. `refusal` is the error text for any other word, if
+    it is not the reference's usual one.
     """
     return _field(_Choice(default, words, alias, refusal), keep, default)
 
@@ -314,7 +316,7 @@ def number_map(*, keep: bool = False) -> Any:
 
 
 def record(cls: type[Record]) -> Any:
-    """Declare an optional nested record: None is left out."""
+    """Declare an optional nested record. None is left out of the JSON."""
     return _field(_Nested(cls, False), False, None)
 
 
@@ -324,7 +326,7 @@ def part(cls: type[Record], *, keep: bool = True) -> Any:
 
 
 def records(cls: type[Record], *, keep: bool = False, pointers: bool = False) -> Any:
-    """Declare a list of nested records; `pointers` is how error texts name its type."""
+    """Declare a list of nested records. `pointers` decides how error texts name its type."""
     go_type = f"[]{'*' if pointers else ''}server.{cls.__name__}"
     return _field(_List(_Nested(cls, False), go_type, cls), keep, factory=list)
 

@@ -1,4 +1,4 @@
-"""Requests of the JetStream API, the stored message it gives back, and the names of its response types."""
+"""Requests of the JetStream API, the stored message in its answers, and the names of its response types."""
 
 # ruff: noqa: RUF009 - the functions of `fields` are dataclasses.field, each for one JSON kind
 
@@ -16,7 +16,7 @@ TYPE_PREFIX: Final = "io.nats.jetstream.api.v1."
 
 
 def response(kind: str, *bodies: Record, **fields: Any) -> dict[str, Any]:
-    """Give the JSON of a successful answer: ``type`` (of e.g. ``stream_create``), bodies, then `fields`."""
+    """Return the JSON of a successful answer: ``type`` (``stream_create``...), the bodies, then `fields`."""
     out: dict[str, Any] = {"type": f"{TYPE_PREFIX}{kind}_response"}
     for body in bodies:
         out.update(body.to_json())
@@ -25,26 +25,26 @@ def response(kind: str, *bodies: Record, **fields: Any) -> dict[str, Any]:
 
 
 def error_response(kind: str, error: ApiError, **fields: Any) -> dict[str, Any]:
-    """Give the JSON of a refusal; some kinds have `fields` even then (total, streams...)."""
+    """Return the JSON of a refusal. Some kinds have `fields` even then (total, streams...)."""
     return {"type": f"{TYPE_PREFIX}{kind}_response", "error": error.to_json(), **fields}
 
 
 @dataclass(slots=True)
 class StreamRequest(StreamConfig):
-    """Create or update a stream: its config, and `pedantic` (defaults are errors, not filled in)."""
+    """A request to create or update a stream. If `pedantic`, defaults are not filled in but are errors."""
 
     go_name: ClassVar[str] = "StreamConfigRequest"
 
     pedantic: bool = flag()
 
     def config(self) -> StreamConfig:
-        """Give the configuration alone; lists and parts are the same objects."""
+        """Return the configuration alone. Lists and nested records are shared, not copied."""
         return StreamConfig(**{field.name: getattr(self, field.name) for field in fields(StreamConfig)})
 
 
 @dataclass(slots=True)
 class CreateConsumerRequest(Record):
-    """Create or update a consumer. `action`: "" is create or update."""
+    """A request to create or update a consumer. An empty `action` allows both."""
 
     stream_name: str = text(keep=True)
     config: ConsumerConfig = part(ConsumerConfig)
@@ -54,7 +54,11 @@ class CreateConsumerRequest(Record):
 
 @dataclass(slots=True)
 class PageRequest(Record):
-    """Which part of a list, from `offset`; `subject` keeps streams whose subjects collide with it."""
+    """Which page of a list is wanted.
+
+    offset: the position of the first entry.
+    subject: only streams with subjects that collide with it are listed.
+    """
 
     go_name: ClassVar[str] = "JSApiStreamListRequest"
 
@@ -75,7 +79,12 @@ class StreamInfoRequest(Record):
 
 @dataclass(slots=True)
 class PurgeRequest(Record):
-    """What to purge: up to `seq` (exclusive), of subject `filter`, keeping the newest `keep`."""
+    """What to purge.
+
+    filter: only messages of this subject.
+    seq: only messages below this sequence.
+    keep: the number of newest messages that stay.
+    """
 
     go_name: ClassVar[str] = "JSApiStreamPurgeRequest"
 
@@ -86,7 +95,7 @@ class PurgeRequest(Record):
 
 @dataclass(slots=True)
 class MsgGetRequest(Record):
-    """Which message of STREAM.MSG.GET or DIRECT.GET."""
+    """The message that STREAM.MSG.GET or DIRECT.GET asks for."""
 
     go_name: ClassVar[str] = "JSApiMsgGetRequest"
 
@@ -104,7 +113,7 @@ class MsgGetRequest(Record):
 
 @dataclass(slots=True)
 class MsgDeleteRequest(Record):
-    """Which message to delete; `no_erase` leaves its bytes on disk."""
+    """The message to delete. With `no_erase` its bytes stay on the disk."""
 
     go_name: ClassVar[str] = "JSApiMsgDeleteRequest"
 
@@ -114,7 +123,7 @@ class MsgDeleteRequest(Record):
 
 @dataclass(slots=True)
 class StoredMsg(Record):
-    """A message as STREAM.MSG.GET gives it."""
+    """A message as STREAM.MSG.GET returns it."""
 
     subject: str = text(keep=True)
     seq: int = number(keep=True, go_type="uint64")
@@ -125,7 +134,7 @@ class StoredMsg(Record):
 
 @dataclass(slots=True)
 class PullRequest(Record):
-    """Body of CONSUMER.MSG.NEXT. Durations in nanoseconds; batch 0 means 1."""
+    """The body of CONSUMER.MSG.NEXT. Durations are in nanoseconds. A batch of 0 means 1."""
 
     go_name: ClassVar[str] = "JSApiConsumerGetNextRequest"
 
@@ -143,7 +152,7 @@ class PullRequest(Record):
 
 @dataclass(slots=True)
 class ConsumerPauseRequest(Record):
-    """Until when a consumer rests; zero or past resumes it."""
+    """Until when a consumer is paused. Zero or a time in the past resumes it."""
 
     go_name: ClassVar[str] = "JSApiConsumerPauseRequest"
 
@@ -152,7 +161,7 @@ class ConsumerPauseRequest(Record):
 
 @dataclass(slots=True)
 class ConsumerUnpinRequest(Record):
-    """Which priority group to unpin."""
+    """The priority group to unpin."""
 
     go_name: ClassVar[str] = "JSApiConsumerUnpinRequest"
 
@@ -161,7 +170,7 @@ class ConsumerUnpinRequest(Record):
 
 @dataclass(slots=True)
 class ConsumerResetRequest(Record):
-    """Where a consumer starts again; 0 is its ack floor."""
+    """The sequence where a consumer starts again. 0 means its ack floor."""
 
     go_name: ClassVar[str] = "JSApiConsumerResetRequest"
 
@@ -170,7 +179,7 @@ class ConsumerResetRequest(Record):
 
 @dataclass(slots=True)
 class LeaderStepDownRequest(Record):
-    """Placement: where the new leader should be."""
+    """A request to elect another leader. `placement` says where the new one should be."""
 
     go_name: ClassVar[str] = "JSApiLeaderStepdownRequest"
 
@@ -179,7 +188,7 @@ class LeaderStepDownRequest(Record):
 
 @dataclass(slots=True)
 class RemovePeerRequest(Record):
-    """Which replica, by server name or peer id, leaves a stream."""
+    """The replica that leaves a stream, by server name or peer id."""
 
     go_name: ClassVar[str] = "JSApiStreamRemovePeerRequest"
 
@@ -188,7 +197,7 @@ class RemovePeerRequest(Record):
 
 @dataclass(slots=True)
 class MetaRemoveRequest(Record):
-    """Which server leaves the meta group."""
+    """The server that leaves the meta group."""
 
     go_name: ClassVar[str] = "JSApiMetaServerRemoveRequest"
 
@@ -211,7 +220,7 @@ class SnapshotRequest(Record):
 
 @dataclass(slots=True)
 class RestoreRequest(Record):
-    """What a restore will bring."""
+    """The stream that a restore will bring."""
 
     go_name: ClassVar[str] = "JSApiStreamRestoreRequest"
 

@@ -1,11 +1,12 @@
 """Record: a dataclass that knows its JSON.
 
-Each field is declared once, by a function of `fields`, which says its JSON kind, its default and whether it
-is written when empty. From that come `from_json` and `to_json`; the attribute's name is the JSON name and the
-order of the class is the order of the JSON. What a record does not know is kept in `extra` and written back.
+Each field is declared once, by a function of `fields`. The declaration states its kind of JSON value, its
+default, and whether it is written when empty. `from_json` and `to_json` follow from that: an attribute's name
+is the JSON name, and the order in the class is the order in the JSON. Fields that a record does not know are
+kept in `extra` and written back.
 
-Reading is by the rules of the reference's decoder: ``null`` leaves the default, names match in any case, a
-wrong type is an error. Errors are `ApiError` 10025 with the reference's text.
+Reading follows the reference's decoder: ``null`` leaves the default, names match in any case, and a value of
+a wrong type is an error. Errors are `ApiError` 10025 with the reference's text.
 """
 
 import dataclasses
@@ -15,7 +16,7 @@ from typing import Any, ClassVar, Protocol, Self
 from .. import gojson
 from ..errors import ApiError, api_error
 
-LONG = 64  # records in a list that is read in steps
+LONG = 64  # records in a list from which on it is read in steps
 # Range of each number type of the reference, by its name there.
 NUMBERS = {
     "int": (-(1 << 63), (1 << 63) - 1),
@@ -27,37 +28,38 @@ NUMBERS = {
 
 
 class JsonKind(Protocol):
-    """How one sort of JSON value is read and written.
+    """How one kind of JSON value is read and written.
 
-    nested: whether it is made of records. nullable: whether null is as good as absent; else it is read.
+    nested: whether the value consists of records.
+    nullable: whether null counts as absent. If not, `read` gets it.
     """
 
     nested: bool
     nullable: bool
 
     def read(self, value: Any, where: str, strict: bool) -> Any:
-        """Turn a JSON value into the attribute's; `where` is its path ``Type.field.0.field``."""
+        """Return the attribute's value for a JSON value; `where` is its path ``Type.field.0.field``."""
 
     def reading(self, value: Any, where: str, strict: bool) -> Generator[None, None, Any]:
-        """As `read`, in steps."""
+        """Like `read`, in steps."""
 
     def write(self, value: Any) -> Any:
-        """Turn the attribute's value into JSON."""
+        """Return the JSON value for the attribute's value."""
 
     def writing(self, value: Any) -> Generator[None, None, Any]:
-        """As `write`, in steps."""
+        """Like `write`, in steps."""
 
     def is_empty(self, value: Any) -> bool:
-        """Tell whether `value` is left out where empty values are."""
+        """Return whether `value` is left out where empty values are left out."""
 
 
 def invalid_json(reason: str) -> ApiError:
-    """Make error 10025 ``invalid JSON: <reason>``."""
+    """Return error 10025 with the text ``invalid JSON: <reason>``."""
     return api_error("JSInvalidJSONErr", err=reason)
 
 
 def wrong_type(value: Any, where: str, go_type: str) -> ApiError:
-    """Make error 10025 for a JSON value at path `where` that is not of `go_type`."""
+    """Return error 10025 for a JSON value at path `where` that is not of `go_type`."""
     what = _json_type(value)
     if what == "number" and go_type in NUMBERS:
         what = f"number {value}"
@@ -82,7 +84,7 @@ def _json_type(value: Any) -> str:
 
 @dataclasses.dataclass(slots=True)
 class Record:
-    """Base of all API types. `extra` has the fields that the type does not know."""
+    """The base of all API types. `extra` has the fields that the type does not know."""
 
     go_name: ClassVar[str] = ""
 
@@ -90,7 +92,7 @@ class Record:
 
     @classmethod
     def parse(cls, data: bytes, *, strict: bool = False) -> Self:
-        """Read JSON text; no text and ``null`` give an empty record. Raises ApiError 10025."""
+        """Read JSON text. Empty text and ``null`` make an empty record. Raises ApiError 10025."""
         value = None
         if data.strip():
             try:
@@ -103,8 +105,8 @@ class Record:
     def from_json(cls, value: Any, *, strict: bool = False, where: str = "") -> Self:
         """Read a decoded JSON object.
 
-        Raises ApiError 10025 if it is no object, a value has a wrong type, or, with `strict`, a field is
-        unknown. `where` is the path to it for error texts.
+        Raises ApiError 10025 if it is no object, if a value has a wrong type, or, with `strict`, if a field
+        is unknown. `where` is the path to the object for error texts.
         """
         where = where or type_name(cls)
         if not isinstance(value, Mapping):
@@ -124,7 +126,7 @@ class Record:
 
     @classmethod
     def reading(cls, value: Any, *, strict: bool = False, where: str = "") -> Generator[None, None, Self]:
-        """As `from_json`, in steps: one for each record in a long list of them."""
+        """Like `from_json`, in steps: one for each record in a long list of them."""
         where, known = where or type_name(cls), _kinds(cls)
         whole = dict(value) if isinstance(value, Mapping) else value
         long = {
@@ -138,7 +140,10 @@ class Record:
         return made
 
     def to_json(self) -> dict[str, Any]:
-        """Give the JSON object: fields in order, empty ones left out as the reference does, then `extra`."""
+        """Return the JSON object: the fields in order, then `extra`.
+
+        Empty fields are left out as the reference does.
+        """
         out: dict[str, Any] = {}
         for name, (kind, keep) in _kinds(type(self)).items():
             value = getattr(self, name)
@@ -148,7 +153,7 @@ class Record:
         return out
 
     def writing(self) -> Generator[None, None, dict[str, Any]]:
-        """As `to_json`, in steps: one for each record in a list of them."""
+        """Like `to_json`, in steps: one for each record in a list of them."""
         out: dict[str, Any] = {}
         for name, (kind, keep) in _kinds(type(self)).items():
             value = getattr(self, name)
@@ -158,12 +163,12 @@ class Record:
         return out
 
     def replace(self, **changes: Any) -> Self:
-        """Give a deep copy with some fields changed."""
+        """Return a deep copy with some fields changed."""
         return dataclasses.replace(type(self).from_json(self.to_json()), **changes)
 
 
 def type_name(cls: type[Record]) -> str:
-    """Name of the type in error texts."""
+    """Return the name of the type in error texts."""
     return cls.go_name or cls.__name__
 
 
@@ -171,7 +176,7 @@ _known: dict[type[Record], dict[str, tuple[JsonKind, bool]]] = {}
 
 
 def _kinds(cls: type[Record]) -> dict[str, tuple[JsonKind, bool]]:
-    """Kind and `keep` of each field of a class, gathered once."""
+    """Return the kind and `keep` of each field of a class. They are collected once per class."""
     kinds = _known.get(cls)
     if kinds is None:
         kinds = _known[cls] = {

@@ -1,7 +1,8 @@
 """Streams: configuration, state, info and publish acknowledgements.
 
-Field order, names and what is left out when empty are the reference's (2.15). Defaults of the classes are
-JSON absence, not what a server fills in: a config read from ``{"name": "S"}`` has max_msgs 0, not -1.
+The order of the fields, their names and what is left out when empty are the reference's (2.15). The defaults
+of the classes stand for fields that are absent from the JSON, not for what a server fills in: a configuration
+read from ``{"name": "S"}`` has `max_msgs` 0, not -1.
 """
 
 # ruff: noqa: RUF009 - the functions of `fields` are dataclasses.field, each for one JSON kind
@@ -57,7 +58,7 @@ class StreamConsumerSource(Record):
 
 @dataclass(slots=True)
 class StreamSource(Record):
-    """Origin of a mirror, or one of the sources of a stream."""
+    """The origin of a mirror, or one of the sources of a stream."""
 
     name: str = text(keep=True)
     opt_start_seq: int = number(go_type="uint64")
@@ -70,7 +71,7 @@ class StreamSource(Record):
 
 @dataclass(slots=True)
 class RePublish(Record):
-    """Publishes each stored message again under another subject."""
+    """A rule that publishes each stored message again, under another subject."""
 
     src: str = text()
     dest: str = text(keep=True)
@@ -79,7 +80,7 @@ class RePublish(Record):
 
 @dataclass(slots=True)
 class ConsumerLimits(Record):
-    """Defaults and upper bounds for the stream's consumers; 0 is none."""
+    """Defaults and upper bounds for the consumers of the stream. 0 means none."""
 
     go_name: ClassVar[str] = "StreamConsumerLimits"
 
@@ -89,7 +90,7 @@ class ConsumerLimits(Record):
 
 @dataclass(slots=True)
 class StreamConfig(Record):
-    """Configuration of a stream. Durations in nanoseconds."""
+    """Configuration of a stream. Durations are in nanoseconds, sizes in bytes."""
 
     name: str = text(keep=True)
     description: str = text()
@@ -133,7 +134,7 @@ class StreamConfig(Record):
 
 @dataclass(slots=True)
 class LostStreamData(Record):
-    """Sequences that are damaged on disk, and their bytes where known."""
+    """Sequences that are damaged on the disk, and their size in bytes where it is known."""
 
     msgs: list[int] = numbers(keep=True)
     bytes: int = number(keep=True, go_type="uint64")
@@ -141,7 +142,7 @@ class LostStreamData(Record):
 
 @dataclass(slots=True)
 class StreamState(Record):
-    """What a stream holds. `subjects` and `deleted` only when asked for."""
+    """What a stream holds. `subjects` and `deleted` are set only on request."""
 
     messages: int = number(keep=True, go_type="uint64")
     bytes: int = number(keep=True, go_type="uint64")
@@ -159,9 +160,10 @@ class StreamState(Record):
 
 @dataclass(slots=True)
 class StreamSourceInfo(Record):
-    """How a mirror or source is doing. `active`: nanoseconds since the last message, -1 never.
+    """The progress of a mirror or source.
 
-    `seq`: the origin's sequence that a source has reached (nats-server 2.15).
+    active: nanoseconds since the last message, -1 if there never was one.
+    seq: the origin's sequence that a source has reached (nats-server 2.15).
     """
 
     name: str = text(keep=True)
@@ -176,7 +178,7 @@ class StreamSourceInfo(Record):
 
 @dataclass(slots=True)
 class StreamAlternate(Record):
-    """Another stream with the same content, nearest first."""
+    """A stream with the same content. In a list of them, the nearest comes first."""
 
     name: str = text(keep=True)
     domain: str = text()
@@ -185,7 +187,10 @@ class StreamAlternate(Record):
 
 @dataclass(slots=True)
 class StreamInfo(Record):
-    """Answer of STREAM.INFO and of the like. `ts`: when it was gathered."""
+    """The answer to STREAM.INFO, and the info in other answers about a stream.
+
+    `ts` is when it was gathered.
+    """
 
     config: StreamConfig = part(StreamConfig)
     created: int = time(keep=True)

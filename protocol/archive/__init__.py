@@ -1,6 +1,6 @@
-"""A stream as a file: what `nats stream backup` receives from a server, and gives it back.
+"""A stream as a file: what `nats stream backup` receives from a server and sends back to restore it.
 
-`entries` are the stream's state, its consumers and its messages, one after the other; `frames` is the S2
-framing around them, with `crc32c` for its checksums. Source: nats-server 2.15, and the format texts of Snappy
-and S2.
+`entries` has the contents: the state of the stream, its consumers and its messages, in this order. `frames`
+has the S2 framing around them, and `crc32c` its checksums. Source: nats-server 2.15, and the format
+specifications of Snappy and S2.
 """

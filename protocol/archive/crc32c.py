@@ -1,7 +1,7 @@
-"""CRC-32C (Castagnoli), as the framing of Snappy and S2 wants it.
+"""CRC-32C (Castagnoli), as the framing of Snappy and S2 uses it.
 
-Long data is cut into parts whose checksums grow side by side, by operations on long strings of bytes, and are
-joined at the end: so it costs little time without a compiled module.
+Long data is cut into parts. The checksums of all parts are computed side by side, by operations on long
+strings of bytes, and are joined at the end. This makes it fast without a compiled module.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 _POLYNOMIAL = 0x82F63B78  # reflected
 _PART = 64  # bytes of data in each part
-_SMALLEST = 4096  # bytes for which parts are worth the work
+_SMALLEST = 4096  # bytes from which on it is worth cutting data into parts
 
 
 def _table() -> list[int]:
@@ -22,12 +22,12 @@ def _table() -> list[int]:
 
 
 _TABLE = _table()
-# byte -> byte k of what the table has for it, for `bytes.translate`
+# For each k, a table for `bytes.translate` from a byte to byte k of its entry in `_TABLE`.
 _PLANES = [bytes(value >> 8 * k & 255 for value in _TABLE) for k in range(4)]
 
 
 def crc32c(data: bytes) -> int:
-    """The checksum of some bytes."""
+    """Return the CRC-32C of `data`."""
     crc, at = 0xFFFFFFFF, 0
     while len(data) - at >= _SMALLEST:
         size = 1 << (len(data) - at).bit_length() - 1
@@ -39,13 +39,13 @@ def crc32c(data: bytes) -> int:
 
 
 def masked(data: bytes) -> int:
-    """The checksum as frames have it."""
+    """Return the CRC-32C of `data` in the masked form that frames contain."""
     crc = crc32c(data)
     return (crc >> 15 | crc << 17 & 0xFFFFFFFF) + 0xA282EAD8 & 0xFFFFFFFF
 
 
 def _parts(data: bytes, crc: int) -> int:
-    """Go on from `crc` over data whose length is a power of two times `_PART`."""
+    """Continue `crc` over data whose length is `_PART` times a power of two."""
     count = len(data) // _PART
     read = int.from_bytes
     bits, lowest = 8 * count, (1 << 8 * count) - 1
@@ -71,7 +71,10 @@ def _parts(data: bytes, crc: int) -> int:
 
 @functools.cache
 def _columns(length: int) -> list[int]:
-    """What each bit of a checksum becomes when so many zero bytes follow; `length` is a power of two."""
+    """Return what each bit of a checksum becomes when `length` zero bytes follow.
+
+    `length` is a power of two.
+    """
     if length == 1:
         return [_TABLE[1 << bit & 255] ^ (1 << bit) >> 8 for bit in range(32)]
     half = _columns(length // 2)
@@ -88,7 +91,7 @@ def _moved(columns: Sequence[int], value: int) -> int:
 
 @functools.cache
 def _shift(length: int) -> list[list[bytes]]:
-    """Tables for `bytes.translate`: of byte j of a checksum, the byte k of what it becomes."""
+    """Return tables for `bytes.translate`: `[j][k]` maps byte j of a checksum to byte k of the result."""
     columns = _columns(length)
     values = [[_moved(columns, value << 8 * j) for value in range(256)] for j in range(4)]
     return [[bytes(value >> 8 * k & 255 for value in row) for k in range(4)] for row in values]

@@ -1,7 +1,8 @@
-"""The entries of an archive: `state.json`, as many `consumers/<name>` as it says, messages, an empty one.
+"""The entries of an archive: `state.json`, the consumers that it counts, the messages, and an empty entry.
 
-An entry is its numbers, its name and its payload. A message's name is its subject, its payload the header
-block and the body. The last entry is empty: what ends without it was cut short.
+An entry consists of numbers, a name and a payload. A consumer's name is `consumers/<name>`. The name of a
+message is its subject, and its payload is the header block and the body. The last entry is empty: an archive
+that ends without it was cut short.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ _LARGEST = 1 << 30  # bytes of an entry's payload
 
 
 class ArchiveError(ValueError):
-    """These bytes are no archive, or were cut short."""
+    """The bytes are not an archive, or were cut short."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveEntry:
-    """time: ns; seq: 0 for what is no message."""
+    """One entry. `time` is in ns since the epoch. `seq` is 0 for an entry that is not a message."""
 
     name: str
     time: int = 0
@@ -30,11 +31,11 @@ class ArchiveEntry:
 
     @property
     def last(self) -> bool:
-        """Whether it is the one that ends an archive."""
+        """Whether this entry ends the archive."""
         return not (self.name or self.seq or self.time or self.header or self.body)
 
     def encode(self) -> bytes:
-        """As it stands in an archive."""
+        """Return the bytes of the entry in an archive."""
         return encode(self.name, self.time, self.seq, self.header, self.body)
 
 
@@ -42,7 +43,7 @@ END = ArchiveEntry("")
 
 
 def encode(name: str, time: int, seq: int, header: bytes, body: bytes) -> bytes:
-    """An entry as it stands in an archive."""
+    """Return the bytes of an entry in an archive."""
     raw = name.encode("utf-8", "surrogateescape")
     out = bytearray()
     for value in (len(raw), time << 1 if time >= 0 else (-time << 1) - 1, seq, len(header), len(body)):
@@ -55,14 +56,14 @@ def encode(name: str, time: int, seq: int, header: bytes, body: bytes) -> bytes:
 
 
 class ArchiveReader:
-    """Takes an archive in pieces."""
+    """Reads an archive that arrives in pieces of any size."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
         self._begun = self._ended = False
 
     def feed(self, piece: bytes) -> list[ArchiveEntry]:
-        """Give the entries that are whole now. Raises ArchiveError."""
+        """Return the entries that are complete now. Raises ArchiveError if the bytes are not an archive."""
         rest = self._rest
         rest += piece
         at = 0
@@ -83,12 +84,12 @@ class ArchiveReader:
         return found
 
     def end(self) -> None:
-        """There is no more to come. Raises ArchiveError when it was cut short."""
+        """Note that nothing more will come. Raises ArchiveError if the archive was cut short."""
         if self._rest or not self._ended:
             raise ArchiveError("it was cut short")
 
     def _entry(self, at: int) -> tuple[ArchiveEntry, int] | None:
-        """The entry at `at`, and where the next one begins; None: it is not whole yet."""
+        """Return the entry at `at` and where the next one begins; None if it is not complete yet."""
         numbers: list[int] = []
         rest, length = self._rest, len(self._rest)
         for _ in range(5):

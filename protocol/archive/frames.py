@@ -1,8 +1,8 @@
-"""The S2 framing: bytes in chunks with checksums, compressed or not.
+"""The S2 framing: chunks of bytes with checksums, compressed or not.
 
-What is written is not compressed, and readers of S2 take it; what is read may be Snappy's or S2's. Promises:
-what does not agree with its checksum, or is no such stream, raises FrameError; one chunk is kept in memory at
-a time.
+The writer does not compress, which every reader of S2 accepts. The reader takes the streams of Snappy and of
+S2. Promises: data that does not agree with its checksum, or is not such a stream, raises FrameError; only one
+chunk is kept in memory at a time.
 """
 
 from __future__ import annotations
@@ -10,35 +10,35 @@ from __future__ import annotations
 from .crc32c import masked
 
 CHUNK = 65536  # bytes of data in a chunk that is written
-_LARGEST = 4 << 20  # bytes of data in one that is read
+_LARGEST = 4 << 20  # bytes of data in a chunk that is read
 _IDENTITY = b"S2sTwO"
 _COMPRESSED, _PLAIN, _SKIPPED, _IDENTIFIER = 0x00, 0x01, 0x80, 0xFF
 
 
 class FrameError(ValueError):
-    """These bytes are not such a stream, or are damaged."""
+    """The bytes are not a stream of S2 or Snappy, or are damaged."""
 
 
 def begin() -> bytes:
-    """What a stream begins with."""
+    """Return the identifier that a stream begins with."""
     return b"%c%b%b" % (_IDENTIFIER, len(_IDENTITY).to_bytes(3, "little"), _IDENTITY)
 
 
 def chunk(data: bytes) -> bytes:
-    """One chunk of at most CHUNK bytes."""
+    """Return `data`, at most `CHUNK` bytes, as one chunk."""
     length = (len(data) + 4).to_bytes(3, "little")
     return b"%c%b%b%b" % (_PLAIN, length, masked(data).to_bytes(4, "little"), data)
 
 
 class Unframer:
-    """Takes such a stream in pieces."""
+    """Reads a stream that arrives in pieces of any size."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
         self._begun = False
 
     def feed(self, piece: bytes) -> bytes:
-        """Give the data of the chunks that are whole now. Raises FrameError."""
+        """Return the data of the chunks that are complete now. Raises FrameError."""
         rest = self._rest
         rest += piece
         found = []
@@ -53,7 +53,7 @@ class Unframer:
         return b"".join(found)
 
     def end(self) -> None:
-        """There is no more to come. Raises FrameError when the last chunk is not whole."""
+        """Note that nothing more will come. Raises FrameError if the last chunk is incomplete."""
         if self._rest:
             raise FrameError("it ends within a chunk")
 
@@ -76,7 +76,7 @@ class Unframer:
 
 
 def decompress(block: bytes) -> bytes:
-    """One compressed block. Raises FrameError."""
+    """Return the data of one compressed block. Raises FrameError if the block is invalid."""
     try:
         size, at = _length(block)
         out = bytearray()
@@ -113,7 +113,7 @@ def _length(block: bytes) -> tuple[int, int]:
 
 
 def _literal(block: bytes, at: int) -> tuple[int, int]:
-    """(bytes that follow, where)."""
+    """Return how many literal bytes follow the tag at `at`, and where they begin."""
     length = block[at] >> 2
     extra = max(0, length - 59)
     if extra:
@@ -122,7 +122,7 @@ def _literal(block: bytes, at: int) -> tuple[int, int]:
 
 
 def _copy(block: bytes, at: int, last: int) -> tuple[int, int, int]:
-    """(length, offset, what follows) of bytes that come once more; `last`: the offset before."""
+    """Return (length, offset, end of the tag) of a copy. `last` is the offset of the copy before."""
     tag = block[at]
     if tag & 3 == 2:
         return 1 + (tag >> 2), block[at + 1] | block[at + 2] << 8, at + 3
@@ -131,7 +131,7 @@ def _copy(block: bytes, at: int, last: int) -> tuple[int, int, int]:
     length, offset = tag >> 2 & 7, (tag & 0xE0) << 3 | block[at + 1]
     if offset:
         return length + 4, offset, at + 2
-    # S2: the same offset again, and lengths beyond 8 in more bytes
+    # Only S2 has this: an offset of 0 repeats the last one, and lengths beyond 8 take more bytes.
     more = max(0, length - 4)
     if more:
         length = int.from_bytes(block[at + 2 : at + 2 + more], "little") + (4, 1 << 8, 1 << 16)[more - 1]
@@ -139,7 +139,7 @@ def _copy(block: bytes, at: int, last: int) -> tuple[int, int, int]:
 
 
 def _repeat(out: bytearray, offset: int, length: int) -> None:
-    """Append what stands `offset` bytes before the end; it may reach into what it appends."""
+    """Append `length` bytes that begin `offset` bytes before the end. They may include appended ones."""
     start = len(out) - offset
     if offset <= 0 or start < 0:
         raise FrameError("a block refers to what is not there")

@@ -1,8 +1,8 @@
-"""Two families of errors: the peer's on the wire (`PeerError`) and JetStream API errors (`ApiError`).
+"""Two families of errors: the peer's on the wire (`PeerError`) and those of the JetStream API (`ApiError`).
 
-API errors come from one table, ``js_errors.json`` (constant, HTTP-like code, error number, description with
-``{placeholder}``). `api_error` makes one by its constant. Nothing here decides *when* an error
-applies.
+API errors come from one table, ``js_errors.json``. A row has a constant, an HTTP-like code, an error number
+and a description with ``{placeholder}``s. `api_error` makes an error from its constant. Nothing here decides
+*when* an error applies.
 """
 
 import json
@@ -18,8 +18,9 @@ _PLACEHOLDER = re.compile(r"\{[a-z_]+\}")
 class PeerError(Exception):
     """The peer broke the protocol.
 
-    `text` goes to the peer as ``-ERR '<text>'`` (nothing is sent if empty), `close` says whether the
-    connection ends with it, `reason` is for the log and the list of closed connections.
+    text: is sent to the peer as ``-ERR '<text>'``. If it is empty, nothing is sent.
+    close: whether the connection ends with this error.
+    reason: is for the log and the list of closed connections.
     """
 
     def __init__(self, text: str, close: bool = True, reason: str = "Protocol Violation") -> None:
@@ -30,7 +31,7 @@ class PeerError(Exception):
 
 
 class ApiError(Exception):
-    """A JetStream API error: HTTP-like `code`, unique `err_code`, `description`."""
+    """A JetStream API error: an HTTP-like `code`, a unique `err_code` and a `description`."""
 
     def __init__(self, code: int, err_code: int = 0, description: str = "") -> None:
         super().__init__(f"{description} ({err_code})")
@@ -50,7 +51,10 @@ class ApiError(Exception):
         return self.code, self.err_code, self.description
 
     def to_json(self) -> dict[str, Any]:
-        """Give the ``error`` object of a response; number and description are left out when unset."""
+        """Return the ``error`` object of a response.
+
+        Number and description are left out if they are unset.
+        """
         out: dict[str, Any] = {"code": self.code}
         if self.err_code:
             out["err_code"] = self.err_code
@@ -76,13 +80,13 @@ class ErrorRow(NamedTuple):
 
     @property
     def placeholders(self) -> list[str]:
-        """Names of the placeholders in the description, in order."""
+        """The names of the placeholders in the description, in order."""
         return [name[1:-1] for name in _PLACEHOLDER.findall(self.description)]
 
 
 @cache
 def table() -> dict[str, ErrorRow]:
-    """Give the whole table by constant."""
+    """Return the whole table, by constant."""
     rows = json.loads((files(__name__) / "js_errors.json").read_text("utf-8"))
     return {
         row["constant"]: ErrorRow(row["constant"], row["code"], row["err_code"], row["description_template"])
@@ -91,15 +95,15 @@ def table() -> dict[str, ErrorRow]:
 
 
 def entries() -> Iterator[ErrorRow]:
-    """Walk the table in its own order."""
+    """Iterate over the table in its own order."""
     yield from table().values()
 
 
 def api_error(constant: str, **placeholders: object) -> ApiError:
-    """Make the error named `constant`, filling ``{name}`` in its description from keywords.
+    """Return the error named `constant`, with each ``{name}`` in its description filled in from a keyword.
 
-    Raises KeyError for a constant that is not in the table, or a placeholder that the description needs and
-    the caller did not give: both are our bugs.
+    Raises KeyError for a constant that is not in the table, and for a placeholder that the caller did not
+    give. Both are bugs of pyjs.
     """
     entry = table()[constant]
     description = entry.description

@@ -1,1 +1,1 @@
-"""The wire: incremental parsers of the client and leaf protocols, and the encoders of their frames."""
+"""The wire: incremental parsers of the client, leaf and route protocols, and the encoders of their frames."""

@@ -1,23 +1,26 @@
-"""Bytes of an unfinished frame, kept between two reads.
+"""The bytes of an unfinished frame, kept between two reads.
 
-A frame cut by the end of a read waits here with, if its control line was whole, the number of bytes it needs.
-While too few have come they are only listed, so a large payload in many reads is joined once: cost O(n).
-Small reads are gathered in one buffer, or the list would take many times as much memory as what it holds. A
-large frame has a mapping of its own, which takes no more memory than what has come, and all of which goes
-back to the system at the end: what many pieces took in between others would stay.
+A frame that is cut by the end of a read waits here. If its control line was complete, the number of bytes
+that it needs is known. Until they have arrived the pieces are only listed, so that a large payload in many
+reads is joined once, at a cost of O(n). Small reads are collected in one buffer, since a list of them would
+take many times the memory of their contents. A large frame has a memory mapping of its own. It takes no more
+memory than what has arrived, and returns all of it to the system at the end, where many small pieces between
+other objects would keep it.
 """
 
 from mmap import mmap
 
-_SMALL = 4096  # bytes of a read from which it is listed as it is
-_GATHERED = 1 << 18  # bytes of small reads in one buffer: growing, it is copied
-_LARGE = 1 << 21  # bytes of a frame from which it is mapped
-_MOST = 1 << 30  # more than any frame: what has no size yet
+_SMALL = 4096  # bytes of a read from which on it is listed as it is
+_GATHERED = 1 << 18  # bytes of small reads in one buffer, bounded because it is copied when it grows
+_LARGE = 1 << 21  # bytes of a frame from which on it is mapped
+_MOST = 1 << 30  # more than any frame; a frame that needs more has no size yet
 
 
 class FrameBuffer:
-    """What is left over of earlier reads. size: its length in bytes. need: the length at which it is joined;
-    0 while that is not known.
+    """What is left over of earlier reads.
+
+    size: its length in bytes.
+    need: the length at which the pieces are joined, 0 while it is not known.
     """
 
     __slots__ = ("_mapped", "chunks", "need", "size")
@@ -29,7 +32,7 @@ class FrameBuffer:
         self._mapped: mmap | None = None
 
     def join(self, data: bytes) -> bytes | None:
-        """Give all buffered bytes and `data` as one, or None if the frame still can't be whole."""
+        """Return all buffered bytes and `data` as one, or None if the frame cannot be complete yet."""
         chunks, before = self.chunks, self.size
         self.size += len(data)
         if self.size >= self.need:
@@ -52,7 +55,7 @@ class FrameBuffer:
         return None
 
     def keep(self, rest: bytes, need: int = 0) -> None:
-        """Hold `rest`, the start of a frame that needs `need` bytes in all (0: not known yet)."""
+        """Buffer `rest`, the start of a frame that needs `need` bytes in all (0: not known yet)."""
         self.size = len(rest)
         self.need = need
         if _LARGE <= need < _MOST:
@@ -66,7 +69,7 @@ class FrameBuffer:
         self.chunks.append(rest)
 
     def clear(self) -> None:
-        """Let go of everything."""
+        """Drop everything."""
         self.chunks.clear()
         self.size = self.need = 0
         self._mapped = None

@@ -1,4 +1,4 @@
-"""One control line: its verb, its fields, its sizes."""
+"""One control line: its verb, its fields and its sizes."""
 
 from collections.abc import Collection
 
@@ -7,9 +7,9 @@ _LONGEST_VERB = 8
 
 
 def split_verb(line: bytes, unspaced: Collection[bytes]) -> tuple[bytes, bytes]:
-    """Give the upper case verb and the arguments; verbs in `unspaced` need no blank after them.
+    """Return the upper-case verb and the arguments. Verbs in `unspaced` need no blank after them.
 
-    What is no verb comes back as it is (its first bytes), to be looked up in vain.
+    If the line has no verb, its first bytes are returned as the verb, which no lookup then finds.
     """
     verb = line[:_LONGEST_VERB].replace(b"\t", b" ").partition(b" ")[0]
     known = verb.upper()
@@ -29,16 +29,16 @@ def fields(arguments: bytes) -> list[bytes]:
 
 
 def pending_length(rest: bytes, arguments: bytes) -> int:
-    """Give the length that an unfinished line counts with: its arguments without a CR that may be its end.
+    """Return the length that an unfinished line counts with: its arguments, without a CR that may end them.
 
-    Blanks before and after don't count on a whole line, but half the length does here, so that nobody can
-    have blanks buffered for ever.
+    Blanks before and after do not count in a complete line. An unfinished one counts with at least half its
+    whole length, so that nobody can have blanks buffered for ever.
     """
     return max(len(arguments) - arguments.endswith(b"\r"), len(rest) // 2)
 
 
 def read_size(digits: bytes) -> int:
-    """Read a size of at most nine decimal digits; -1 if it is none."""
+    """Read a size of at most nine decimal digits. Return -1 if it is none."""
     if len(digits) > MAX_SIZE_DIGITS or not digits.isdigit():
         return -1
     return int(digits)

@@ -1,15 +1,16 @@
 """Parser: what the incremental parsers of all kinds of connections have in common.
 
-A piece is parsed in one go, but no more than `most` operations: a quarter of a megabyte may be ten of them,
-or forty thousand.
+A piece is parsed in one go, but no further than `most` operations, since a quarter of a megabyte may be ten
+of them or forty thousand.
 
-Promises: any bytes in any chunks; never raises; every operation before a violation is returned, which is the
-last; between two reads it holds at most one control line, or one frame whose size was announced.
+Promises: it takes any bytes in any pieces. It never raises. Every operation before a violation is returned,
+and the violation is the last one. Between two reads it holds at most one control line, or one frame whose
+size was announced.
 
-A connection that must log in is served nothing but CONNECT before that (`await_connect`): any other first
-byte is a violation at once, whatever was to follow, and what comes after CONNECT is not looked at until
-`connected` (`client.parse`, state OP_START with `awaitingAuth`, in the reference). A WebSocket brings the
-same bytes to the same parser; a parser of another protocol says in `_first` which packet it begins with.
+From a connection that must log in it takes nothing but CONNECT at first (`await_connect`). Any other first
+byte is a violation at once, whatever follows, and what comes after CONNECT is not looked at until `connected`
+(`client.parse`, state OP_START with `awaitingAuth`, in the reference). A WebSocket brings the same bytes to
+the same parser. A parser of another protocol overrides `_first` to say which packet it begins with.
 """
 
 from ..errors import PeerError
@@ -17,15 +18,20 @@ from . import violations
 from .frame_buffer import FrameBuffer
 from .ops import VIOLATION, Op
 
-_UNTIL_CONNECTED = 1 << 62  # bytes that what follows CONNECT waits for
+_UNTIL_CONNECTED = 1 << 62  # more bytes than can come: what follows CONNECT stays buffered
 _MOST = 512
 _FIRST_OF_CONNECT = b"Cc"
 
 
 class Parser:
-    """`max_payload` (bytes, negative: no limit) and `max_control_line` (bytes of arguments) may be changed
-    between two calls of `feed`. buffer: what is left over of earlier reads. most: operations after which a
-    parse ends; then `left` is how many of the last bytes it was fed were not looked at, to be fed again.
+    """The base of the parsers.
+
+    max_payload: the largest payload in bytes; negative for no limit. May be changed between two calls of
+        `feed`.
+    max_control_line: the most bytes of arguments in a control line. May be changed likewise.
+    buffer: what is left over of earlier reads.
+    most: the number of operations after which a parse ends.
+    left: how many of the last bytes fed were then not looked at; the caller feeds them again.
     """
 
     __slots__ = (
@@ -50,7 +56,7 @@ class Parser:
         self._violation: PeerError | None = None
 
     def feed(self, data: bytes) -> list[Op]:
-        """Parse what one read brought and give the operations that are now whole, see `ops`.
+        """Parse what one read brought, and return the operations that are now complete; see `ops`.
 
         After a violation, which is always the last of its list, nothing more is parsed.
         """
@@ -71,7 +77,7 @@ class Parser:
         return ops
 
     def await_connect(self) -> None:
-        """From now on take CONNECT and nothing else, also not the rest of what is buffered."""
+        """Take CONNECT and nothing else from now on, not even the rest of what is buffered."""
         self._awaits_connect = True
         self.buffer.need = 0
 
@@ -81,13 +87,13 @@ class Parser:
         return self._awaits_connect
 
     def connected(self) -> bytes:
-        """CONNECT was accepted, or is no longer asked for: give what came after it, to be fed first."""
+        """Return what came after CONNECT, to be fed first. CONNECT was accepted or is no longer required."""
         self._awaits_connect = False
         self.buffer.need = 0
         return self.buffer.join(b"") or b""
 
     def _first(self, data: bytes, ops: list[Op]) -> PeerError | None:
-        """Parse one CONNECT, and keep what follows as it is."""
+        """Parse one CONNECT, and buffer what follows as it is."""
         if data[:1] not in _FIRST_OF_CONNECT:
             return violations.NOT_CONNECT
         newline = data.find(b"\n")
@@ -102,19 +108,22 @@ class Parser:
     # --- what each kind says
 
     def _parse(self, data: bytes, ops: list[Op]) -> PeerError | None:
-        """Parse what is whole in `data`, and buffer the rest; a violation ends it."""
+        """Parse what is complete in `data`, and buffer the rest.
+
+        A violation ends the parse and is returned.
+        """
         raise NotImplementedError
 
     def _frame(self, data: bytes, pos: int, newline: int, ops: list[Op]) -> int:
         """Parse the one frame at `pos`, whose control line ends at `newline`, in any of its forms.
 
-        Gives where the next one starts, or -1 if there is no next one to parse: the frame is buffered, or
+        Return where the next frame starts, or -1 if there is none to parse because this one is buffered or
         `_violation` is set.
         """
         raise NotImplementedError
 
     def _unfinished(self, rest: bytes) -> PeerError | None:
-        """Hold a control line without its end, unless it is already wrong or too long."""
+        """Buffer a control line without its end, unless it is already wrong or too long."""
         raise NotImplementedError
 
     def _fail(self, violation: PeerError) -> int:

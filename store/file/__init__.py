@@ -1,4 +1,4 @@
-"""A stream in block files: appended to, committed in groups, checked when read."""
+"""A stream in block files: append-only, committed in groups, checked when read."""
 
 from .stream import FileStream
 

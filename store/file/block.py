@@ -1,8 +1,8 @@
-"""A block: one append-only file of a stream, and in memory where each of its messages is.
+"""A block: one append-only file of a stream, and the position of each of its messages in memory.
 
-Per message 20 bytes: offset, length, time and subject id in typed columns; its sequence is implied while
-sequences are dense, 8 bytes more when they are not. A removed message keeps its row, with length 0, until the
-block is compacted: its row marks that a tombstone for it is still needed.
+A message takes 20 bytes of memory: offset, length, time and subject id, in typed columns. Its sequence is
+implied while sequences are dense, and takes 8 bytes more when they are not. A removed message keeps its row,
+with length 0, until the block is compacted. The row marks that a tombstone for the message is still needed.
 """
 
 from array import array
@@ -14,7 +14,7 @@ from zlib import crc32
 from .. import record
 from .header import HEADER_SIZE, BlockHeader
 
-# Looked up once per message, so kept near.
+# Module constants, because they are looked up once per message.
 _pack_fields, _pack_checksum = record.pack_fields, record.pack_checksum
 _MAGIC, _MESSAGE, _FIXED = record.MAGIC, record.MESSAGE, record.FIXED
 
@@ -28,8 +28,8 @@ class Block:
     Invariants:
      1. rows are in ascending order of sequence, all above `header.last_seq`;
      2. `live` and `live_bytes` (reference accounting) count the rows whose length is not 0;
-     3. rows from `tail_row` on have their records in `tail`; rows before are on the disk, below `synced`;
-     4. `pending` holds the bytes from `taken` to `end`, not yet given to a commit.
+     3. rows from `tail_row` on have their records in `tail`; earlier rows are on the disk, below `synced`;
+     4. `pending` holds the bytes from `taken` to `end`, which no commit has taken yet.
     """
 
     __slots__ = (
@@ -65,9 +65,9 @@ class Block:
         self.path = path
         self.header = header
         self.seed = header.seed
-        self.created = False  # is the file there, with its header
-        self.indexed = 0  # its `end` as the sidecar on the disk has it; 0: there is none
-        self.damaged = False  # must not be rewritten: its bytes are evidence
+        self.created = False  # whether the file exists, with its header
+        self.indexed = 0  # `end` according to the sidecar on the disk; 0 if there is none
+        self.damaged = False  # whether it must not be rewritten, because its bytes are evidence
         self.first = header.last_seq + 1
         self.sparse: array[int] | None = None
         self.offsets = array("I")
@@ -77,9 +77,9 @@ class Block:
         self.tombs = array("Q")  # pairs (first, last) of the DELETE records in this file
         self.live = 0
         self.live_bytes = 0
-        self.dead_size = 0  # bytes in the file that messages no longer need
+        self.dead_size = 0  # bytes in the file that no message needs any more
         self.max_time = header.last_time
-        # The stream's figures as of the block's end.
+        # The stream's figures at the end of the block.
         self.state_floor = header.floor
         self.state_last = header.last_seq
         self.state_time = header.last_time
@@ -95,23 +95,23 @@ class Block:
 
     @property
     def last_row_seq(self) -> int:
-        """The sequence of the last row; that of the header if there is none."""
+        """The sequence of the last row, or `last_seq` of the header if there is no row."""
         if self.sparse is not None:
             return self.sparse[-1]
         return self.first + len(self.offsets) - 1 if self.offsets else self.header.last_seq
 
     def seq_of(self, row: int) -> int:
-        """Give a row's sequence."""
+        """Return the sequence of a row."""
         return self.first + row if self.sparse is None else self.sparse[row]
 
     def seqs(self) -> "array[int]":
-        """Give the sequences of all rows."""
+        """Return the sequences of all rows."""
         if self.sparse is None:
             return array("Q", range(self.first, self.first + len(self.offsets)))
         return self.sparse
 
     def row_of(self, seq: int) -> int:
-        """Give the row of a sequence, -1 if it has none."""
+        """Return the row of a sequence, -1 if it has none."""
         if self.sparse is None:
             row = seq - self.first
             return row if 0 <= row < len(self.offsets) else -1
@@ -119,31 +119,31 @@ class Block:
         return row if row < len(self.sparse) and self.sparse[row] == seq else -1
 
     def row_from(self, seq: int) -> int:
-        """Give the first row whose sequence is not below `seq`; the number of rows if there is none."""
+        """Return the first row whose sequence is at least `seq`, or the number of rows if there is none."""
         if self.sparse is None:
             return min(max(seq - self.first, 0), len(self.offsets))
         return bisect_left(self.sparse, seq)
 
     def row_at(self, time: int) -> int:
-        """Give the first row of a message whose time is `time` or later, -1 if there is none."""
+        """Return the first row of a message with this or a later time, -1 if there is none."""
         late = compress(range(len(self.times)), map(time.__le__, self.times))
         return next((row for row in late if self.lengths[row]), -1)
 
     def headed(self, from_seq: int) -> Iterator[int]:
-        """Give the sequences at or after `from_seq` of messages that have a header."""
+        """Iterate over the sequences, from `from_seq` on, of messages that have a header."""
         for row in range(self.row_from(from_seq), len(self.lengths)):
             if self.lengths[row] & HAS_HEADER:
                 yield self.seq_of(row)
 
     def place(self, seq: int) -> None:
-        """Make ready for a row for `seq`, which does not follow the last one."""
+        """Prepare for a row for `seq`, which does not follow the last one."""
         if not self.offsets:
             self.first = seq
         elif self.sparse is None:
             self.sparse = self.seqs()
 
     def add_row(self, seq: int, offset: int, length: int, time: int, subject: int) -> None:
-        """Add a row, as found on the disk (the append path does the same, in line)."""
+        """Add a row that was found on the disk. (The append path does the same inline.)"""
         if seq != self.first + len(self.offsets) or self.sparse is not None:
             self.place(seq)
             if self.sparse is not None:
@@ -157,7 +157,7 @@ class Block:
     def append_run(self, subject: int, key: bytes, bodies: Sequence[bytes], first: int, time: int) -> None:
         """Append messages of one subject, without headers, whose sequences follow the last row's.
 
-        subject: its id, key: its bytes.
+        subject: the id of the subject, key: its bytes.
         """
         seed, offset, seq = self.seed, self.end, first
         fixed, key_size = _FIXED + len(key), len(key)
@@ -183,7 +183,7 @@ class Block:
         self.max_time = max(self.max_time, time)
 
     def kill(self, row: int) -> int:
-        """Mark a live row as removed; return the bytes it counted."""
+        """Mark a live row as removed, and return the bytes that it counted for."""
         length = self.lengths[row]
         self.lengths[row] = 0
         size = accounted(length)
@@ -193,7 +193,7 @@ class Block:
         return size
 
     def kill_before(self, seq: int) -> int:
-        """Mark all rows below `seq` as removed; return the bytes they counted."""
+        """Mark all rows below `seq` as removed, and return the bytes that they counted for."""
         if seq > self.last_row_seq:
             size = self.live_bytes
             self.dead_size = self.end - HEADER_SIZE
@@ -218,7 +218,7 @@ class Block:
         self.end += len(data)
 
     def trim_tail(self, limit: int) -> None:
-        """If there are more than `limit` bytes in memory, let go of synced records down to half of that."""
+        """If more than `limit` bytes are in memory, drop synced records until half of that is left."""
         if not self.tail or self.end - self.offsets[self.tail_row] <= limit:
             return
         keep_from = bisect_left(self.offsets, self.end - limit // 2, self.tail_row)
@@ -228,12 +228,12 @@ class Block:
         self.tail_row = row
 
     def drop_tail(self) -> None:
-        """Let go of all records in memory; all must be synced."""
+        """Drop all records from memory. All of them must be synced."""
         self.tail = []
         self.tail_row = len(self.offsets)
 
     def take(self) -> bytes:
-        """Take what is pending, to be written at the old `taken`."""
+        """Take the pending bytes, which belong at the old `taken` in the file."""
         data = b"".join(self.pending)
         self.pending = []
         self.taken = self.end
@@ -241,8 +241,9 @@ class Block:
 
 
 def accounted(length: int) -> int:
-    """Turn an entry of the lengths column into what the message counts by the reference's accounting.
+    """Return what a message counts by the reference's accounting, from its entry in the lengths column.
 
-    That is 22 + subject + [4 + header] + body + 8, where a record is 32 + subject + header + body.
+    The reference counts 22 + subject + [4 + header] + body + 8, while a record takes 32 + subject + header +
+    body.
     """
     return length - record.FIXED + 30 if length < HAS_HEADER else (length & LENGTH) - record.FIXED + 34

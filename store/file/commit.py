@@ -1,6 +1,6 @@
-"""A stream's group commit: what one call writes and syncs, apart from the stream that goes on meanwhile.
+"""A stream's group commit: what one call writes and syncs, while the stream goes on.
 
-The order makes every crash harmless: a block is synced before the file of the next one exists; blocks are
+The order makes every crash harmless. A block is synced before the file of the next one exists. Blocks are
 removed and messages overwritten only when the record that says so is synced.
 """
 
@@ -19,7 +19,7 @@ from .ownership import sidecar_path
 
 @dataclass(slots=True)
 class BlockWrite:
-    """Bytes for one block file; `header` if the file is to be made first."""
+    """Bytes for one block file. `header` is set if the file must be created first."""
 
     block: Block
     offset: int
@@ -30,7 +30,7 @@ class BlockWrite:
 
 @dataclass(slots=True)
 class Erasure:
-    """A message whose bytes are to be overwritten."""
+    """A message whose bytes must be overwritten."""
 
     path: str
     offset: int
@@ -38,7 +38,7 @@ class Erasure:
 
 
 def erasure(block: Block, offset: int, length: int, seq: int, time: int) -> Erasure:
-    """Overwrite a message with a record of the same length that has nothing of it."""
+    """Return the `Erasure` that overwrites a message with a record of the same length without contents."""
     body = bytes(length - record.FIXED)
     return Erasure(block.path, offset, record.encode(record.ERASED, seq, block.seed, time=time, body=body))
 
@@ -54,14 +54,14 @@ class StreamCommit:
         self.error: BaseException | None = None
         self.done = False
         self.writes: list[BlockWrite] = []
-        # Blocks now sealed, with their lengths and the stream's subjects as of this commit.
+        # Blocks that are sealed now, with their lengths and the stream's subjects at this commit.
         self.sidecars: list[tuple[Block, array[int], list[str]]] = []
         self.erasures: list[Erasure] = []
         self.removals: list[str] = []
-        self.note: Callable[[], None] | None = None  # writes down what then holds
+        self.note: Callable[[], None] | None = None  # writes the manifest, after the blocks are synced
 
     def run(self) -> None:
-        """Write and sync; raises OSError. In any thread, once."""
+        """Write and sync. Called once, in any thread. Raises OSError."""
         try:
             for write in self.writes:
                 self._write(write)
@@ -91,7 +91,7 @@ class StreamCommit:
 
 
 def leave_sidecar(fs: FileSystem, block: Block, lengths: "array[int]", names: Sequence[str]) -> None:
-    """Write a block's sidecar, if it is not there: it can be rebuilt, so it need not be durable."""
+    """Write the sidecar of a block unless it exists. It can be rebuilt, so it need not be durable."""
     if block.indexed == block.end:
         return
     data = sidecar.encode(block, lengths, names)
@@ -100,9 +100,9 @@ def leave_sidecar(fs: FileSystem, block: Block, lengths: "array[int]", names: Se
 
 
 def remove_block(fs: FileSystem, handles: Handles, path: str) -> None:
-    """Remove a block file nobody needs.
+    """Remove a block file that is no longer needed.
 
-    If the disk refuses, it is found again and removed on the next opening.
+    If the disk refuses, the file is found again on the next opening, and removed then or with a later commit.
     """
     handles.forget(path)
     try:

@@ -1,10 +1,11 @@
-"""Writing blocks anew without the messages that were removed, and merging small ones.
+"""Compaction: rewriting blocks without the removed messages, and merging small blocks.
 
-Chosen are sealed, undamaged blocks: one that is at least half removed messages, or neighbours that together
-fill less than half a block. `run` reads them in another thread, checks every record it copies, and puts one
-synced file of the next generation in place; the stream goes on reading the old files until `finish`.
-Tombstones in them that are still needed, for messages in blocks outside, are kept, and all of them in a
-stream that has lost something: they record what of that was removed. A block found damaged is left as it is.
+It chooses sealed, undamaged blocks: either one of which at least half is removed messages, or neighbours that
+together fill less than half a block. `run` reads them in another thread, checks every record that it copies,
+and puts one synced file of the next generation in place. The stream reads the old files until `finish`.
+Tombstones that are still needed, for messages in other blocks, are kept. A stream that has lost something
+keeps all of them, because they record which of the lost messages were removed. A block that is found damaged
+is left as it is.
 """
 
 from array import array
@@ -25,7 +26,7 @@ _U64 = Struct("<Q")
 
 
 def choose_run(blocks: Sequence[Block], block_size: int) -> list[Block]:
-    """Choose neighbouring sealed blocks to be written as one; empty if there is nothing to gain."""
+    """Return neighbouring sealed blocks to rewrite as one. Empty if there is nothing to gain."""
     for place, block in enumerate(blocks[:-1]):
         if block.damaged or not block.created:
             continue
@@ -33,7 +34,7 @@ def choose_run(blocks: Sequence[Block], block_size: int) -> list[Block]:
         run, size = [block], _needed(block)
         for following in blocks[place + 1 : -1]:
             size += _needed(following)
-            follows = following.header.number == run[-1].header.until + 1  # a gap shows a loss
+            follows = following.header.number == run[-1].header.until + 1  # a gap means that a block is lost
             if following.damaged or not following.created or not follows or size > block_size // 2:
                 break
             run.append(following)
@@ -47,7 +48,7 @@ def _needed(block: Block) -> int:
 
 
 def _needed_tombs(run: Sequence[Block], outside: Sequence[Block]) -> "array[int]":
-    """Give the deleted ranges noted in `run` that cover a removed message still in a file outside."""
+    """Return the deleted ranges in `run` that cover a removed message which is still in a file outside."""
     kept = array("Q")
     bases = [block.header.last_seq for block in outside]
     for block in run:
@@ -71,7 +72,7 @@ def _has_removed(block: Block, low: int, high: int) -> bool:
 
 
 class Compaction:
-    """One piece of maintenance of a `FileStream`; the same protocol as a commit."""
+    """One piece of maintenance of a `FileStream`, with the protocol of a commit."""
 
     def __init__(
         self,
@@ -92,7 +93,7 @@ class Compaction:
         self.cancelled = False
         self.done = False
         self.error: OSError | None = None
-        self.damaged = 0  # the sequence of a message found damaged, which the stream then reads and reports
+        self.damaged = 0  # the sequence of a message found damaged; the stream then reads and reports it
         first, final = run[0].header, run[-1].header
         generation = first.generation + 1
         seed = make_seed(directory, identity, first.number, generation, first.last_seq, first.last_time)
@@ -102,12 +103,12 @@ class Compaction:
         self._tombs = array("Q")
         self._lossy = lossy
         self._state = (final.floor, run[-1].state_last, run[-1].state_time)
-        self._taken = [block.lengths[:] for block in run]  # what is copied: all that is not removed by now
+        self._taken = [block.lengths[:] for block in run]  # the rows to copy: all that are not removed by now
 
     def run(self) -> None:
-        """Write the new block file; in any thread, once.
+        """Write the new block file. Called once, in any thread.
 
-        Unlike a commit's, a failure here (kept in `error`) loses nothing: the old files stay.
+        Unlike in a commit, a failure here (kept in `error`) loses nothing, because the old files stay.
         """
         try:
             self._run()
@@ -115,7 +116,7 @@ class Compaction:
             self.error = error
 
     def _run(self) -> None:
-        # What is removed outside meanwhile has a tombstone of its own, in a block outside.
+        # A message outside that is removed meanwhile gets a tombstone of its own, in a block outside.
         self._tombs = _all_tombs(self.run_of) if self._lossy else _needed_tombs(self.run_of, self._outside)
         block = self._block
         parts = [block.header.encode()]
@@ -144,7 +145,7 @@ class Compaction:
             parts.append(record.encode(record.DELETE, last_seq, block.seed, body=body))
             block.end += len(parts[-1])
             block.tombs = self._tombs
-        # Marks the file as whole.
+        # The COMMIT record marks the file as complete.
         parts.append(record.encode(record.COMMIT, last_seq, block.seed, time=time))
         block.end += len(parts[-1])
         self._write(b"".join(parts), ids)
@@ -162,7 +163,10 @@ class Compaction:
         leave_sidecar(fs, self._block, self._block.lengths, table)
 
     def replacement(self) -> Block:
-        """Give the new block, with what was removed since the rows were taken marked as removed."""
+        """Return the new block.
+
+        Messages that were removed since the rows were taken are marked as removed.
+        """
         block = self._block
         block.taken = block.synced = block.end
         block.tail_row = len(block)
@@ -180,10 +184,10 @@ class Compaction:
         return block
 
     def remove_old(self) -> None:
-        """Remove the files that the new one stands for."""
+        """Remove the files that the new one replaces."""
         for block in self.run_of:
             remove_block(self._fs, self._handles, block.path)
 
     def discard(self) -> None:
-        """Remove the new file: it is not needed, or must not be used."""
+        """Remove the new file, which is not needed or must not be used."""
         remove_block(self._fs, self._handles, self._block.path)

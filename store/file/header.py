@@ -1,8 +1,8 @@
-"""The first bytes of a block file: which block it is, and what held when it was begun.
+"""The header of a block file: which block it is, and the state of the stream when it was begun.
 
-Written twice, one after the other, and synced before the file gets its name: so a block file without a valid
-header is damaged, never just unfinished. Headers of the version before have no identity; they are read, and
-not written any more.
+It is written twice, one copy after the other, and synced before the file gets its name. So a block file
+without a valid header is damaged, never just unfinished. Headers of the previous version have no identity.
+They are read, but no longer written.
 """
 
 from struct import Struct
@@ -20,13 +20,16 @@ HEADER_SIZE = 2 * _COPY
 
 
 class BlockHeader(NamedTuple):
-    """A block's beginning.
+    """The beginning of a block.
 
-    `identity` is the stream's, 0 if unknown. `number` counts the stream's blocks; after a merge one file
-    stands for the blocks from `number` to `until`. `generation` counts the rewritings of a block, `seed`
-    begins the checksums of its records. `last_seq`, `floor` and `last_time` are the stream's when the block
-    was begun: its last sequence (all in the block are greater), the first sequence not removed, the last
-    message's time. `previous_size` is the final size of the block before.
+    identity: the stream's identity, 0 if unknown.
+    number, until: the first and last of the blocks that the file stands for; more than one only after a
+        merge.
+    generation: how often the block was rewritten.
+    seed: the start value of the checksums of its records.
+    last_seq, floor, last_time: the stream's last sequence when the block was begun (all in the block are
+        greater), its first sequence that was not removed, and the time of its last message.
+    previous_size: the final size of the block before, in bytes.
     """
 
     identity: int
@@ -40,13 +43,13 @@ class BlockHeader(NamedTuple):
     previous_size: int
 
     def encode(self) -> bytes:
-        """Give the `HEADER_SIZE` bytes for the file."""
+        """Return the `HEADER_SIZE` bytes for the file."""
         fields = _LAYOUT.pack(_MAGIC, *self)
         return (fields + _CHECKSUM.pack(crc32(fields))) * 2
 
     @classmethod
     def decode(cls, data: bytes) -> "BlockHeader | None":
-        """Read a header from the beginning of a file; None if both copies are damaged."""
+        """Read a header from the beginning of a file. Return None if both copies are damaged."""
         for start in (0, _COPY):
             fields = data[start : start + _LAYOUT.size]
             checksum = data[start + _LAYOUT.size : start + _COPY]
@@ -67,5 +70,5 @@ class BlockHeader(NamedTuple):
 def make_seed(
     directory: str, identity: int, number: int, generation: int, last_seq: int, last_time: int
 ) -> int:
-    """Choose a seed that other blocks of this and of other streams hardly share."""
+    """Return a seed that hardly any other block of this or another stream has."""
     return crc32(f"{directory} {identity} {number} {generation} {last_seq} {last_time}".encode())

@@ -1,10 +1,10 @@
-"""The manifest: what a stream's newest block is known to hold, recorded in a second file.
+"""The manifest: a second file that records what a stream's newest block is known to hold.
 
 A block cannot show that its end was cut off, nor that it is gone. So each commit, once it is synced,
-overwrites the head of `manifest` with what holds then, and repeats behind it, as DELETE records, what the
-newest block says of removed messages. It is never synced itself: after a power cut it may be old or
-unreadable, which does no harm, as it is only needed where something is damaged. What it records is always
-true.
+overwrites the head of `manifest` with the figures that are then valid. Behind the head it repeats, as DELETE
+records, what the newest block says about removed messages. The manifest is never synced itself. After a power
+cut it may be old or unreadable, which does no harm, because it is needed only where something is damaged.
+What it records is always true.
 
 The sidecars of blocks that are gone or damaged record the same (`sidecar.witness`).
 """
@@ -27,7 +27,7 @@ NAME = "manifest"
 _MAGIC = b"pyjsman2"
 _LAYOUT = Struct("<8sQQQIQQQq?Q")  # magic, identity, number, …
 _OLD_MAGIC = b"pyjsman1"
-_OLD_LAYOUT = Struct("<8sQQIQQQq?Q")  # of the version before: no identity
+_OLD_LAYOUT = Struct("<8sQQIQQQq?Q")  # of the previous version, without an identity
 _CHECKSUM = Struct("<I")
 _DELETES = _LAYOUT.size + _CHECKSUM.size  # where the deletes begin
 _PAIRS = 8192  # deleted ranges in one record
@@ -37,10 +37,13 @@ _PAIRS = 8192  # deleted ranges in one record
 class Witness:
     """What a second file records of a block, and of the stream at that time.
 
-    identity: the stream's, 0 if unknown. Of the block `number` in that `generation`, with that `seed`,
-    `end` bytes were written and synced. The stream's last sequence was `last_seq`, stored at `last_time`,
-    and all below `floor` was removed, as were the pairs (first, last) in `tombs`. sidecar: the block had
-    one by then.
+    identity: the stream's identity, 0 if unknown.
+    number, generation, seed: those of the block.
+    end: how many bytes of the block were written and synced.
+    last_seq, last_time: the stream's last sequence, and the time it was stored.
+    floor: the first sequence that was not removed.
+    tombs: pairs (first, last) of other removed sequences.
+    sidecar: whether the block had a sidecar by then.
     """
 
     identity: int
@@ -55,34 +58,37 @@ class Witness:
     tombs: "array[int]" = field(default_factory=lambda: array("Q"))
 
     def names(self, header: BlockHeader) -> bool:
-        """Whether it speaks of a block of this number and generation."""
+        """Return whether it describes a block with this number and generation."""
         return (self.number, self.generation) == (header.number, header.generation)
 
 
 def delete_records(pairs: "array[int]", last_seq: int, seed: int) -> Iterator[bytes]:
-    """Write records that ranges (first, last) are removed."""
+    """Iterate over encoded records which say that the ranges (first, last) are removed."""
     for start in range(0, len(pairs), 2 * _PAIRS):
         body = record.pairs_to_bytes(pairs[start : start + 2 * _PAIRS])
         yield record.encode(record.DELETE, last_seq, seed, body=body)
 
 
 class Manifest:
-    """The writer, for one stream of that identity."""
+    """The writer of the manifest of one stream."""
 
     def __init__(self, fs: FileSystem, handles: Handles, directory: str, identity: int = 0) -> None:
         self.path = f"{directory}/{NAME}"
         self._fs = fs
         self._handles = handles
         self._identity = identity
-        self._block: Block | None = None  # whose deletes are in the file
+        self._block: Block | None = None  # the block whose deletes are in the file
         self._end = 0
 
     def note(
         self, block: Block, pairs: "array[int]", last_seq: int, last_time: int, *, sidecar: bool = False
     ) -> Callable[[], None]:
-        """Take what holds when the commit now begun is synced, and give who writes it then, in any thread.
+        """Record what is true once the commit that now begins is synced.
 
-        pairs: what this commit records as removed; sidecar: the newest block has one, as after a clean stop.
+        Return a function that writes it then. The function may run in any thread.
+
+        pairs: the ranges that this commit records as removed.
+        sidecar: whether the newest block has a sidecar, as after a clean stop.
         """
         fresh = block is not self._block
         if fresh:
@@ -98,19 +104,19 @@ class Manifest:
         return partial(self._write, head + _CHECKSUM.pack(crc32(head)), deletes, at)
 
     def _write(self, head: bytes, deletes: bytes, at: int) -> None:
-        """Write the file; a disk that refuses leaves it old."""
+        """Write the file. If the disk refuses, the old one stays."""
         with suppress(OSError), self._handles.pinned(self.path, create=True) as file:
             if deletes:
                 self._fs.write(file, deletes, at)
             self._fs.write(file, head, 0)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._handles.forget(self.path)
 
 
 def read_manifest(fs: FileSystem, directory: str) -> tuple[Witness | None, str]:
-    """Read the manifest; gives (its content, if that can be read; what is wrong with it). Raises OSError."""
+    """Read the manifest. Return (its content or None, what is wrong with it). Raises OSError."""
     path = f"{directory}/{NAME}"
     if not fs.exists(path):
         return None, f"{path} is missing"

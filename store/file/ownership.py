@@ -1,9 +1,9 @@
-"""Whose files lie in a stream's folder: what is not the stream's own is set aside before it is believed.
+"""Whose files are in a stream's folder. Files of others are set aside before they are believed.
 
-A block is the stream's own when its header has the stream's identity, and the number and generation of its
-name, and the manifest knows no other one by them. An index without its block and the manifest count only with
-the stream's identity, as they record removed messages. Where nothing in the folder is the stream's own, the
-whole folder was exchanged: nothing is touched (`Foreign`).
+A block belongs to the stream if its header has the stream's identity and the number and generation of its
+name, and the manifest knows no other block by them. An index without its block, and the manifest, count only
+with the stream's identity, because they record removed messages. If nothing in the folder belongs to the
+stream, the whole folder was exchanged, and nothing is touched (`Foreign`).
 """
 
 from dataclasses import dataclass, field
@@ -14,22 +14,22 @@ from . import sidecar
 from .header import HEADER_SIZE, BlockHeader
 from .manifest import NAME, Witness, read_manifest
 
-_MOST = 1 << 31  # of a block's number and generation
+_MOST = 1 << 31  # digits of a block's number and generation
 _FOREIGN = "belongs to another stream"
 
 
 def block_path(directory: str, number: int, generation: int) -> str:
-    """Name a block's file; its sidecar has `.idx` instead of `.blk`."""
+    """Return the path of a block's file. That of its sidecar ends with `.idx` instead of `.blk`."""
     return f"{directory}/{number:010d}-{generation}.blk"
 
 
 def sidecar_path(path: str) -> str:
-    """Name the sidecar of a block file."""
+    """Return the path of the sidecar of a block file."""
     return path[:-4] + ".idx"
 
 
 def place_of(name: str) -> tuple[int, int] | None:
-    """Read number and generation from the name of a block file or sidecar."""
+    """Return number and generation from the name of a block file or sidecar."""
     number, _, generation = name[:-4].partition("-")
     if not name.endswith((".blk", ".idx")) or not number.isdigit() or not generation.isdigit():
         return None
@@ -39,7 +39,10 @@ def place_of(name: str) -> tuple[int, int] | None:
 
 @dataclass(slots=True)
 class BlockFile:
-    """A block file: its header, None if that is damaged. doubled: whether both copies of it are whole."""
+    """A block file.
+
+    `header` is None if it is damaged; `doubled` tells whether both copies of it are intact.
+    """
 
     path: str
     number: int
@@ -51,9 +54,12 @@ class BlockFile:
 
 @dataclass(slots=True)
 class Own:
-    """The stream's own files. witnesses: what sidecars without a block contain; damage: of the manifest.
+    """The stream's own files.
 
-    strange: (path, what is wrong) of the others.
+    blocks: the block files.
+    witnesses: the contents of sidecars without a block.
+    manifest, damage: the content of the manifest, and what is wrong with it.
+    strange: (path, what is wrong) of the files that are not the stream's own.
     """
 
     blocks: list[BlockFile] = field(default_factory=list)
@@ -64,9 +70,9 @@ class Own:
 
 
 def own_files(fs: FileSystem, directory: str, identity: Identity, *, exact: bool) -> Own:
-    """Find the stream's own files, and set the others aside. Raises Foreign and OSError.
+    """Find the stream's own files, and list the others. Raises Foreign and OSError.
 
-    exact: blocks may have been begun anew under the number of one that the manifest knows.
+    exact: whether blocks may have been begun again under a number that the manifest knows.
     """
     manifest, damage = read_manifest(fs, directory)
     own = Own()
@@ -104,7 +110,7 @@ def own_files(fs: FileSystem, directory: str, identity: Identity, *, exact: bool
 
 
 def set_strange_aside(fs: FileSystem, own: Own) -> tuple[list[str], list[str]]:
-    """Rename what is not the stream's own; gives (blocks, others) in words. Raises OSError."""
+    """Rename the files that are not the stream's own, and describe the (blocks, others). Raises OSError."""
     blocks, others = [], []
     for path, wrong in own.strange:
         kept = set_aside(fs, path)
@@ -116,7 +122,10 @@ def set_strange_aside(fs: FileSystem, own: Own) -> tuple[list[str], list[str]]:
 
 
 def first_unused(fs: FileSystem, directory: str) -> int:
-    """Give a block number above all in a folder of the version before; 0 where nothing is. Raises OSError."""
+    """Return a block number above all those of a folder of the previous version, 0 if it is empty.
+
+    Raises OSError.
+    """
     numbers = [place[0] for name in fs.names(directory) if (place := place_of(name)) is not None]
     if numbers or fs.exists(f"{directory}/{NAME}"):
         manifest, _ = read_manifest(fs, directory)
@@ -136,7 +145,7 @@ def _read(fs: FileSystem, path: str, place: tuple[int, int]) -> BlockFile:
 
 
 def _wrong(file: BlockFile, identity: Identity, manifest: Witness | None) -> str:
-    """Why a block file is not the stream's own one of that name; "" if it is, or cannot tell any more."""
+    """Return why a block file is not the stream's own one of that name; "" if it is, or nobody can tell."""
     header = file.header
     if header is None:
         return ""

@@ -1,4 +1,4 @@
-"""Reading records from block files: exact reads for a first look, read-ahead for who goes on from there."""
+"""Reading records from block files: exact reads at first, and read-ahead for a reader that continues."""
 
 from collections import deque
 from errno import EIO
@@ -7,12 +7,15 @@ from ..fs import FileSystem
 from ..handles import Handles
 from .block import Block
 
-AHEAD = 1 << 17  # bytes read at once when reading goes on
-_KEPT = 4  # stretches kept in memory, one for each of so many readers
+AHEAD = 1 << 17  # bytes read at once by a reader that continues
+_KEPT = 4  # stretches kept in memory, one for each reader
 
 
 class BlockReader:
-    """Reads for one stream; keeps at most `_KEPT` stretches of `AHEAD` bytes, or of one large record."""
+    """The reader of one stream.
+
+    It keeps at most `_KEPT` stretches of `AHEAD` bytes, or of one large record.
+    """
 
     def __init__(self, fs: FileSystem, handles: Handles) -> None:
         self._fs = fs
@@ -21,9 +24,9 @@ class BlockReader:
         self._expected: deque[tuple[Block, int]] = deque(maxlen=2 * _KEPT)
 
     def read(self, block: Block, offset: int, length: int) -> bytes:
-        """Read `length` bytes of a block, fewer if the file ends before.
+        """Read `length` bytes of a block, or fewer if the file ends before.
 
-        What the disk cannot read any more (EIO) reads as nothing; other faults raise OSError.
+        Bytes that the disk can no longer read (EIO) count as missing. Other errors raise OSError.
         """
         end = offset + length
         for held, start, data in self._stretches:
@@ -44,9 +47,9 @@ class BlockReader:
         return data[:length]
 
     def stretch(self, block: Block, offset: int, length: int, wanted: int) -> bytes:
-        """Read at least `length` bytes, if the file has them, and about `wanted` ones, or what is held.
+        """Read at least `length` bytes, if the file has them, and about `wanted`, or what is kept already.
 
-        As with `read`, what the disk cannot read any more reads as nothing.
+        As with `read`, bytes that the disk can no longer read count as missing.
         """
         for held, start, data in self._stretches:
             if held is block and start <= offset and offset + length <= start + len(data):
@@ -69,7 +72,7 @@ class BlockReader:
             raise
 
     def forget(self, block: Block) -> None:
-        """Drop what is held of a block."""
+        """Drop what is kept of a block."""
         for stretch in [one for one in self._stretches if one[0] is block]:
             self._stretches.remove(stretch)
         for expected in [one for one in self._expected if one[0] is block]:

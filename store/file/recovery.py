@@ -1,10 +1,11 @@
 """Opening a stream's folder: from block files and sidecars to blocks and an index.
 
-Nothing damaged is removed or served: it is named in `lost` and `faults`. Removed are only what a crash left
-half made (temporary files), blocks that a later generation replaces, and blocks all of whose messages were
-removed. What is not the stream's own is set aside (`ownership`). Where a block is gone or damaged, the
-manifest and the sidecars still record which sequences were given and which messages were removed (`Witness`):
-no sequence is given twice, and deletes stay.
+Nothing damaged is removed or served: it is named in `lost` and `faults`. Only these are removed: files that
+a crash left incomplete (temporary files), blocks that a later generation replaces, and an unfinished write at
+the end, or, with `exact`, everything after the last whole commit. (Blocks of which all messages were removed
+go with the next commit.) Files that are not the stream's own are set aside (`ownership`). Where a block is
+gone or damaged, the manifest and the sidecars still record which sequences were used and which messages were
+removed (`Witness`). So no sequence is used twice, and deleted messages stay deleted.
 """
 
 from array import array
@@ -29,11 +30,15 @@ from .sidecar import BlockIndex
 
 @dataclass(slots=True)
 class RecoveredStream:
-    """A stream as it was found. faults: what is damaged; mended: what was, and can be restored from the rest.
+    """A stream as it was found.
 
-    missing: second files that are not there, as after a kill; they are written anew.
-    cut: the last block has lost its end, or is gone: nothing may be written behind it. tombs: what was
-    removed by the word of witnesses alone.
+    faults: what is damaged, in words.
+    mended: what was damaged and can be restored from the rest.
+    missing: second files that do not exist, as after a kill. They are written again.
+    cut: whether the last block has lost its end, or is gone, so that nothing may be written behind it.
+    tombs: ranges that were removed according to witnesses alone.
+    lost: the sequences that are lost, with the place of the damage.
+    damage: (block, place of the damage, sequences that were there).
     """
 
     blocks: list[Block] = field(default_factory=list)
@@ -53,7 +58,10 @@ class RecoveredStream:
     damage: list[tuple[Block, str, list[int]]] = field(default_factory=list)
 
     def reach(self, last_seq: int, last_time: int) -> None:
-        """Take over what one source has as the last sequence; clocks may have gone back since others."""
+        """Raise the last sequence to that of one source.
+
+        Its time counts even if it is earlier than others'.
+        """
         if last_seq > self.last_seq:
             self.last_seq, self.last_time = last_seq, last_time
         elif last_seq == self.last_seq:
@@ -70,7 +78,7 @@ class _File:
 def recover(
     fs: FileSystem, directory: str, *, exact: bool = False, identity: Identity = ANYBODY
 ) -> RecoveredStream:
-    """Read a stream's folder. Raises OSError, and Foreign. exact, identity: see `FileStream`."""
+    """Read a stream's folder. `exact` and `identity`: see `FileStream`. Raises OSError and Foreign."""
     found = RecoveredStream()
     own = own_files(fs, directory, identity, exact=exact)
     found.faults, found.mended = set_strange_aside(fs, own)
@@ -95,7 +103,7 @@ def recover(
         _note_missing(place, files[place], indexes, found)
     end = max(found.blocks[-1].last_row_seq, found.blocks[-1].state_last) if found.blocks else 0
     if found.last_seq > end:
-        # The last block is gone, or its end: what it held is lost, its sequences are not given again.
+        # The last block or its end is gone. What it held is lost, and its sequences are not used again.
         _lose(found, max(end + 1, found.floor), found.last_seq, directory)
     _apply_tombstones(found)
     loader = _Loader(found)
@@ -107,7 +115,7 @@ def recover(
 
 
 def _note_losses(found: RecoveredStream) -> None:
-    """Work out what is lost: not what was removed anyway, as where a crash tore an erasure."""
+    """Find out what is lost. Messages that were removed anyway are not, as where a crash tore an erasure."""
     if not (found.damage or found.lost):
         return
     lows: list[int] = []
@@ -134,7 +142,7 @@ def _note_losses(found: RecoveredStream) -> None:
 
 
 def _files(fs: FileSystem, directory: str, found: RecoveredStream, own: Own) -> list[_File]:
-    """Find the block files that count, in order."""
+    """Return the block files that count, in order."""
     newest: dict[int, int] = {}
     for block in own.blocks:
         newest[block.number] = max(newest.get(block.number, 0), block.generation)
@@ -147,7 +155,7 @@ def _files(fs: FileSystem, directory: str, found: RecoveredStream, own: Own) -> 
             found.faults.append(f"{path}: the header is damaged, the block cannot be read")
             found.last_seq = max(found.last_seq, _claimed_last(fs, path))
         elif files and block.number <= files[-1].header.until:
-            _remove(fs, path)  # was merged into the block before
+            _remove(fs, path)  # it was merged into the block before
         else:
             if not block.doubled:
                 found.mended.append(f"{path}: one of the two headers is damaged, the other counts")
@@ -163,7 +171,10 @@ def _files(fs: FileSystem, directory: str, found: RecoveredStream, own: Own) -> 
 def _witnesses(
     fs: FileSystem, directory: str, files: list[_File], found: RecoveredStream, own: Own
 ) -> list[Witness]:
-    """Give what the manifest has, and the sidecars of blocks that are gone; find out if the last one is."""
+    """Return the witnesses: the manifest, and the sidecars of blocks that are gone.
+
+    Notes a missing last block.
+    """
     witnesses = own.witnesses if own.manifest is None else [own.manifest, *own.witnesses]
     until = files[-1].header.until if files else 0
     newest = max((witness.number for witness in witnesses), default=0)
@@ -177,14 +188,14 @@ def _witnesses(
 
 
 def _read_witnesses(witnesses: list[Witness], blocks: list[Block], found: RecoveredStream) -> None:
-    """Take over what is known of the stream; of what was removed, what the blocks do not have themselves."""
+    """Take over what witnesses know of the stream, and the removed ranges that the blocks do not have."""
     known: set[tuple[int, int]] = set()
     same = {(block.header.number, block.header.generation): block.tombs for block in blocks}
     for witness in witnesses:
         found.floor = max(found.floor, witness.floor)
         found.reach(witness.last_seq, witness.last_time)
         if witness.tombs == same.get((witness.number, witness.generation)):
-            continue  # as always, where nothing is damaged
+            continue  # the usual case, where nothing is damaged
         known = known or {
             pair for block in blocks for pair in zip(block.tombs[::2], block.tombs[1::2], strict=True)
         }
@@ -195,9 +206,9 @@ def _read_witnesses(witnesses: list[Witness], blocks: list[Block], found: Recove
 
 
 def _cut_back(fs: FileSystem, files: list[_File], found: RecoveredStream, witnesses: list[Witness]) -> None:
-    """Drop what was written after the last whole commit: blocks that only it began, and a block's end.
+    """Drop what was written after the last whole commit: blocks that only it began, and the end of a block.
 
-    What is known to have been on the disk is no such end: without it, the block is damaged.
+    Bytes that are known to have been on the disk are never dropped: without them the block is damaged.
     """
     while files:
         file = files[-1]
@@ -216,7 +227,7 @@ def _cut_back(fs: FileSystem, files: list[_File], found: RecoveredStream, witnes
 
 
 def _claimed_last(fs: FileSystem, path: str) -> int:
-    """Guess the last sequence in a block without header: no sequence must be given twice."""
+    """Guess the last sequence in a block without a header, since no sequence must be used twice."""
     data = read_file(fs, path)
     offset, last = HEADER_SIZE, 0
     while offset + record.FIXED <= len(data):
@@ -235,7 +246,10 @@ def _remove(fs: FileSystem, path: str) -> None:
 
 
 def _synced(file: _File, witnesses: list[Witness]) -> tuple[int, int]:
-    """How much of a block is known to have been on the disk, and the last sequence then; (0, 0): unknown."""
+    """Return how many bytes of a block are known to have been on the disk, and the last sequence then.
+
+    The result is (0, 0) if nothing is known.
+    """
     header, known = file.header, (0, 0)
     for one in witnesses:
         if one.names(header) and one.seed == header.seed:
@@ -246,7 +260,7 @@ def _synced(file: _File, witnesses: list[Witness]) -> tuple[int, int]:
 def _open_block(
     fs: FileSystem, file: _File, following: _File | None, found: RecoveredStream, witnesses: list[Witness]
 ) -> BlockIndex:
-    """Read one block, by its sidecar if there is a good one."""
+    """Read one block, from its sidecar if there is a good one."""
     side = sidecar_path(file.path)
     damage, where = "", found.mended
     if fs.exists(side):
@@ -275,7 +289,7 @@ def _open_block(
 
 
 def _of(one: Witness | BlockHeader) -> tuple[int, int]:
-    """Of which stream and block it is, besides its number."""
+    """Return what identifies a block besides its number: the stream's identity, and the seed."""
     return one.identity, one.seed
 
 
@@ -283,7 +297,7 @@ def _read_sidecar(fs: FileSystem, path: str) -> bytes:
     try:
         return read_file(fs, path)
     except OSError:
-        return b""  # the block has the same, only slower
+        return b""  # the block is scanned instead
 
 
 def _scan_block(
@@ -294,7 +308,7 @@ def _scan_block(
     synced, last_seq = _synced(file, witnesses)
     expected = following.header.previous_size if following and not file.header.generation else 0
     lacking = max(expected, synced) - len(data)
-    # Zeros are no record: what was cut off is then reported as a hole, unless zeros are what it was.
+    # Zeros are not a record, so bytes that were cut off are reported as a hole, unless they were zeros.
     data += bytes(max(lacking, 0))
     result = scan(file.path, file.header, data, next_last=next_last, synced=synced, last_seq=last_seq)
     found.damage.extend((result.index.block, where, lost) for where, lost in result.damage)
@@ -305,7 +319,7 @@ def _scan_block(
 
 
 def _cut_end(fs: FileSystem, file: _File, end: int) -> None:
-    """Cut an unfinished write off the last block, and sync it: what is served from it must be durable."""
+    """Cut an unfinished write off the last block, and sync the block: what is served must be durable."""
     _resize(fs, file.path, min(end, file.size))
 
 
@@ -323,11 +337,11 @@ def _write_sidecar(fs: FileSystem, path: str, index: BlockIndex) -> None:
     try:
         write_file(fs, path, sidecar.encode(index.block, index.block.lengths, index.names))
     except OSError:
-        return  # the block has the same, only slower
+        return  # the block can be scanned again
 
 
 def _note_missing(place: int, file: _File, indexes: list[BlockIndex], found: RecoveredStream) -> None:
-    """Report the sequences that were in a block file, before this one, which is gone or cannot be read."""
+    """Report the sequences of a block before this one that is gone or cannot be read."""
     previous = indexes[place - 1].block if place else None
     header = file.header
     if previous is not None and header.number == previous.header.until + 1:
@@ -341,7 +355,7 @@ def _note_missing(place: int, file: _File, indexes: list[BlockIndex], found: Rec
 
 
 def _lose(found: RecoveredStream, first: int, last: int, where: str) -> None:
-    """Name the sequences from `first` to `last` as lost, or as many of them as can be named."""
+    """Report the sequences from `first` to `last` as lost, but at most the newest `MOST_NAMED`."""
     found.lost.update(dict.fromkeys(range(max(first, last + 1 - MOST_NAMED), last + 1), where))
 
 
@@ -357,7 +371,7 @@ def _clear(block: Block, start: int, end: int) -> None:
 
 
 def _apply_tombstones(found: RecoveredStream) -> None:
-    """Mark as removed what the DELETE records and the floor name."""
+    """Mark the messages as removed that the DELETE records and the floor name."""
     blocks = found.blocks
     for block in blocks:
         if block.header.last_seq + 1 < found.floor:
@@ -374,12 +388,13 @@ def _apply_tombstones(found: RecoveredStream) -> None:
 
 
 class _Loader:
-    """Enters blocks, in order, into a stream's index; gathers each subject's sequences over all blocks."""
+    """Enters blocks, in order, into a stream's index, and collects the sequences of each subject."""
 
     def __init__(self, found: RecoveredStream) -> None:
         self._found = found
         self._numbers: dict[str, int] = {}
-        # By subject id: 0 while it has no message, its sequence while it has one, as in key-value buckets.
+        # By subject id: 0 for no message, the sequence of a single one (as in key-value buckets), or an array
+        # of sequences.
         self._by_number: list[int | array[int]] = []
 
     def load(self, index: BlockIndex) -> None:
@@ -396,7 +411,7 @@ class _Loader:
             seqs, subjects = array("Q", compress(seqs, lengths)), array("I", compress(subjects, lengths))
         self._found.index.live.extend(seqs)
         if new == len(seqs) and subjects == array("I", range(len(by_number), len(known))):
-            by_number.extend(seqs)  # each message has a subject of its own
+            by_number.extend(seqs)  # each message has a new subject of its own
         else:
             by_number.extend([0] * new)
             self._enter(subjects, seqs)
@@ -408,7 +423,7 @@ class _Loader:
         self._found.bytes += block.live_bytes
 
     def _enter(self, subjects: "array[int]", seqs: "array[int]") -> None:
-        """Enter messages of subjects that may have some already."""
+        """Enter messages whose subjects may already have some."""
         by_number = self._by_number
         for number, seq in zip(subjects, seqs, strict=True):
             one = by_number[number]
@@ -420,5 +435,5 @@ class _Loader:
                 one.append(seq)
 
     def finish(self) -> None:
-        """Hand the subjects to the index."""
+        """Pass the subjects to the index."""
         self._found.index.adopt(self._numbers, self._by_number)

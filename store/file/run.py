@@ -1,8 +1,8 @@
-"""Reading many messages of one block in a row: what serves a consumer that catches up.
+"""Reading many consecutive messages of one block, for a consumer that catches up.
 
-Promises the same as reading each by itself: every record is checked. Ends before the first record that is not
-as it should be, which is then for the patient way to look at, and at what is still in memory. Works in
-columns: a loop over the records would take twice as long.
+It promises the same as reading each message by itself: every record is checked. It ends before the first
+record that is not as it should be, or is still in memory; the caller reads that one by itself. It works in
+columns, since a loop over the records would take twice as long.
 """
 
 from array import array
@@ -18,7 +18,7 @@ from .block import LENGTH, Block
 from .reader import BlockReader
 
 _MAGIC = record.MAGIC
-_CHECKSUM = 4  # bytes before what the checksum covers
+_CHECKSUM = 4  # bytes of the checksum, which covers what follows it
 _BEFORE_SUBJECT = record.FIXED - _CHECKSUM
 _unpack_all = record.unpack_all
 _make = tuple.__new__
@@ -27,8 +27,9 @@ _make = tuple.__new__
 def read_run(
     reader: BlockReader, block: Block, seqs: Sequence[int], names: Sequence[str], size: int
 ) -> list[StoredMessage]:
-    """Read the first of the messages `seqs` of a block, those that are in its file: as many as one stretch
-    of it holds, and no more once their records make `size` bytes.
+    """Read the first of the messages `seqs` of a block: those in its file, as many as one stretch holds.
+
+    Stops once the records make `size` bytes.
     """
     rows = _rows(block, seqs)
     if not len(rows):
@@ -56,7 +57,7 @@ def _decode(
     seqs: Sequence[int],
     subjects: Iterable[str],
 ) -> list[StoredMessage]:
-    """Make messages of the records at these places, up to the first that is not as it should be."""
+    """Return messages for the records at these places, up to the first that is not as it should be."""
     fields = map(_unpack_all, repeat(data), places)
     checksums, magics, _, keys, wholes, headers, numbers, times = zip(*fields, strict=True)
     bounds = zip(places, lengths, strict=True)
@@ -77,14 +78,14 @@ def _decode(
 
 
 def _agreeing(said: tuple[tuple[int, ...], ...], true: tuple[tuple[int, ...], ...]) -> int:
-    """How many rows of these columns are the same in both before the first that is not."""
+    """Return how many rows of the columns are equal before the first that is not."""
     if said == true:
         return len(true[0])
     return [*map(eq, zip(*said, strict=True), zip(*true, strict=True)), False].index(False)
 
 
 def _rows(block: Block, seqs: Sequence[int]) -> Sequence[int]:
-    """The rows of these messages, up to the first that is in memory or in another block."""
+    """Return the rows of these messages, up to the first that is in memory or in another block."""
     last = block.last_row_seq
     if seqs[-1] > last:
         seqs = seqs[: bisect_right(seqs, last)]

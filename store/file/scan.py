@@ -1,8 +1,8 @@
 """Reading a whole block: what is in it, what is damaged, and where a write was cut short.
 
-A commit ends with a COMMIT record and is only followed by the next one when it was synced. So an invalid
-record before the last COMMIT of the stream's last block, or anywhere in an earlier block, is damage; past the
-last COMMIT it is a write that never ended, whose messages nobody knows.
+A commit ends with a COMMIT record, and the next one begins only after it was synced. So an invalid record
+before the last COMMIT of the stream's last block, or anywhere in an earlier block, is damage. After the last
+COMMIT it is a write that never ended, whose messages nobody knows of.
 """
 
 from dataclasses import dataclass, field
@@ -20,7 +20,10 @@ _U64 = Struct("<Q")
 
 @dataclass(slots=True)
 class Hole:
-    """Bytes from `start` to `end` that are no record, after the sequence `after`; at most `up_to` is lost."""
+    """Bytes from `start` to `end` that are not a record.
+
+    after: the last sequence before it. up_to: the last sequence that may be lost in it, 0 if unknown.
+    """
 
     start: int
     end: int
@@ -30,9 +33,12 @@ class Hole:
 
 @dataclass(slots=True)
 class BlockScan:
-    """What a block holds; where its records end; which bytes are bad, and which messages were there.
+    """What a block holds.
 
-    cut: the bad ones are its end, so that nothing may be written behind them.
+    index: its rows.
+    end: where its records end.
+    cut: whether the damage is at its end, so that nothing may be written behind it.
+    damage: (which bytes are bad, the sequences that were there).
     """
 
     index: BlockIndex
@@ -78,7 +84,7 @@ class _Reader:
     def accept(
         self, kind: int, seq: int, time: int, offset: int, length: int, subject: int, header: int
     ) -> bool:
-        """Take in a valid record; False if it cannot stand here."""
+        """Take a valid record. Return False if it cannot be at this place."""
         block = self.block
         if kind == record.MESSAGE:
             if seq <= self.last:
@@ -111,17 +117,17 @@ class _Reader:
         return True
 
     def know(self, up_to: int) -> None:
-        """Bound the open hole: what comes now shows that all up to `up_to` was before it."""
+        """Bound the open hole: the present record shows that nothing above `up_to` was lost in it."""
         if self.holes and not self.holes[-1].up_to:
             self.holes[-1].up_to = max(up_to, self.holes[-1].after)
 
 
 def _lost_in(data: bytes, hole: Hole) -> list[int]:
-    """Name the messages that were in a hole, as well as their neighbours and what is left of them tell."""
+    """Return the messages that were in a hole, as far as its neighbours and its remains tell."""
     missing = range(hole.after + 1, hole.up_to + 1)
     if len(missing) <= (hole.end - hole.start) // (record.FIXED + 1):
         return list(missing)
-    # There are fewer bytes than sequences: most of these were never used, or are removed, and say no more.
+    # There are fewer bytes than sequences, so most of these were never used, or their messages are removed.
     claimed = dict(record.claimed_seqs(data, hole.start, hole.end, hole.after, hole.up_to + 1))
     if claimed and sum(claimed.values()) >= hole.end - hole.start - record.FIXED:
         return sorted(claimed)
@@ -129,7 +135,7 @@ def _lost_in(data: bytes, hole: Hole) -> list[int]:
 
 
 def last_commit(path: str, header: BlockHeader, data: bytes) -> tuple[int, bytes]:
-    """Find where the last whole commit in a block ends (`HEADER_SIZE` if there is none), and its note."""
+    """Return where the last whole commit in a block ends (`HEADER_SIZE` if there is none), and its note."""
     reader = _Reader(path, header, data)
     reader.run()
     return reader.committed, reader.note
@@ -138,11 +144,12 @@ def last_commit(path: str, header: BlockHeader, data: bytes) -> tuple[int, bytes
 def scan(
     path: str, header: BlockHeader, data: bytes, *, next_last: int | None, synced: int = 0, last_seq: int = 0
 ) -> BlockScan:
-    """Read a block from its file's bytes.
+    """Read a block from the bytes of its file.
 
-    `next_last` is the last sequence before the block that follows; None for the last block, whose end may be
-    an unfinished write: `BlockScan.end` is then where that begins. It is none before `synced`, which is known
-    to have been on the disk; `last_seq` was the last sequence then.
+    next_last: the last sequence before the block that follows. None for the last block, whose end may be an
+        unfinished write; `BlockScan.end` is where that begins.
+    synced: the bytes that are known to have been on the disk. No unfinished write begins before.
+    last_seq: the last sequence when these were synced.
     """
     reader = _Reader(path, header, data)
     reader.run()
@@ -155,7 +162,7 @@ def scan(
     else:
         whole = not reader.holes or reader.holes[-1].end < len(data)
         if header.generation and reader.committed != len(data) and whole:
-            # A block that was written at once ends with a COMMIT: something is cut off.
+            # A rewritten block ends with a COMMIT. If this one does not, something was cut off.
             reader.holes.append(Hole(len(data), len(data), reader.last))
         reader.know(next_last)
     block = reader.block

@@ -1,7 +1,7 @@
-"""The index of a sealed block in a file of its own, so that opening a stream need not read all messages.
+"""The sidecar: the index of a sealed block in a file of its own, which saves reading all messages on opening.
 
-It holds what a scan of the block would give, and a checksum over it. It is never needed: one that is missing,
-torn, damaged or not of this very block file is ignored, and the block is scanned instead. Where the block
+It holds what a scan of the block would find, and a checksum over it. It is never required: one that is
+missing, torn, damaged or of another block file is ignored, and the block is scanned instead. If the block
 itself is gone or damaged, its sidecar still records what it was (`witness`). Columns are little-endian.
 """
 
@@ -19,7 +19,7 @@ from .header import BlockHeader
 from .manifest import Witness
 
 _MAGIC = b"pyjsidx2"
-_OLD_MAGIC = b"pyjsidx1"  # of the version before: the same without the identity, which is the last field
+_OLD_MAGIC = b"pyjsidx1"  # of the previous version: the same without the identity, which is the last field
 _LAYOUT = Struct("<8sQIIQQIIIIqQQqQ")
 _OLD_LAYOUT = Struct("<8sQIIQQIIIIqQQq")
 _CHECKSUM = Struct("<I")
@@ -27,7 +27,7 @@ _CHECKSUM = Struct("<I")
 
 @dataclass(slots=True)
 class BlockIndex:
-    """A block's rows as a scan or a sidecar gives them; `block.subjects` holds places in `names`."""
+    """The rows of a block, from a scan or a sidecar. `block.subjects` has positions in `names`."""
 
     block: Block
     names: list[str]
@@ -41,10 +41,10 @@ def _bytes(column: "array[int]") -> bytes:
 
 
 def encode(block: Block, lengths: "array[int]", names: Sequence[str]) -> bytes:
-    """Build the sidecar of a block that is no longer appended to.
+    """Return the sidecar of a block to which nothing more is appended.
 
-    `lengths` are its lengths, or what they were (they change while messages are removed); its subject ids are
-    places in `names`, those of removed rows mean nothing.
+    lengths: the lengths column of the block, or a copy (it changes while messages are removed).
+    names: the subjects. The subject ids of the block are positions in it; those of removed rows mean nothing.
     """
     used: dict[int, int] = {}
     local = array("I", [used.setdefault(number, len(used)) for number in block.subjects])
@@ -76,7 +76,7 @@ def encode(block: Block, lengths: "array[int]", names: Sequence[str]) -> bytes:
 
 
 def _facts(data: bytes) -> "tuple[tuple[int, ...], int] | None":
-    """The fields after the magic, and where the columns begin; None if it is not whole."""
+    """Return the fields after the magic, and where the columns begin. None if the file is incomplete."""
     if len(data) < _OLD_LAYOUT.size + 4 or data[-4:] != _CHECKSUM.pack(crc32(memoryview(data)[:-4])):
         return None
     if data.startswith(_OLD_MAGIC):
@@ -87,7 +87,7 @@ def _facts(data: bytes) -> "tuple[tuple[int, ...], int] | None":
 
 
 def witness(data: bytes) -> Witness | None:
-    """Read what a sidecar records of its block, whatever has become of that; None if it cannot be read."""
+    """Return what a sidecar records of its block, whatever became of that. None if it cannot be read."""
     facts = _facts(data)
     if facts is None:
         return None
@@ -98,7 +98,7 @@ def witness(data: bytes) -> Witness | None:
 
 
 def _names(keys: bytes, ends: list[int]) -> list[str]:
-    """Cut the names apart; where all are ASCII, a character is a byte, and one call decodes all."""
+    """Split the names. Where all are ASCII, a character is a byte, and one call decodes all of them."""
     spans = zip([0, *ends], ends, strict=False)
     if keys.isascii():
         text = keys.decode("ascii")
@@ -109,7 +109,7 @@ def _names(keys: bytes, ends: list[int]) -> list[str]:
 def decode(data: bytes, path: str, header: BlockHeader, size: int) -> BlockIndex | None:
     """Read the sidecar of the block file at `path`, which has this header and size.
 
-    None if it is not that.
+    Return None if it is not the sidecar of that file.
     """
     facts = _facts(data)
     if facts is None:

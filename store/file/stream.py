@@ -1,10 +1,9 @@
 """A stream kept in block files: the reference's `file` storage.
 
-Promises what `store.stream.StreamStore` promises. Appends go to a buffer in memory and are readable at once;
-one commit writes and syncs all that was buffered. Removing the first messages only moves the floor, which the
-next commit notes in one small record. The end of the stream is read from memory, the rest from the blocks,
-and every record that comes from the disk is checked. Nothing is written outside
-`begin_commit`/`begin_maintenance` … `run`.
+It promises what `store.stream.StreamStore` promises. Appended messages are buffered and readable at once; a
+commit writes and syncs all of them. Removing the first messages only moves the floor, which the next commit
+notes in a small record. The end of the stream is read from memory, the rest from the blocks, and every record
+from the disk is checked. While the stream is open, only the `run` of a commit or of maintenance writes data.
 """
 
 from array import array
@@ -36,22 +35,23 @@ from .run import read_run
 BLOCK_SIZE = 16 << 20  # bytes; large enough that sealing (three syncs) is rare, small enough to scan in 0.2 s
 BLOCK_ROWS = 1 << 17
 TAIL_SIZE = 1 << 18  # bytes of synced records kept in memory per stream
-MANY_SUBJECTS = 2048  # above, to forget what is before a sequence takes long
+MANY_SUBJECTS = 2048  # subjects above which it takes long to forget what is before a sequence
 _U64 = Struct("<Q")
 
-# Looked up once per message, so kept near.
+# Module constants, because they are looked up once per message.
 _pack_fields, _pack_checksum = record.pack_fields, record.pack_checksum
 _unpack_all, _read_fields = record.unpack_all, record.read_fields
 _MAGIC, _MESSAGE, _FIXED = record.MAGIC, record.MESSAGE, record.FIXED
 
 
 class FileStream(IndexedStream):
-    """A `StreamStore` in the folder `directory`, which is made by the first commit.
+    """A `StreamStore` in the folder `directory`, which the first commit creates. Streams may share `handles`.
 
-    `faults` lists what was found damaged on opening, in words, `mended` what was and took nothing along,
-    `missing` what a kill leaves out. `on_damage(seq, where)` is called when a read finds a damaged message.
-    Raises OSError if the folder cannot be read, Foreign if all is another's. Streams may share `handles`.
-    exact: what was written after the last whole commit is dropped, so that messages and `note` fit together.
+    faults, mended: what was found damaged on opening, in words: with a loss, and without any.
+    missing: files that a kill leaves out, and that are written again.
+    on_damage: called with (sequence, place) when a read finds a damaged message.
+    exact: whether what follows the last whole commit is dropped, so that messages and `note` fit together.
+    Raises OSError if the folder cannot be read, and Foreign if everything in it is another stream's.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class FileStream(IndexedStream):
         self._compaction: Compaction | None = None
         self._deletes: list[int] = []
         self._erasures: list[tuple[Block, int, int, int, int]] = []
-        self._sealed: list[Block] = []  # sealed since the last commit was begun
+        self._sealed: list[Block] = []  # blocks sealed since the last commit was begun
         self._skipped = False
         self._manifest = Manifest(self._fs, self._handles, directory, identity.value)
         found = recover(self._fs, directory, exact=exact, identity=identity)
@@ -95,7 +95,7 @@ class FileStream(IndexedStream):
         self.note = self._noted = found.note
         self._blocks = found.blocks
         self._next_number = found.next_number
-        self._floor = found.floor  # as the disk knows it
+        self._floor = found.floor  # as recorded on the disk
         if not self._blocks or found.cut or self._next_number > self._blocks[-1].header.until + 1:
             self._blocks.append(self._new_block(self._blocks[-1].end if self._blocks else 0))
         self._bases = [block.header.last_seq for block in self._blocks]
@@ -111,7 +111,7 @@ class FileStream(IndexedStream):
         return seq
 
     def append_run(self, subject: str, bodies: Sequence[bytes], time: int) -> int:
-        """Store messages of one subject, without headers; return the first's sequence."""
+        """Store messages of one subject, without headers, and return the sequence of the first."""
         block = self._active
         first = self.last_seq + 1
         count = len(bodies)
@@ -146,7 +146,7 @@ class FileStream(IndexedStream):
         header_size = len(header)
         length = _FIXED + len(key) + header_size + len(body)
         head = _pack_fields(_MAGIC, _MESSAGE, len(key), length, header_size, seq, time) + key + header
-        data = _pack_checksum(crc32(body, crc32(head, block.seed))) + head + body  # which is copied once
+        data = _pack_checksum(crc32(body, crc32(head, block.seed))) + head + body  # copies the body once
         if block.sparse is not None or seq != block.first + len(offsets):
             block.place(seq)
             if block.sparse is not None:
@@ -178,11 +178,11 @@ class FileStream(IndexedStream):
             self._skipped = True
 
     def account_for(self, last_seq: int) -> None:
-        """Consume sequences that are known to have been given, and report them as lost."""
+        """Consume sequences that are known to have been used, and report their messages as lost."""
         self._check_open()
         if last_seq > self.last_seq:
             sealed, before = self._active, self._active.state_last
-            self._next_number += 1  # the gap tells the next opening
+            self._next_number += 1  # the gap makes the next opening report the loss, too
             super().account_for(last_seq)
             self._roll()
             sealed.state_last = before
@@ -196,7 +196,7 @@ class FileStream(IndexedStream):
         return Block(block_path(self.directory, number, 0), header)
 
     def _roll(self) -> Block:
-        """Seal the active block and begin a new one; nothing more is added to the sealed one."""
+        """Seal the active block, to which nothing more is added, and begin a new one."""
         self._sealed.append(self._active)
         self._active.state_last, self._active.state_time = self.last_seq, self.last_time
         block = self._active = self._new_block(self._active.end)
@@ -205,7 +205,7 @@ class FileStream(IndexedStream):
         return block
 
     def _first_needed(self) -> int:
-        """The floor: all below is removed. A damaged one stays above it, to be reported again."""
+        """Return the floor, below which all is removed. Lost messages stay above it, to be reported again."""
         first = self.first_seq or 1
         return min(first, *self._lost) if self._lost else first
 
@@ -246,13 +246,13 @@ class FileStream(IndexedStream):
             size -= sum([len(message.body) for message in read])
 
     def _found_damaged(self, seq: int, block: Block, row: int) -> Damaged:
-        """Take a message that cannot be read out of the index, and report it from now on."""
+        """Remove an unreadable message from the index, and report it from now on."""
         where = f"{block.path} at {block.offsets[row]}"
         self.bytes -= block.kill(row)
         self._index.discard(block.subjects[row], seq)
         block.damaged = True
         self._lost[seq] = where
-        with suppress(OSError):  # the next opening has to see it
+        with suppress(OSError):  # without it, the next opening scans the block
             self._fs.remove(sidecar_path(block.path))
         if self.on_damage is not None:
             self.on_damage(seq, where)
@@ -263,20 +263,20 @@ class FileStream(IndexedStream):
         return block.times[row]
 
     def seq_at(self, time: int) -> int:
-        """Give the first sequence whose message has this time or a later one."""
+        """Return the first sequence whose message has this time or a later one."""
         for block in self._blocks:
             if block.live and block.max_time >= time and (row := block.row_at(time)) >= 0:
                 return block.seq_of(row)
         return self.last_seq + 1
 
     def headed(self, from_seq: int) -> Iterator[int]:
-        """Give the sequences at or after `from_seq` of messages that have a header, ascending."""
+        """Iterate over the sequences, from `from_seq` on, of messages that have a header."""
         for block in self._blocks:
             if block.last_row_seq >= from_seq:
                 yield from block.headed(from_seq)
 
     def size_of(self, subject: str, header_len: int, body_len: int) -> int:
-        """Give what a message counts in `bytes`: the size of the reference's record for it."""
+        """Return what a message counts in `bytes`: the size of the reference's record for it."""
         size = 30 + len(subject.encode("utf-8", "surrogateescape")) + body_len
         return size + 4 + header_len if header_len else size
 
@@ -363,7 +363,7 @@ class FileStream(IndexedStream):
             active.state_last, active.state_time = self.last_seq, self.last_time
         for block in self._sealed:
             self._take(block, commit)
-            if not block.damaged:  # or its damage would be forgotten
+            if not block.damaged:  # with a sidecar, its damage would be forgotten
                 commit.sidecars.append((block, block.lengths[:], self._index.names[:]))
         self._sealed = []
         if active.pending or not active.created:
@@ -380,17 +380,17 @@ class FileStream(IndexedStream):
         block.created = True
 
     def _add_deletes(self, pairs: "array[int]") -> "array[int]":
-        """Write down what was removed, as ranges."""
+        """Record removed ranges."""
         for data in delete_records(pairs, self.last_seq, self._active.seed):
             self._active.add_pending(data)
         self._active.tombs.extend(pairs)
         return pairs
 
     def _retire(self, floor: int) -> list[str]:
-        """Take the blocks that are wholly below the floor off the list; give their files, to be removed."""
+        """Drop the blocks that are completely below the floor, and return their files, for removal."""
         size = self._active.end - HEADER_SIZE
         if floor > self.last_seq and size > self._block_size // 4:
-            self._roll()  # an emptied stream gives its space back
+            self._roll()  # an emptied stream frees its space
         retired = 0
         while retired + 1 < len(self._blocks) and self._bases[retired + 1] < floor:
             retired += 1
@@ -414,14 +414,14 @@ class FileStream(IndexedStream):
         for write in commit.writes:
             block = write.block
             block.synced = write.end
-            # Sealed while the commit ran, it may hold what only the next one writes.
+            # A block that was sealed while the commit ran may hold what only the next commit writes.
             if block is self._active or block.synced < block.end:
                 block.trim_tail(TAIL_SIZE)
             else:
                 block.drop_tail()
 
     def commit_sync(self) -> None:
-        """Commit at once, in this thread; raises OSError."""
+        """Commit at once, in this thread. Raises OSError."""
         if (commit := self.begin_commit()) is not None:
             try:
                 commit.run()
@@ -431,7 +431,7 @@ class FileStream(IndexedStream):
     # -- freeing space
 
     def begin_maintenance(self) -> Commit | None:
-        """Take one run of blocks that are mostly removed messages, to be written anew without them."""
+        """Take one run of blocks that are mostly removed messages, to rewrite them without those."""
         if self._compaction is not None or self._refusal is not None or self._erasures:
             return None
         run = choose_run(self._blocks, self._block_size)
@@ -467,7 +467,7 @@ class FileStream(IndexedStream):
             raise self._refusal
 
     def close(self) -> None:
-        """Commit what is buffered, leave a sidecar for the next opening, let go of all files."""
+        """Commit what is buffered, write a sidecar for the next opening, and close all files."""
         if isinstance(self._refusal, StoreClosed):
             return
         if self._commit is not None or self._compaction is not None:
@@ -491,10 +491,10 @@ class FileStream(IndexedStream):
         self._refusal = StoreClosed(self.directory)
 
     def abandon(self) -> None:
-        """Let go of all files and commit nothing; no commit may be under way."""
+        """Close all files without committing. No commit may be under way."""
         self._let_go()
 
     def delete(self) -> None:
-        """Remove all that is on the disk; no commit may be under way. Raises OSError."""
+        """Remove everything on the disk. No commit may be under way. Raises OSError."""
         self._let_go()
         self._fs.remove_tree(self.directory)

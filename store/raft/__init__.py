@@ -1,9 +1,9 @@
 """What a Raft member must remember: hard state, snapshot and log.
 
-Layout of a member's directory: `state` (kept twice) and `snapshot` (a line about it with a CRC, then its
-bytes), replaced in one step; `log.<n>`, segments in order; `synced`. A segment's header has the index and
-term that precede it; then come records. A record with an index that is there already replaces that one and
-all after it.
+A member's directory contains `state` (kept twice) and `snapshot` (a line about it with a CRC, then its
+bytes), which are replaced in one step; `log.<n>`, the segments in order; and `synced`. The header of a
+segment has the index and term that precede it, and records follow. A record with an index that exists already
+replaces that one and all after it.
 """
 
 from .segment import LogRecord

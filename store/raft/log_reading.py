@@ -1,7 +1,7 @@
 """Reading a Raft log from its segments: what is there, where it ends, and whether something was lost.
 
-A write that the power cut short leaves a torn tail after what was synced: nobody depends on it, it is no
-loss. Anything else that cannot be read is one.
+A write that was cut short by a power failure leaves a torn tail after the synced bytes. Nobody depends on it,
+so it is not a loss. Anything else that cannot be read is one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ PREFIX = "log."
 
 @dataclass(slots=True)
 class LogReading:
-    """segments: (header, bytes that are good) of each readable one. lost: what was, "" for nothing."""
+    """What was read.
+
+    base, base_term: the index and term that precede the first entry.
+    entries: the entries from base + 1 on.
+    segments: (header, good bytes) of each readable segment.
+    lost: what was lost, "" if nothing.
+    """
 
     base: int = 0
     base_term: int = 0
@@ -28,23 +34,23 @@ class LogReading:
 
     @property
     def last(self) -> int:
-        """The last index."""
+        """The index of the last entry."""
         return self.base + len(self.entries)
 
     @property
     def last_term(self) -> int:
-        """The last entry's term."""
+        """The term of the last entry."""
         return self.entries[-1].term if self.entries else self.base_term
 
     def term(self, index: int) -> int:
-        """The term at an index, -1 where there is none."""
+        """Return the term at an index, -1 if there is none."""
         if index == self.base:
             return self.base_term
         return self.entries[index - self.base - 1].term if self.base < index <= self.last else -1
 
 
 def numbers(fs: FileSystem, path: str) -> list[int]:
-    """The numbers of the segments in a directory, in order. Raises OSError."""
+    """Return the numbers of the segments in a directory, in order. Raises OSError."""
     found = [name.removeprefix(PREFIX) for name in fs.names(path) if name.startswith(PREFIX)]
     return sorted(int(number) for number in found if number.isdigit())
 
@@ -53,7 +59,7 @@ def read(fs: FileSystem, path: str, mark: SyncMark) -> LogReading:
     """Read all segments, in order, up to the first damage. Raises OSError."""
     reading = LogReading()
     present = numbers(fs, path)
-    if not present or mark.number > present[-1]:  # one before the first was compacted away
+    if not present or mark.number > present[-1]:  # segments before the first were compacted away
         reading.lost = f"{path}: log.{mark.number or 1} is missing"
         return reading
     for place, number in enumerate(present):
@@ -71,13 +77,16 @@ def read(fs: FileSystem, path: str, mark: SyncMark) -> LogReading:
 
 
 def _segment(reading: LogReading, data: bytes, number: int) -> tuple[str, int, bool]:
-    """Add a segment's records; gives (damage, where the good part ends, whether it may be a torn tail)."""
+    """Add a segment's records.
+
+    Return (damage, where the good part ends, whether the rest may be a torn tail).
+    """
     try:
         header = read_header(data, number)
     except Damaged as error:
         return str(error), 0, len(data) <= HEADER_SIZE
     if (header.base, header.base_term) != (reading.last, reading.last_term):
-        # The first, or one begun after a snapshot was installed; whether one covers it, the store checks.
+        # The first segment, or one begun after a snapshot was installed. The store checks if one covers it.
         reading.base, reading.base_term = header.base, header.base_term
         reading.entries, reading.segments = [], []
     found = scan(data, number)
@@ -86,7 +95,7 @@ def _segment(reading: LogReading, data: bytes, number: int) -> tuple[str, int, b
         if index > last + 1:
             return f"log.{number}: entry {index} cannot follow {last}", 0, False
         last = index
-        # An entry from before the base: the log had been cut back so far when it was written.
+        # The entry replaces those after it. The log may even have been cut back to before the base.
         del reading.entries[max(index - reading.base - 1, 0) :]
         if index > reading.base:
             reading.entries.append(record)

@@ -1,7 +1,7 @@
 """A segment of a Raft log: a header, then records `length, CRC-32, kind, index, term, data`.
 
-The first record of each write has a bit set in its kind. A write begins only when the one before it is
-synced: where such a record follows, what precedes it was synced, and if it cannot be read, lost.
+The first record of each write has a bit set in its kind. A write begins only after the one before it is
+synced. So everything before such a record was synced, and is lost if it cannot be read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _RECORD = struct.Struct("<IIBQQ")
 _COVERED = struct.Struct("<IBQQ")
 _FIRST = 0x80  # in kind
 _KINDS = 3
-_SEARCHED = 4 << 20  # bytes that are searched for another write after damage
+_SEARCHED = 4 << 20  # bytes after damage that are searched for another write
 HEADER_SIZE = _HEADER.size + 4
 
 
@@ -32,7 +32,7 @@ class LogRecord(NamedTuple):
 
 
 class SegmentHeader(NamedTuple):
-    """base, base_term: what precedes the segment's first record."""
+    """The header of segment `number`. base, base_term: the index and term that precede its first record."""
 
     number: int
     base: int
@@ -40,7 +40,7 @@ class SegmentHeader(NamedTuple):
 
 
 def pack_header(header: SegmentHeader) -> bytes:
-    """The header's bytes."""
+    """Return the bytes of a header."""
     body = _HEADER.pack(_MAGIC, *header)
     return body + crc32(body).to_bytes(4, "little")
 
@@ -57,7 +57,7 @@ def read_header(data: bytes, number: int) -> SegmentHeader:
 
 
 def pack_records(first: int, records: Sequence[tuple[int, int, bytes]]) -> bytes:
-    """The bytes of records (term, kind, data) from index `first` on."""
+    """Return the bytes of records (term, kind, data) from index `first` on."""
     parts: list[bytes] = []
     index, bit = first, _FIRST
     for term, plain, data in records:
@@ -70,8 +70,12 @@ def pack_records(first: int, records: Sequence[tuple[int, int, bytes]]) -> bytes
 
 
 class SegmentScan(NamedTuple):
-    """What a segment holds: (index, record) in the order of writing; `end`: where the readable part ends;
-    torn: after that there may be what a write left that the power cut short, and nothing else.
+    """What a segment holds.
+
+    records: (index, record) in the order of writing.
+    end: where the readable part ends.
+    damage: what is wrong after it, "" if nothing.
+    torn: whether nothing follows but, perhaps, a write that a power failure cut short.
     """
 
     records: list[tuple[int, LogRecord]]
@@ -81,7 +85,7 @@ class SegmentScan(NamedTuple):
 
 
 def scan(data: bytes, number: int) -> SegmentScan:
-    """Read a segment's records as far as they are whole."""
+    """Read the records of a segment up to the first that is damaged or incomplete."""
     records: list[tuple[int, LogRecord]] = []
     place, size = HEADER_SIZE, len(data)
     while place < size:
@@ -96,7 +100,7 @@ def scan(data: bytes, number: int) -> SegmentScan:
 
 
 def _record(data: bytes, place: int) -> tuple[int, int, LogRecord] | None:
-    """(index, length, record) at a place; None: no whole one is there."""
+    """Return (index, length, record) at a place, None if there is no intact one."""
     start = place + _RECORD.size
     if start > len(data):
         return None
@@ -110,9 +114,9 @@ def _record(data: bytes, place: int) -> tuple[int, int, LogRecord] | None:
 
 
 def _write_follows(data: bytes, place: int) -> bool:
-    """Whether the first record of another write comes at `place` or later."""
+    """Return whether the first record of another write begins at `place` or later."""
     end = min(len(data), place + _SEARCHED)
-    offset = 8  # of a record's kind
+    offset = 8  # offset of the kind in a record
     for byte in range(_FIRST, _FIRST + _KINDS):
         at = data.find(byte, place + offset, end)
         while at >= 0:

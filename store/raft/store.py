@@ -1,13 +1,13 @@
-"""One Raft member's directory.
+"""The directory of one Raft member.
 
-Promises: what `write` returned for is read again by `open`, or its loss is reported (`StoredRaft.lost`). A
-loss is remembered as `recovering` in the state before anything is cut off, and damaged files are kept under
-another name. Without a readable state there is no saying what this member has promised: `open` raises
-Damaged, and the member must be replaced by a new one. `synced` is written after each sync and never synced
-itself: it may be old, never wrong.
+Promises: `open` reads everything that a finished `write` wrote, or reports its loss (`StoredRaft.lost`). A
+loss is recorded as `recovering` in the state before anything is cut off, and damaged files are kept under
+another name. Without a readable state nobody knows what this member has promised: `open` raises Damaged, and
+the member must be replaced by a new one. `synced` is written after each sync and never synced itself: it may
+be old, but never wrong.
 
-After an OSError from `write` or `compact` nothing more is written: what the disk holds is unknown (an fsync
-that failed once may succeed the next time with the data gone).
+After an OSError from `write` or `compact` nothing more is written, because nobody knows what the disk holds
+(an fsync that failed once may succeed the next time although the data is gone).
 """
 
 from __future__ import annotations
@@ -38,9 +38,13 @@ _STATE, _SNAPSHOT, _SYNCED = "state", "snapshot", "synced"
 
 @dataclass(frozen=True, slots=True)
 class StoredRaft:
-    """What `open` found. entries come after `base`. lost: what was damaged, "" for nothing.
+    """What `open` found.
 
-    mended: what was damaged, and is not needed.
+    state, snapshot: as last written, with the boot count raised.
+    base, base_term: the index and term that precede the entries.
+    entries: the entries from base + 1 on.
+    lost: what was damaged and is lost, "" if nothing.
+    mended: what was damaged but is not needed.
     """
 
     state: StoredState
@@ -53,7 +57,10 @@ class StoredRaft:
 
 
 class RaftStore:
-    """See the module. All calls may raise OSError; `failed`: one did, and this store is at its end."""
+    """The files of one member; see the head of the module. All calls may raise OSError.
+
+    failed: whether one of them did in `write` or `compact`. Nothing more can be written then.
+    """
 
     def __init__(self, path: str, *, fs: FileSystem, segment_bytes: int = SEGMENT_BYTES) -> None:
         self.path = path
@@ -66,14 +73,15 @@ class RaftStore:
         self._last = self._last_term = 0
 
     def exists(self) -> bool:
-        """Whether a member has begun to live here."""
+        """Return whether there is a member in this directory."""
         states = (self._at(_STATE), self._at(_STATE + COPY))
         return any(map(self._fs.exists, states)) or bool(numbers(self._fs, self.path))
 
     def create(self, snapshot: StoredSnapshot, state: StoredState | None = None) -> None:
-        """Create a member's log with a snapshot that all share (usually empty: the first members).
+        """Create a member's log with a snapshot that all members share.
 
-        The state comes last: a creation that a crash cut short is none.
+        It is usually empty, for the first members. The state is written last, so a creation that a crash cut
+        short does not count.
         """
         self._fs.make_directory(self.path)
         for name in self._fs.names(self.path):
@@ -86,9 +94,9 @@ class RaftStore:
         self.close()
 
     def open(self) -> StoredRaft:
-        """Read everything and be ready to write. The state's boot count is one more than the last time.
+        """Read everything and prepare for writing. The boot count in the state is raised by one.
 
-        Raises NotFound when there is no member here, Damaged when the state is missing or cannot be read.
+        Raises NotFound if there is no member here, Damaged if the state is missing or cannot be read.
         """
         if not self.exists():
             raise NotFound(self.path)
@@ -103,7 +111,7 @@ class RaftStore:
             self._set_aside(state.boot)
             self._rebuild(snapshot, reading, next_)
         elif reading.term(snapshot.index) != snapshot.term:
-            # Where the terms differ it was installed, and then the power went: `_rebuild` drops the log.
+            # The snapshot was installed just before a power failure: `_rebuild` drops the older log.
             self._rebuild(snapshot, reading, next_)
         else:
             self._go_on(reading, mark)
@@ -111,7 +119,7 @@ class RaftStore:
         return StoredRaft(state, snapshot, reading.base, reading.base_term, reading.entries, lost, mended)
 
     def close(self) -> None:
-        """Give the descriptors back; harmless when done twice."""
+        """Close the descriptors. A second call does nothing."""
         for file in (self._file, self._mark):
             if file >= 0:
                 self._fs.close(file)
@@ -125,9 +133,9 @@ class RaftStore:
         first: int = 0,
         entries: Sequence[tuple[int, int, bytes]] = (),
     ) -> None:
-        """Make durable, in this order: the state, a snapshot that replaces the log, entries from `first`.
+        """Make durable, in this order: the state, a snapshot that replaces the log, entries from `first` on.
 
-        Raises OSError, and then this store is `failed`.
+        Raises OSError, after which this store is `failed`.
         """
         self._check()
         try:
@@ -142,7 +150,7 @@ class RaftStore:
             raise
 
     def compact(self, snapshot: StoredSnapshot, base: int) -> None:
-        """Keep a newer snapshot of the application; entries up to `base` are needed no more."""
+        """Store a newer snapshot of the application. Entries up to `base` are no longer needed."""
         self._check()
         try:
             write_snapshot(self._fs, self._at(_SNAPSHOT), snapshot)
@@ -156,7 +164,7 @@ class RaftStore:
     # --- opening
 
     def _snapshot(self, reading: LogReading) -> tuple[StoredSnapshot, str]:
-        """The snapshot and what was lost, of it or of the log."""
+        """Return the snapshot, and what was lost of it or of the log."""
         try:
             snapshot = read_snapshot(self._fs, self._at(_SNAPSHOT))
         except Damaged as error:
@@ -169,21 +177,21 @@ class RaftStore:
         return snapshot, reading.lost
 
     def _set_aside(self, boot: int) -> None:
-        """Keep what is damaged, out of the way."""
+        """Rename the snapshot and the segments, of which some are damaged."""
         for name in self._fs.names(self.path):
             if name == _SNAPSHOT or name.startswith(PREFIX):
                 self._fs.rename(self._at(name), self._at(f"damaged.{boot}.{name}"))
         self._fs.remove(self._at(_SYNCED))
 
     def _rebuild(self, snapshot: StoredSnapshot, reading: LogReading, number: int) -> None:
-        """Begin the log anew with what could be read; what does not fit the snapshot is left out."""
+        """Start the log again with what could be read. Entries that do not fit the snapshot are left out."""
         if not snapshot.members or reading.term(snapshot.index) != snapshot.term:
             reading.base, reading.base_term, reading.entries = snapshot.index, snapshot.term, []
         write_snapshot(self._fs, self._at(_SNAPSHOT), snapshot)
         old = numbers(self._fs, self.path)
         header = SegmentHeader(number, reading.base, reading.base_term)
         data = pack_header(header) + pack_records(reading.base + 1, reading.entries)
-        # In one step: before it the old segments count, after it this one alone.
+        # This is one step: before it the old segments count, after it only this one.
         write_file(self._fs, self._segment_path(number), data)
         self._segments = [header]
         self._last, self._last_term = reading.last, reading.last_term
@@ -194,10 +202,10 @@ class RaftStore:
         self._remove(old)
 
     def _go_on(self, reading: LogReading, mark: SyncMark) -> None:
-        """Write on where the log ends; a torn tail is cut off.
+        """Prepare to write at the end of the log, and cut off a torn tail.
 
-        What is not known to be synced is written again: after a sync that failed, the system may show what
-        the disk does not hold, and say of another sync alone that all is well.
+        Bytes that are not known to be synced are written again: after a failed sync the system may show bytes
+        that the disk does not hold, and report success for a sync without a new write.
         """
         self._segments = [header for header, _ in reading.segments]
         used = {header.number for header in self._segments}
@@ -250,7 +258,7 @@ class RaftStore:
         if self._mark < 0:
             self._mark = self._fs.open(self._at(_SYNCED), create=True)
         self._note_synced()
-        self._fs.sync(self._mark)  # so that the newest segment cannot vanish unseen
+        self._fs.sync(self._mark)  # so that a loss of the newest segment is noticed
 
     def _note_synced(self) -> None:
         self._fs.write(self._mark, pack_mark(SyncMark(self._segments[-1].number, self._size)), 0)

@@ -1,8 +1,8 @@
 """The small files of a Raft member: state, snapshot, and how far the log is known to be synced.
 
-The state is kept twice (`copies`), both synced, since a member that cannot read it is one no more: where that
-befell most members, nobody could lead for ever. What is written there is promised only once both are. An
-older one put back does not count, or a member could vote twice.
+The state is kept twice (`copies`), with both files synced, because a member that cannot read it is no longer
+a member, and if most members lost theirs, nobody could ever lead again. A state is promised only once both
+files are synced. An older file that was put back does not count; otherwise a member could vote twice.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MARK = struct.Struct("<QQI")
 
 
 class StoredState(NamedTuple):
-    """What the member has promised and how often it started; see the core's `HardState`."""
+    """What the member has promised, and how often it has started; see `HardState` in `raft`."""
 
     term: int = 0
     vote: str = ""
@@ -32,7 +32,7 @@ class StoredState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoredSnapshot:
-    """The application's state after `index`. members: the configuration then, in the caller's form."""
+    """The application's state after `index`. members: the configuration there, in the caller's form."""
 
     index: int = 0
     term: int = 0
@@ -41,7 +41,7 @@ class StoredSnapshot:
 
 
 class SyncMark(NamedTuple):
-    """Of segment `number` so many bytes are synced."""
+    """The first `length` bytes of segment `number` are synced."""
 
     number: int
     length: int
@@ -53,9 +53,9 @@ def write_state(fs: FileSystem, path: str, state: StoredState) -> None:
 
 
 def read_state(fs: FileSystem, path: str) -> tuple[StoredState, str]:
-    """Read the state; gives what is wrong with one of its files, too, "" for nothing.
+    """Read the state. Return it with what is wrong with one of its files, "" if nothing.
 
-    Raises Damaged, also when there is none, and OSError.
+    Raises OSError, and Damaged if the state cannot be read or is missing.
     """
     try:
         found = read_copies(fs, path, _decode_state, lambda one: (one.term, one.boot, len(one.vote)))
@@ -79,7 +79,7 @@ def write_snapshot(fs: FileSystem, path: str, snapshot: StoredSnapshot) -> None:
 
 
 def read_snapshot(fs: FileSystem, path: str) -> StoredSnapshot:
-    """Read the snapshot. Raises Damaged, also when there is none, and OSError."""
+    """Read the snapshot. Raises OSError, and Damaged if it cannot be read or is missing."""
     about, data = _unpack(fs, path)
     try:
         return StoredSnapshot(about["index"], about["term"], about["members"].encode("latin-1"), data)
@@ -88,13 +88,16 @@ def read_snapshot(fs: FileSystem, path: str) -> StoredSnapshot:
 
 
 def pack_mark(mark: SyncMark) -> bytes:
-    """A mark as it is written, always of the same length."""
+    """Return the bytes of a mark. They always have the same length."""
     body = _MARK.pack(mark.number, mark.length, 0)[:-4]
     return body + crc32(body).to_bytes(4, "little")
 
 
 def read_mark(fs: FileSystem, path: str) -> tuple[SyncMark, str]:
-    """Read the mark, and tell what is wrong with it; one that cannot be read says nothing. Raises OSError."""
+    """Read the mark, and return it with what is wrong with it.
+
+    A mark that cannot be read is returned as (0, 0). Raises OSError.
+    """
     if not fs.exists(path):
         return SyncMark(0, 0), f"{path} is missing"
     data = read_file(fs, path)
