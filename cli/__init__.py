@@ -1,1 +1,1 @@
-"""The core of the command line: entry, lazy plugin table, contexts, connections, prompts and errors."""
+"""The core of the command line: entry, lazy command table, contexts, connections, prompts and errors."""

@@ -1,10 +1,11 @@
-"""The command classes every command of pyjs is made of.
+"""The classes that every command of pyjs is made of.
 
-`Command`: accepts the global flags anywhere on its line and may be an `async def`.
-`CommandGroup`: the same, with sub commands that are rows of a table (`CommandRow`): imported when called, not
-before; found by name or alias; a wrong name is answered with the nearest ones.
+`Command` accepts the global flags anywhere on its line, and its callback may be an `async def`.
+`CommandGroup` does the same, and its sub commands are the rows of a table (`CommandRow`). A sub command is
+imported when it is called, not before. It is found by name or alias; for a wrong name the nearest ones are
+shown.
 
-Never imports a family until it is needed: `pyjs --help` reads only the table.
+Promises: no family is imported until it is needed. `pyjs --help` reads only the table.
 """
 
 from __future__ import annotations
@@ -26,19 +27,22 @@ FORCE = click.option("-f", "--force", is_flag=True, help="Act without asking.")
 
 
 class CommandRow(NamedTuple):
-    """A sub command as data. `target` is `module:attribute` of a click command."""
+    """A sub command as data.
+
+    target: `module:attribute` of a click command.
+    """
 
     name: str
     target: str
     summary: str = ""
     aliases: tuple[str, ...] = ()
     hidden: bool = False
-    origin: str = ""  # the package it comes from, for third-party ones
-    section: str = ""  # its heading in the help of the group
+    origin: str = ""  # the package it comes from, if that is not pyjs
+    section: str = ""  # its section in the help of the group
 
 
 def _with_globals(params: list[click.Parameter], ctx: click.Context) -> list[click.Parameter]:
-    """`params` and the global flags they leave free, made once per context."""
+    """Return `params` and the global flags that they leave free, computed once per context."""
     made = ctx.meta.setdefault("pyjs.cli.globals", {})
     if id(ctx) not in made:
         taken = {text for param in params for text in (*param.opts, *param.secondary_opts)}
@@ -47,7 +51,7 @@ def _with_globals(params: list[click.Parameter], ctx: click.Context) -> list[cli
 
 
 def _complete_globals(incomplete: str) -> list[CompletionItem]:
-    """The global flags that start with what is typed of a flag."""
+    """Return the global flags that start with the flag typed so far."""
     from click.shell_completion import CompletionItem
 
     if not incomplete.startswith("-"):
@@ -57,14 +61,14 @@ def _complete_globals(incomplete: str) -> list[CompletionItem]:
 
 
 class Command(click.Command):
-    """A command whose callback may be `async def`; global flags are accepted anywhere on its line."""
+    """A command whose callback may be `async def`; it accepts the global flags anywhere on its line."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """The command's own parameters and the global flags."""
+        """Return the command's own parameters and the global flags."""
         return _with_globals(super().get_params(ctx), ctx)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the callback; a coroutine is run to its end on an event loop of its own."""
+        """Run the callback; a coroutine is run to its end on a new event loop."""
         result = super().invoke(ctx)
         if inspect.iscoroutine(result):
             import asyncio
@@ -73,18 +77,18 @@ class Command(click.Command):
         return result
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The command's own flags and arguments, and the global flags."""
+        """Return the command's own flags and arguments, and the global flags."""
         return super().shell_complete(ctx, incomplete) + _complete_globals(incomplete)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The epilog, and where the global flags are described."""
+        """Write the epilog, and where the global flags are described."""
         super().format_epilog(ctx, formatter)
         formatter.write_paragraph()
         formatter.write_text(f"Global flags are shown by '{errors.PROGRAM} --help' and may stand anywhere.")
 
 
 class CommandGroup(click.Group):
-    """A group whose sub commands are rows of a table, and where global flags are accepted."""
+    """A group whose sub commands are rows of a table, and which accepts global flags."""
 
     command_class = Command
 
@@ -95,24 +99,24 @@ class CommandGroup(click.Group):
         self.aliases = {alias: row.name for row in self.rows.values() for alias in row.aliases}
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """The group's own parameters and the global flags."""
+        """Return the group's own parameters and the global flags."""
         return _with_globals(super().get_params(ctx), ctx)
 
     def add_alias(self, name: str, *aliases: str) -> None:
-        """Let a sub command added with the decorator be called by other names too."""
+        """Give a sub command that was added with the decorator further names."""
         self.aliases.update(dict.fromkeys(aliases, name))
 
     def row(self, name: str) -> CommandRow | None:
-        """The row that `name` (or alias) calls, if it comes from the table."""
+        """Return the row with this name or alias; None if no row of the table has it."""
         return self.rows.get(self.aliases.get(name, name))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names, without aliases and hidden rows."""
+        """Return the names, without aliases and hidden rows."""
         shown = {name for name, row in self.rows.items() if not row.hidden}
         return sorted(shown | set(super().list_commands(ctx)))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command called by a name or alias; imports its module, once."""
+        """Return the command with this name or alias. Its module is imported once."""
         name = self.aliases.get(cmd_name, cmd_name)
         found = super().get_command(ctx, name)
         if found is None and name in self.rows:
@@ -124,7 +128,7 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click's, but the canonical name is shown and a wrong name gets the nearest ones."""
+        """Resolve as click does, but return the canonical name and suggest names for a wrong one."""
         name = args[0]
         command = self.get_command(ctx, name)
         if command is None:
@@ -134,14 +138,14 @@ class CommandGroup(click.Group):
         return self.aliases.get(name, name), command, args[1:]
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the sub command; without one, say which there are."""
+        """Run the sub command; without one, show which there are."""
         if not ctx.args and not ctx._protected_args and not self.invoke_without_command:
             click.echo(ctx.get_help(), err=True)
             raise errors.CliError("a sub command from the list above is required")
         return super().invoke(ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Names of sub commands that start so, from the table alone, and the group's flags."""
+        """Return the names of sub commands that start so, from the table alone, and the group's flags."""
         from click.shell_completion import CompletionItem
 
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
@@ -149,12 +153,12 @@ class CommandGroup(click.Group):
         return items + click.Command.shell_complete(self, ctx, incomplete) + _complete_globals(incomplete)
 
     def summary(self, name: str) -> str:
-        """One line about a sub command; imports nothing."""
+        """Return a line about a sub command, without importing anything."""
         row = self.rows.get(name)
         return row.summary if row is not None else self.commands[name].get_short_help_str(limit=80)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The sub commands by section; nothing is imported for it."""
+        """Write the sub commands by section, without importing anything."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for name in self.list_commands(ctx):
             row = self.rows.get(name)
@@ -172,7 +176,8 @@ class CommandGroup(click.Group):
 def load(row: CommandRow) -> click.Command | None:
     """Import the command of a row.
 
-    A built-in that does not import is a bug and raises; a third party's is warned of and skipped.
+    A built-in command that cannot be imported is a bug, and raises. A third party's is skipped with a
+    warning.
     """
     module, _, attribute = row.target.partition(":")
     try:
@@ -188,7 +193,10 @@ def load(row: CommandRow) -> click.Command | None:
 
 
 def table_rows(package: str, rows: Sequence[tuple[str, str, str, tuple[str, ...]]]) -> list[CommandRow]:
-    """Rows of a family whose commands live in modules of `package`: (name, module:attr, summary, aliases)."""
+    """Return rows for a family whose commands are in modules of `package`.
+
+    rows: (name, module:attribute, summary, aliases).
+    """
     return [
         CommandRow(name, f"{package}.{target}", summary, aliases) for name, target, summary, aliases in rows
     ]

@@ -1,7 +1,7 @@
-"""Shell completion of names that live elsewhere: contexts, streams, consumers.
+"""Shell completion of names that are stored elsewhere: contexts, streams, consumers.
 
-Promises: answers within BUDGET seconds or with nothing; never prints, never raises. Servers are
-asked with the settings of the line typed so far.
+Promises: answers within BUDGET seconds or returns nothing; never prints, never raises. Servers are asked with
+the settings of the line typed so far.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from . import context as context_files
 if TYPE_CHECKING:
     from .connection import NatsConnection
 
-BUDGET = 0.8  # seconds, connecting included: longer is felt as a hang
+BUDGET = 0.8  # seconds, connecting included: longer feels like a hang
 
 
 def contexts(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Names of contexts that start so."""
+    """Return the names of contexts that start so."""
     return context_files.names(incomplete)
 
 
 def streams(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Names of streams that start so."""
+    """Return the names of streams that start so."""
     return _matching(context, incomplete, lambda connection: connection.js.stream_names())
 
 
 def consumers(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Names of the consumers of the stream already typed (the argument `stream`) that start so."""
+    """Return the names of consumers that start so, of the stream already typed (the argument `stream`)."""
     stream = str(context.params.get("stream") or "")
     if not stream:
         return []
@@ -54,5 +54,5 @@ def _matching(
 
     try:
         return [name for name in asyncio.run(names()) if name.startswith(incomplete)]
-    except Exception:  # completion has nobody to tell: no names is the answer
+    except Exception:  # completion cannot report an error, so there are no names
         return []

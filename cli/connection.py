@@ -1,9 +1,9 @@
 """Connecting to NATS with the settings of a run.
 
 `async with connect() as connection:` gives a `NatsConnection`: the nats-py client, the JetStream API and the
-profile. Promises: fails within the timeout with an error that says where and as whom it tried and
-what to do; closes the connection whatever happens. After the first connect a lost connection is
-found again by the client as usual.
+profile. Promises: if connecting fails, it fails within the timeout, with an error that says where and as whom
+it tried and what to do; the connection is closed whatever happens. After the first connect the client
+reconnects as usual when the connection is lost.
 """
 
 from __future__ import annotations
@@ -23,14 +23,19 @@ from .errors import CliError, warn
 from .jetstream import JsApi
 from .profile import SECOND, Profile, resolve
 
-RECONNECT_WAIT = 2  # seconds between attempts, once connected
+RECONNECT_WAIT = 2  # seconds between attempts after the first connect
 RECONNECT_ATTEMPTS = 60
 SOCKET_ERRORS = (OSError, asyncio.TimeoutError)
 
 
 @dataclass
 class NatsConnection:
-    """An open connection: `nc` is nats-py's client, `js` the raw JetStream API."""
+    """An open connection.
+
+    nc: the client of nats-py.
+    js: the JetStream API as requests.
+    profile: the settings in force.
+    """
 
     nc: Any
     js: JsApi
@@ -44,23 +49,25 @@ class NatsConnection:
 
     @property
     def greeting(self) -> dict[str, Any]:
-        """What the server said of itself when we connected: its INFO."""
+        """The INFO that the server sent when the connection was made."""
         said: dict[str, Any] = self.nc._server_info
         return said
 
     @property
     def url(self) -> str:
-        """The server connected to, without user or password."""
+        """The URL of the server connected to, without user and password."""
         return bare_url(self.nc.connected_url.geturl() if self.nc.connected_url else "")
 
 
 @asynccontextmanager
 async def connect(profile: Profile | None = None, *, quiet: bool = False) -> AsyncIterator[NatsConnection]:
-    """Connect with `profile` (default: the run's own). Asynchronous errors are warned of unless `quiet`.
+    """Connect with `profile` (default: the run's own).
 
-    Raises CliError when no server answers, when it refuses the user, or when a credential is missing.
+    Asynchronous errors are shown as warnings, unless `quiet` is set. Raises CliError if no server answers, if
+    it refuses the user, or if a credential is missing.
     """
-    # asyncio warns on stderr of how nats-py closes a TLS connection; there is nothing to do about it.
+    # asyncio warns on stderr about the way in which nats-py closes a TLS connection; nothing can be done
+    # about it.
     logging.getLogger("asyncio").setLevel(logging.ERROR)
     chosen = profile or resolve(flags.session())
     options = client_options(chosen)
@@ -95,9 +102,12 @@ async def connect(profile: Profile | None = None, *, quiet: bool = False) -> Asy
 
 
 def _client(*, wants_tls: bool) -> Any:
-    """A nats-py client. One that `wants_tls` never says who it is to a server that does not encrypt.
+    """Return a nats-py client.
 
-    nats-py encrypts when the server demands it, and else goes on in the clear whatever was asked for.
+    If `wants_tls` is set, it sends no credentials to a server that does not encrypt.
+
+    nats-py itself encrypts only if the server demands it, and otherwise goes on unencrypted whatever was
+    asked for.
     """
     from nats import errors as nats_errors
     from nats.aio.client import Client
@@ -113,7 +123,7 @@ def _client(*, wants_tls: bool) -> Any:
             return command
 
         async def _process_pong(self) -> None:
-            # Ctrl-C in a flush leaves its future done: nats-py's reading would end at the PONG that comes
+            # Ctrl-C in a flush leaves its future done: nats-py's reading would end at the PONG that comes.
             if self._pongs and self._pongs[0].done():
                 self._pongs.pop(0)
                 return
@@ -123,10 +133,10 @@ def _client(*, wants_tls: bool) -> Any:
 
 
 class _Together:
-    """nats-py's transport, that sends CONNECT and the PING after it as one write, as other clients do.
+    """The transport of nats-py, changed to send CONNECT and the PING after it in one write.
 
-    A server that refuses the CONNECT says why and closes. A PING that reaches it after that resets the
-    connection, and asyncio then drops the reason, which had arrived.
+    Other clients do the same. A server that refuses the CONNECT sends the reason and closes. A PING that
+    reaches it after that resets the connection, and asyncio then drops the reason that had already arrived.
     """
 
     def __init__(self, transport: Any) -> None:
@@ -150,19 +160,22 @@ class _Together:
 
 
 async def close(nc: Any) -> None:
-    """Flush what is pending if the connection is open, and close it."""
+    """Flush what is pending if the connection is open, then close it."""
     if nc.is_connected:
         try:
             await nc.flush(timeout=2)
-        except Exception as error:  # the connection is going away: the flush is best effort
+        except Exception as error:  # the connection is closing: the flush is best effort
             if isinstance(error, asyncio.CancelledError):
                 raise
-    with suppress(AssertionError):  # of a client that failed before it had anything to close
+    with suppress(AssertionError):  # from a client that failed before it had anything to close
         await nc.close()
 
 
 def client_options(profile: Profile) -> dict[str, Any]:
-    """The profile as nats-py's connect arguments. Raises CliError for unreadable secrets."""
+    """Return the profile as nats-py's arguments for connecting.
+
+    Raises CliError for secrets that cannot be read.
+    """
     if profile.text("socks_proxy"):
         raise CliError("SOCKS proxies are not supported", "unset --socks-proxy or set it to 'none'")
     options: dict[str, Any] = {
@@ -182,7 +195,10 @@ def client_options(profile: Profile) -> dict[str, Any]:
 
 
 def _identity(profile: Profile) -> dict[str, Any]:
-    """Who we are, in `nats`'s order: user and password, creds, nkey, jwt with seed; a token besides."""
+    """Return the credentials, in the order of precedence of `nats`.
+
+    The order is user and password, creds, nkey, jwt with seed. A token may be added to any of them.
+    """
     from nats.aio.client import RawCredentials
 
     found: dict[str, Any] = {}
@@ -215,7 +231,7 @@ def _identity(profile: Profile) -> dict[str, Any]:
 
 
 def _seed_of(text: str) -> str:
-    """The seed line of a seed file, with or without its decoration."""
+    """Return the line with the seed in a seed file, decorated or not."""
     import nkeys
 
     for line in text.splitlines():
@@ -255,26 +271,26 @@ def _with_scheme(url: str) -> str:
 
 
 def _is_refusal(error: BaseException) -> bool:
-    """Whether a server answered, and would not have us."""
+    """Return whether a server answered and refused us."""
     text = plain_error(error).lower()
     return "authorization" in text or "authentication" in text
 
 
 def bare_url(url: str) -> str:
-    """A URL without its user and password, as messages show it."""
+    """Return a URL without its user and password, for messages."""
     parsed = urlparse(_with_scheme(url))
     host = parsed.netloc.rpartition("@")[2]
     return f"{parsed.scheme}://{host}"
 
 
 def plain_error(error: BaseException) -> str:
-    """The words of a client error, without nats-py's quotes."""
+    """Return the words of a client error, without nats-py's quotes."""
     text = str(error) or type(error).__name__
     return text.replace("nats: '", "nats: ").removesuffix("'") if text.startswith("nats: '") else text
 
 
 def refused(profile: Profile, error: BaseException) -> CliError:
-    """What to tell when connecting failed with `error`."""
+    """Return the CliError for a connection that failed with `error`."""
     where = ", ".join(bare_url(url) for url in profile.servers)
     text = plain_error(error)
     if _is_refusal(error):

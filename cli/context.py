@@ -1,9 +1,10 @@
-"""Contexts: named connection settings, in the very files that `nats` keeps.
+"""Contexts: named connection settings, in the same files that `nats` keeps.
 
-Where: `$XDG_CONFIG_HOME/nats` (or `~/.config/nats`): `context/<name>.json`, mode 0600 in folders of
-mode 0700; `context.txt` names the selected one, `previous-context.txt` the one before.
-Promises: writes what `nats` writes, field by field and in its order; keeps fields it does not know;
-replaces a file whole or not at all. Never resolves secrets (that is `secret.py`) and never connects.
+The folder is `$XDG_CONFIG_HOME/nats` (or `~/.config/nats`). `context/<name>.json` has mode 0600 in folders of
+mode 0700. `context.txt` names the selected context, `previous-context.txt` the one before.
+
+Promises: writes what `nats` writes, field by field and in its order; keeps fields that it does not know;
+replaces files in one step. It never resolves secrets (`secret.py` does) and never connects.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 from .errors import CliError, close_matches
 
-# Every field, in the order of the file, with the value of an empty context.
+# All fields in the order of the file, with the values of an empty context.
 FIELDS: dict[str, Any] = {
     "description": "",
     "url": "",
@@ -46,35 +47,35 @@ DEFAULT_URL = "nats://127.0.0.1:4222"
 
 
 def config_dir() -> Path:
-    """The folder of `nats`'s configuration."""
+    """Return the folder of the configuration of `nats`."""
     base = os.environ.get("XDG_CONFIG_HOME") or str(Path("~/.config").expanduser())
     return Path(base) / "nats"
 
 
 def path_of(name: str) -> Path:
-    """The file of a context. Raises CliError for a name that cannot be one."""
+    """Return the file of a context. Raises CliError for a name that a context cannot have."""
     if not name or ".." in name or "/" in name or "\\" in name:
         raise CliError(f'invalid context name "{name}"', "a name has no slashes and no double dots")
     return config_dir() / "context" / f"{name}.json"
 
 
 def names(start: str = "") -> list[str]:
-    """The names of all contexts, or of those that start so, sorted."""
+    """Return the names of all contexts, or of those that start so, sorted."""
     folder = config_dir() / "context"
     found = sorted(path.stem for path in folder.glob("*.json")) if folder.is_dir() else []
     return [name for name in found if name.startswith(start)]
 
 
 def exists(name: str) -> bool:
-    """Whether there is a context of this name."""
+    """Return whether there is a context of this name."""
     return path_of(name).is_file()
 
 
 def load(name: str) -> dict[str, Any]:
-    """A context's fields, all of FIELDS and whatever else its file has.
+    """Return a context's fields: all of FIELDS, and whatever else its file has.
 
-    `name` may also be the path of a file that ends in `.json`. Raises CliError when there is none or
-    when it is not JSON.
+    `name` may also be the path of a file that ends in `.json`. Raises CliError if there is no such context or
+    if its file is not JSON.
     """
     path = Path(name) if name.endswith(".json") and Path(name).is_file() else path_of(name)
     try:
@@ -91,7 +92,7 @@ def load(name: str) -> dict[str, Any]:
 
 
 def save(name: str, fields: dict[str, Any]) -> Path:
-    """Write a context; returns its path."""
+    """Write a context and return its path."""
     path = path_of(name)
     _replace(path, json.dumps({**FIELDS, **fields}, indent=2, ensure_ascii=False))
     return path
@@ -107,17 +108,17 @@ def remove(name: str) -> None:
 
 
 def selected() -> str:
-    """The name of the selected context, or an empty string."""
+    """Return the name of the selected context, or an empty string."""
     return _word(config_dir() / "context.txt")
 
 
 def previous() -> str:
-    """The name of the context that was selected before, or an empty string."""
+    """Return the name of the context that was selected before, or an empty string."""
     return _word(config_dir() / "previous-context.txt")
 
 
 def select(name: str) -> None:
-    """Make a context the default one and remember which was before."""
+    """Select a context, and remember the one that was selected before."""
     if not exists(name):
         raise CliError(f'unknown context "{name}"', close_matches(name, names()))
     before = selected()
@@ -127,7 +128,7 @@ def select(name: str) -> None:
 
 
 def unselect() -> str:
-    """Have no default context; returns the name of the one that was."""
+    """Select no context; return the name of the one that was selected."""
     before = selected()
     if before:
         _replace(config_dir() / "previous-context.txt", before)
@@ -143,7 +144,7 @@ def _word(path: Path) -> str:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file of mode 0600 in one step, so that no reader ever sees half of it."""
+    """Write a file of mode 0600 in one step, so that no reader ever sees a part of it."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

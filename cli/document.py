@@ -1,8 +1,9 @@
-"""Configuration documents of streams and consumers: reading `--config`, writing `--output`, drafting in an
-editor, and what differs between two.
+"""Configuration documents of streams and consumers.
 
-A document is a bare configuration or the whole `info --json`, JSON in either case. Never holds the metadata
-that servers write into configurations: sent back, it would be refused.
+Reads them for `--config`, writes them for `--output`, has them edited in an editor, and compares two of them.
+
+A document is a bare configuration or the whole `info --json`, in JSON either way. Promises: it never contains
+the metadata that servers write into configurations, since a server would refuse it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ RESERVED_METADATA = "_nats."  # written by servers
 
 
 def read(kind: type[C], path: str) -> C:
-    """The configuration in a file. Raises CliError naming the file and what is wrong in it."""
+    """Return the configuration in a file. Raises CliError that names the file and the mistake in it."""
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -41,7 +42,7 @@ def read(kind: type[C], path: str) -> C:
 
 
 def without_reserved(config: C) -> C:
-    """The configuration without the metadata that servers write into it."""
+    """Return the configuration without the metadata that servers write into it."""
     config.metadata = {
         key: value for key, value in config.metadata.items() if not key.startswith(RESERVED_METADATA)
     }
@@ -49,25 +50,28 @@ def without_reserved(config: C) -> C:
 
 
 def write(path: str, config: StreamConfig | ConsumerConfig) -> None:
-    """Write a configuration, mode 0600."""
+    """Write a configuration to a file of mode 0600."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "w", encoding="utf-8") as stream:
         stream.write(text(config))
 
 
 def text(config: StreamConfig | ConsumerConfig) -> str:
-    """A configuration as JSON, two spaces deep."""
+    """Return a configuration as JSON, indented by two spaces."""
     return json.dumps(config.to_json(), indent=2, ensure_ascii=False)
 
 
 def edited(config: C, draft: str) -> C:
-    """The configuration after the user's editor has had it, in a file whose name begins with `draft`."""
+    """Have the user's editor change the configuration, and return the result.
+
+    draft: the beginning of the file's name in the editor.
+    """
     with drafted(text(config), draft) as path:
         return read(type(config), path)
 
 
 def differences(before: str, after: str) -> list[str]:
-    """The lines that differ between two documents, `-` old and `+` new."""
+    """Return the lines that differ between two documents, `-` for old and `+` for new."""
     old, new = (
         json.dumps(json.loads(each), indent=2, sort_keys=True).splitlines() for each in (before, after)
     )

@@ -1,6 +1,6 @@
-"""A text in the user's editor: `$VISUAL`, `$EDITOR` or vi.
+"""Editing a text in the user's editor: `$VISUAL`, `$EDITOR` or vi.
 
-Promises: the draft is a file of the user's alone and is gone afterwards, whatever happened.
+Promises: only the user can read the draft, and it is removed afterwards, whatever happened.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from .errors import CliError
 
 @contextmanager
 def drafted(text: str, prefix: str) -> Iterator[str]:
-    """The path of a file with `text` after the editor has had it. Raises CliError when the editor fails."""
+    """Yield the path of a file with `text` after the editor has changed it.
+
+    Raises CliError if the editor fails.
+    """
     command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
     handle, draft = tempfile.mkstemp(suffix=".json", prefix=prefix)
     try:

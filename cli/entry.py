@@ -1,6 +1,6 @@
-"""Where the command line starts.
+"""The entry point of the command line.
 
-`main` runs one command line and exits with its code. Imports click and the table, nothing else, so that
+`main` runs one command line and exits with its code. This imports click and the table, nothing else, so that
 `pyjs --help` answers at once.
 """
 
@@ -18,10 +18,10 @@ from .table import Root
 
 
 class PyjsRoot(Root):
-    """The root command with the section of global flags in its help."""
+    """The root command, with a section about the global flags in its help."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The root's own options, then the commands, then the global flags by their table."""
+        """Write the root's own options, then the commands, then the table of the global flags."""
         super().format_options(ctx, formatter)
         lines = []
         for flag in flags.FLAGS:
@@ -47,7 +47,7 @@ click.version_option(__version__, prog_name=errors.PROGRAM, message="%(version)s
 def run(argv: list[str], replies: Callable[[str], str] | None = None) -> int:
     """Run one command line (without the program's name) and return its exit code.
 
-    `replies` answers questions in place of a terminal: given the question, it returns what would be typed.
+    `replies` answers questions in place of a terminal: it gets the question and returns what would be typed.
     """
     session = flags.CliSession(argv=list(argv), replies=replies)
 
@@ -61,7 +61,7 @@ def run(argv: list[str], replies: Callable[[str], str] | None = None) -> int:
 
 
 def show_equivalent(session: flags.CliSession) -> None:
-    """After a run that asked questions: the one line that would have asked none, on stderr."""
+    """After a run that asked questions, write the command line that would have asked none to stderr."""
     from .prompt import equivalent
 
     line = equivalent(session)
@@ -70,5 +70,5 @@ def show_equivalent(session: flags.CliSession) -> None:
 
 
 def main() -> None:
-    """The console script `pyjs`."""
+    """Run the console script `pyjs`."""
     sys.exit(run(sys.argv[1:]))

@@ -1,8 +1,8 @@
-"""What can go wrong for a user of the command line, and how it is told.
+"""The errors of the command line, and how they are reported.
 
-Promises: every failure leaves as one line `pyjs: error: <what>` on stderr, perhaps followed by
-`hint:` lines saying what to do, and one of the exit codes below. Never prints a traceback for
-something the user or the server did.
+Promises: every failure is reported as one line `pyjs: error: <what>` on stderr, with optional `hint:` lines
+that say what to do, and ends with one of the exit codes below. There is never a traceback for something that
+the user or the server did.
 """
 
 from __future__ import annotations
@@ -14,16 +14,19 @@ from typing import Any
 
 import click
 
-EXIT_OK = 0  # done, help was asked for, or the user said no to a confirmation
-EXIT_ERROR = 1  # everything else, usage mistakes too, as `nats` does
-# `server check` style commands use 1, 2, 3 for warning, critical, unknown; they exit themselves.
+EXIT_OK = 0  # done, help was asked for, or the user declined a confirmation
+EXIT_ERROR = 1  # everything else, including usage errors, as `nats` does
+# Commands like `server check` use 1, 2, 3 for warning, critical, unknown; they exit themselves.
 
 PROGRAM = "pyjs"
 INTERRUPTED = "interrupt"
 
 
 class CliError(Exception):
-    """Something the user can act on. `hints` are whole sentences, shown one per line."""
+    """An error that the user can act on.
+
+    hints: whole sentences, shown on a line each.
+    """
 
     def __init__(self, message: str, *hints: str, exit_code: int = EXIT_ERROR) -> None:
         super().__init__(message)
@@ -33,9 +36,9 @@ class CliError(Exception):
 
 
 class RemoteError(CliError):
-    """The JetStream API answered with an error: HTTP-like `code`, `err_code` and `description`.
+    """The JetStream API answered with an error: an HTTP-like `code`, an `err_code` and a `description`.
 
-    The text is `description (err_code)`, the form that `nats` users search for.
+    The text is `description (err_code)`, which is what users of `nats` search for.
     """
 
     def __init__(self, code: int, err_code: int, description: str, *hints: str, doing: str = "") -> None:
@@ -46,19 +49,19 @@ class RemoteError(CliError):
         self.description = description
 
     def while_doing(self, doing: str, *hints: str) -> RemoteError:
-        """The same error with what was being done said first, e.g. `could not create Stream`."""
+        """Return the same error with the failed action in front, e.g. `could not create Stream`."""
         return RemoteError(self.code, self.err_code, self.description, *(hints or self.hints), doing=doing)
 
 
 class InterruptedRunError(CliError):
-    """Ctrl-C at a prompt or in an operation: nothing more was changed."""
+    """Ctrl-C was pressed at a prompt or during an operation; nothing more was changed."""
 
     def __init__(self) -> None:
         super().__init__(INTERRUPTED)
 
 
 def close_matches(word: str, known: Iterable[str]) -> str:
-    """A hint naming the known words nearest to `word`, or an empty string."""
+    """Return a hint with the known words nearest to `word`, or an empty string."""
     names = sorted(known)
     folded = {name.lower(): name for name in names}
     near = difflib.get_close_matches(word.lower(), list(folded), n=3, cutoff=0.6)
@@ -80,7 +83,7 @@ def warn(text: str) -> None:
 
 
 def say_usage(error: click.UsageError) -> None:
-    """Write a usage mistake: what is wrong, how the command is called, where help is."""
+    """Write a usage error: what is wrong, how the command is called, and where help is."""
     click.echo(f"{PROGRAM}: error: {error.format_message()}", err=True)
     if error.ctx is not None:
         click.echo("", err=True)
@@ -89,7 +92,7 @@ def say_usage(error: click.UsageError) -> None:
 
 
 def run(action: Callable[[], Any]) -> int:
-    """Run a command line and turn whatever it raises into its exit code. The one such place."""
+    """Run a command line and turn whatever it raises into its exit code. Nothing else does this."""
     try:
         result = action()
     except click.exceptions.NoArgsIsHelpError as error:
@@ -110,7 +113,7 @@ def run(action: Callable[[], Any]) -> int:
         say(error)
         return error.exit_code
     except BrokenPipeError:
-        # The reader of our output went away (`pyjs … | head`); that is no error.
+        # The reader of our output is gone (`pyjs … | head`), which is not an error.
         sys.stderr.close()
         return EXIT_ERROR
     except OSError as error:
@@ -125,6 +128,6 @@ def run(action: Callable[[], Any]) -> int:
 
 
 def _of_client(error: Exception) -> bool:
-    # what nats-py says of a subject, a lost connection or a server; without importing it to find out
+    # the reports of nats-py about a subject, a lost connection or a server, recognised without importing it
     client = sys.modules.get("nats.errors")
     return client is not None and isinstance(error, client.Error)

@@ -1,8 +1,8 @@
-"""The global flags of the command line, as data, and the session they are gathered in.
+"""The global flags of the command line as data, and the session that collects their values.
 
-Each flag is written once here: its names, its environment variable, its help. Every command
-accepts every one of them wherever it stands on the line (`command.py` sees to that). Values are
-only gathered here; `profile.py` lays them over the context's.
+Each flag is defined once, here: its names, its environment variable, its help. Every command accepts every
+global flag anywhere on its line (`command.py` does that). Values are only collected here; `profile.py` lays
+them over those of the context.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TEXT, SWITCH, SPAN = "text", "switch", "span"
 
 
 class GlobalFlag(NamedTuple):
-    """One global flag: `--name`, perhaps a short form, perhaps a variable that stands in for it."""
+    """One global flag: `--name`, with an optional short form and an optional environment variable."""
 
     name: str
     help: str
@@ -29,7 +29,7 @@ class GlobalFlag(NamedTuple):
     kind: str = TEXT
     negatable: bool = False
     hidden: bool = False
-    key: str = ""  # the name it is filed under when it is a second spelling of another flag
+    key: str = ""  # the name its value is stored under, if it is a second spelling of another flag
     choices: tuple[str, ...] = ()
 
 
@@ -70,25 +70,25 @@ BY_NAME = {flag.name: flag for flag in FLAGS}
 
 @dataclass
 class CliSession:
-    """One run of the command line: what was typed, the global flags found, the answers given."""
+    """One run of the command line: the words typed, the global flags found, the answers given."""
 
     argv: list[str] = field(default_factory=list)
     given: dict[str, object] = field(default_factory=dict)
     answers: list[tuple[str, list[str]]] = field(default_factory=list)  # (flag or "", values) of prompts
     options: list[click.Option] = field(default_factory=list)  # of the command that asked
-    asking: set[str] = field(default_factory=set)  # flags that are there to have questions asked
-    replies: Callable[[str], str] | None = None  # who answers questions, by their text; None: the terminal
+    asking: set[str] = field(default_factory=set)  # flags that only cause questions to be asked
+    replies: Callable[[str], str] | None = None  # answers questions, given their text; None: the terminal
 
 
 def session() -> CliSession:
-    """The session of the command that is running now. Outside of a command: an empty one."""
+    """Return the session of the command that is running; outside of a command, an empty one."""
     context = click.get_current_context(silent=True)
     found = context.find_root().obj if context is not None else None
     return found if isinstance(found, CliSession) else CliSession()
 
 
 def options(taken: set[str]) -> list[click.Option]:
-    """The global flags as click options, without those whose spelling a command has `taken`."""
+    """Return the global flags as click options, without those whose spelling a command has `taken`."""
     made = []
     for flag in FLAGS:
         spellings = [f"--{flag.name}"]
@@ -98,7 +98,7 @@ def options(taken: set[str]) -> list[click.Option]:
             continue
         if flag.negatable:
             spellings[0] += f"/--no-{flag.name}"
-        # A destination of its own: commands have arguments called `server` or `context`.
+        # The destination has a name of its own, since commands have arguments called `server` or `context`.
         spellings.append("global_" + flag.name.replace("-", "_"))
         made.append(_option(flag, spellings))
     return made

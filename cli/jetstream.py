@@ -1,8 +1,8 @@
-"""The JetStream API as requests: subject, JSON in, JSON out.
+"""The JetStream API as requests: a subject and JSON in, JSON out.
 
-`JsApi.request("STREAM.INFO.ORDERS")` asks `<prefix>.STREAM.INFO.ORDERS`. Promises: an error answer
-is a `RemoteError` with code, err_code and a hint; silence and missing JetStream are errors that say
-so. Knows nothing of what the documents mean.
+`JsApi.request("STREAM.INFO.ORDERS")` asks `<prefix>.STREAM.INFO.ORDERS`. Promises: an error answer raises
+RemoteError with code, err_code and a hint; no answer and missing JetStream raise errors that say so. It does
+not interpret the documents.
 """
 
 from __future__ import annotations
@@ -22,12 +22,16 @@ _FORBIDDEN = frozenset(" \t\r\n\f.*>/\\")
 
 
 def is_name(text: str) -> bool:
-    """Whether a stream or consumer may be called so: the name becomes part of the API's subjects."""
+    """Return whether a stream or consumer may have this name, which becomes part of the API's subjects."""
     return _FORBIDDEN.isdisjoint(text)
 
 
 class JsApi:
-    """JetStream's API under `prefix` (`$JS.API` or a domain's), each request within `timeout` seconds."""
+    """The JetStream API.
+
+    prefix: `$JS.API`, or that of a domain.
+    timeout: seconds for each request.
+    """
 
     def __init__(self, nc: Any, prefix: str, timeout: float, *, trace: bool = False) -> None:
         self.nc = nc
@@ -36,7 +40,7 @@ class JsApi:
         self.trace = trace
 
     def subject(self, name: str) -> str:
-        """The full subject of an API name such as `STREAM.NAMES`."""
+        """Return the full subject of an API name such as `STREAM.NAMES`."""
         return f"{self.prefix}.{name}"
 
     async def request(
@@ -48,8 +52,10 @@ class JsApi:
     ) -> dict[str, Any]:
         """Ask `<prefix>.<name>` and return the answer's document.
 
-        `payload`: None (empty body), bytes, or something JSON. `timeout` in seconds. Raises RemoteError
-        for an error answer, CliError when nobody answers.
+        payload: None (empty body), bytes, or something that JSON can express.
+        timeout: seconds.
+
+        Raises RemoteError for an error answer, CliError if nobody answers.
         """
         subject = self.subject(name)
         body = payload if isinstance(payload, bytes) else b""
@@ -103,7 +109,7 @@ class JsApi:
         )
 
     async def pages(self, name: str, key: str, payload: dict[str, Any] | None = None) -> AsyncIterator[Any]:
-        """Every element of `key` of a paged answer (`offset`, `limit`, `total`)."""
+        """Yield every element of `key` in a paged answer (`offset`, `limit`, `total`)."""
         offset = 0
         while True:
             page = await self.request(name, {**(payload or {}), "offset": offset})
@@ -115,41 +121,44 @@ class JsApi:
                 return
 
     async def stream_names(self, subject: str = "") -> list[str]:
-        """The names of all streams, perhaps only those that consume `subject`, sorted."""
+        """Return the names of all streams, or only of those that capture `subject`, sorted."""
         payload = {"subject": subject} if subject else None
         return sorted([name async for name in self.pages("STREAM.NAMES", "streams", payload)])
 
     async def streams(self, subject: str = "") -> list[dict[str, Any]]:
-        """The information of all streams, sorted by name."""
+        """Return the information of all streams, sorted by name."""
         payload = {"subject": subject} if subject else None
         found = [info async for info in self.pages("STREAM.LIST", "streams", payload)]
         return sorted(found, key=lambda info: str(info["config"]["name"]))
 
     async def consumer_names(self, stream: str) -> list[str]:
-        """The names of a stream's consumers, sorted."""
+        """Return the names of a stream's consumers, sorted."""
         return sorted([name async for name in self.pages(f"CONSUMER.NAMES.{stream}", "consumers")])
 
     async def consumers(self, stream: str) -> list[dict[str, Any]]:
-        """The information of all consumers of a stream, sorted by name."""
+        """Return the information of all consumers of a stream, sorted by name."""
         found = [info async for info in self.pages(f"CONSUMER.LIST.{stream}", "consumers")]
         return sorted(found, key=lambda info: str(info["name"]))
 
     async def stream_info(self, name: str, payload: dict[str, Any] | None = None) -> dict[str, Any]:
-        """A stream's information. An unknown name is an error that names the nearest ones."""
+        """Return a stream's information. For an unknown name, raises an error with the nearest names."""
         try:
             return await self.request(f"STREAM.INFO.{name}", payload)
         except RemoteError as error:
             raise await self.explained(error, stream=name) from None
 
     async def consumer_info(self, stream: str, name: str) -> dict[str, Any]:
-        """A consumer's information. Unknown names are errors that name the nearest ones."""
+        """Return a consumer's information. For unknown names, raises an error with the nearest ones."""
         try:
             return await self.request(f"CONSUMER.INFO.{stream}.{name}")
         except RemoteError as error:
             raise await self.explained(error, stream=stream, consumer=name) from None
 
     async def explained(self, error: RemoteError, *, stream: str, consumer: str = "") -> RemoteError:
-        """A `not found` error with the names there are that look like it; other errors unchanged."""
+        """Return a `not found` error with similar names that exist added.
+
+        Other errors are returned unchanged.
+        """
         try:
             if error.err_code == STREAM_NOT_FOUND:
                 known = await self.stream_names()
@@ -165,5 +174,5 @@ class JsApi:
                     near or f"'consumer ls {stream}' shows those there are",
                 )
         except CliError:
-            return error  # the list is not ours to see: the first error is what matters
+            return error  # we may not read the list: the first error is the one that matters
         return error

@@ -1,7 +1,7 @@
 """Parameter types for click: durations, sizes, `K=V` pairs, regular expressions, subject lists.
 
-Promises: a value that does not parse is a usage error that names the flag and shows the grammar.
-Durations and sizes use the grammar of `nats` (`1d`, `2m0s`, `-1`; `1GB` is 1024-based).
+Promises: a value that does not parse is a usage error that names the flag and shows the grammar. Durations
+and sizes use the grammar of `nats` (`1d`, `2m0s`, `-1`; `1GB` is 1024-based).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import click
 
 from ..protocol import duration, size
 
-if TYPE_CHECKING:  # generic for the type checker; older clicks have no type argument when run
+if TYPE_CHECKING:  # generic for the type checker; at run time older clicks have no type argument
     Whole = click.ParamType[int]
     Words = click.ParamType[tuple[str, str]]
     Regex = click.ParamType[re.Pattern[str]]
@@ -22,12 +22,12 @@ else:
 
 
 class Duration(Whole):
-    """Text such as `1d12h` -> nanoseconds. `-1` (unlimited) stays -1."""
+    """Converts text such as `1d12h` to nanoseconds; `-1` (unlimited) stays -1."""
 
     name = "duration"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Nanoseconds of `value`; an int passes through."""
+        """Return `value` in nanoseconds; an int passes through."""
         if isinstance(value, int):
             return value
         text = str(value).strip()
@@ -40,12 +40,12 @@ class Duration(Whole):
 
 
 class Size(Whole):
-    """Text such as `256MB` -> bytes. Anything that starts with `-` is -1 (unlimited)."""
+    """Converts text such as `256MB` to bytes; anything that starts with `-` is -1 (unlimited)."""
 
     name = "bytes"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Bytes of `value`; an int passes through."""
+        """Return `value` in bytes; an int passes through."""
         if isinstance(value, int):
             return value
         text = str(value).strip()
@@ -58,14 +58,14 @@ class Size(Whole):
 
 
 class Pair(Words):
-    """`K=V` or `K:V` -> (K, V)."""
+    """Converts `K=V` or `K:V` to (K, V)."""
 
     name = "key=value"
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, str]:
-        """The key and the value, split at the first `=` or `:`."""
+        """Return key and value, split at the first `=` or `:`."""
         if isinstance(value, tuple):
             return value
         found = re.match(r"([^=:]+)[=:](.*)", str(value), re.DOTALL)
@@ -75,14 +75,14 @@ class Pair(Words):
 
 
 class Pattern(Regex):
-    """A regular expression -> compiled, to be searched for anywhere in a text."""
+    """Converts a regular expression to a compiled one, which is searched for anywhere in a text."""
 
     name = "regex"
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> re.Pattern[str]:
-        """The expression of `value`; a compiled one passes through."""
+        """Return the compiled expression of `value`; a compiled one passes through."""
         if isinstance(value, re.Pattern):
             return value
         try:
@@ -98,6 +98,6 @@ PATTERN = Pattern()
 
 
 def split_list(values: tuple[str, ...] | list[str] | str) -> list[str]:
-    """Subjects, tags and the like: repeated flags, each split at blanks and commas, in order."""
+    """Return subjects, tags and the like from repeated flags, each split at blanks and commas, in order."""
     texts = [values] if isinstance(values, str) else values
     return [part for text in texts for part in re.split(r"[\s,]+", text) if part]

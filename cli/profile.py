@@ -1,7 +1,7 @@
-"""Where to connect and as whom: the context, overlaid by environment variables and flags.
+"""The connection settings of a run: the context, overlaid by environment variables and flags.
 
-Promises: a flag beats its variable, a variable beats the context; what is not given stays as the
-context has it. Never connects and never asks.
+Promises: a flag takes precedence over its variable, and a variable over the context; what is not given stays
+as in the context. It never connects and never asks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .param import DURATION
 SECOND = 1_000_000_000
 DEFAULT_TIMEOUT = 5 * SECOND
 
-# flag -> field of the context file
+# flag to field of the context file
 OVERLAY = {
     "server": "url",
     "user": "user",
@@ -41,22 +41,26 @@ OVERLAY = {
 
 @dataclass
 class Profile:
-    """The settings in force. `fields` are those of a context file; `timeout` is in nanoseconds."""
+    """The settings in force.
+
+    fields: those of a context file.
+    timeout: ns.
+    """
 
     context: str = ""  # the name of the context they come from, if any
     fields: dict[str, object] = field(default_factory=lambda: dict(context.FIELDS))
     timeout: int = DEFAULT_TIMEOUT
     trace: bool = False
     connection_name: str = ""
-    overridden: tuple[str, ...] = ()  # the environment variables that had a say
+    overridden: tuple[str, ...] = ()  # the environment variables that were used
 
     def text(self, name: str) -> str:
-        """A text field; empty when unset."""
+        """Return a text field; empty if it is unset."""
         return str(self.fields.get(name) or "")
 
     @property
     def servers(self) -> list[str]:
-        """The server URLs, in order; the default one when none is given."""
+        """The server URLs, in order; the default one if none is given."""
         given = [url.strip() for url in self.text("url").split(",") if url.strip()]
         return given or [context.DEFAULT_URL]
 
@@ -70,12 +74,12 @@ class Profile:
 
     @property
     def domain(self) -> str:
-        """The JetStream domain asked for, or empty."""
+        """The JetStream domain that was asked for, or an empty string."""
         return self.text("jetstream_domain")
 
 
 def given(session: flags.CliSession) -> tuple[dict[str, object], tuple[str, ...]]:
-    """Flags that were given on the line, completed from the environment; and the variables used."""
+    """Return the flags given on the line, completed from the environment; and the variables used."""
     found = dict(session.given)
     used = []
     for flag in flags.FLAGS:
@@ -89,15 +93,15 @@ def given(session: flags.CliSession) -> tuple[dict[str, object], tuple[str, ...]
 
 
 def overlay(fields: dict[str, object], settings: dict[str, object]) -> dict[str, object]:
-    """`fields` of a context with those flags laid over it that have a field and a value."""
+    """Return the `fields` of a context, overlaid by those flags that have a field and a value."""
     result = dict(fields)
     for flag, name in OVERLAY.items():
         value = settings.get(flag)
         if value not in (None, ""):
             result[name] = value
     if "js-domain" in settings and "js-api-prefix" not in settings:
-        result["jetstream_api_prefix"] = ""  # the domain asked for now, not the saved prefix
-    # As `nats`: a user without a password is a token.
+        result["jetstream_api_prefix"] = ""  # the domain given now, not the saved prefix
+    # As in `nats`, a user without a password is a token.
     if settings.get("user") and not settings.get("password") and not result.get("password"):
         result["token"], result["user"] = settings["user"], ""
     if result["socks_proxy"] == "none":
@@ -106,7 +110,7 @@ def overlay(fields: dict[str, object], settings: dict[str, object]) -> dict[str,
 
 
 def resolve(session: flags.CliSession | None = None) -> Profile:
-    """The profile of a run: which context, then the overlay. Raises CliError for an unknown context."""
+    """Return the profile of a run: its context, with the overlay. Raises CliError for an unknown context."""
     settings, used = given(session or flags.session())
     name = str(settings.get("context") or "")
     fields: dict[str, object] = dict(context.FIELDS)

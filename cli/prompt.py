@@ -1,10 +1,10 @@
-"""Questions on a terminal, in the manner of `nats`.
+"""Questions on a terminal, in the style of `nats`.
 
-Promises: asks only when stdin and stdout are terminals (or the run has `replies`, which are asked
-instead); otherwise what has a default takes it, and what has none is an error naming the flag that
-answers it. An answered question stays on the screen as `? Question answer`. `?` explains. Ctrl-C ends
-the run with `interrupt`. Every answer is noted with its flag, so that the same run can be shown as one
-command (`equivalent`).
+Promises: it asks only if stdin and stdout are terminals, or if the run has `replies`, which are asked
+instead. Otherwise a question with a default takes it, and one without is an error that names the flag which
+answers it. An answered question stays on the screen as `? Question answer`. `?` explains. Ctrl-C ends the run
+with `interrupt`. Every answer is noted with its flag, so that the same run can be shown as one command
+(`equivalent`).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ HELP_KEY = "?"
 
 
 def interactive() -> bool:
-    """Whether questions can be asked: there is somebody to reply, or stdin and stdout are terminals."""
+    """Return whether questions can be asked: there are `replies`, or stdin and stdout are terminals."""
     return flags.session().replies is not None or (sys.stdin.isatty() and sys.stdout.isatty())
 
 
 def note(flag: str, *values: str) -> None:
-    """Remember that `flag` with these values (or, flag empty, an argument) would have answered a question."""
+    """Note that `flag` (an argument, if it is empty) with these values would have answered a question."""
     session = flags.session()
     session.answers.append((flag, list(values)))
     context = click.get_current_context(silent=True)
@@ -40,7 +40,7 @@ def note(flag: str, *values: str) -> None:
 
 
 def whole(answer: str) -> int:
-    """The number that was answered, for `text(check=…)`. Raises ValueError in plain words."""
+    """Return the whole number that was answered, for `text(check=…)`. Raises ValueError in plain words."""
     try:
         return int(answer)
     except ValueError:
@@ -48,7 +48,7 @@ def whole(answer: str) -> int:
 
 
 def equivalent(run: flags.CliSession) -> str:
-    """The command line that does what `run` did without asking; empty if nothing was asked."""
+    """Return the command line that does what `run` did without asking; empty if nothing was asked."""
     if not run.answers:
         return ""
     replaced = {flag for flag, _ in run.answers if flag} | run.asking
@@ -62,8 +62,8 @@ def equivalent(run: flags.CliSession) -> str:
 
 
 def _without(words: list[str], replaced: set[str], options: Sequence[click.Option]) -> list[str]:
-    """The typed words without those flags (in any spelling, with their values) that answers replace."""
-    gone: dict[str, bool] = dict.fromkeys(replaced, True)  # spelling -> whether the next word is its value
+    """Return the typed words without the flags (in any spelling, with values) that answers replace."""
+    gone: dict[str, bool] = dict.fromkeys(replaced, True)  # spelling to whether the next word is its value
     for option in options:
         spellings = [*option.opts, *option.secondary_opts]
         if replaced.intersection(spellings):
@@ -110,9 +110,10 @@ async def text(
 ) -> Any:
     """Ask for a line of text.
 
-    `default` None means there is none. `check` turns the text into a value and raises ValueError or
-    click.BadParameter to have it asked again. `flag` is what would have answered it: `--flag`, the name
-    of an argument in angle brackets such as `<STREAM>`, or empty when the caller notes the answer itself.
+    default: None if there is none.
+    check: converts the text to a value; a ValueError or click.BadParameter has it asked again.
+    flag: what would have answered: `--flag`, the name of an argument in angle brackets such as `<STREAM>`, or
+        empty if the caller notes the answer itself.
     """
     if not interactive():
         if default is None or (required and not default):
@@ -146,9 +147,10 @@ async def choose(
     explain: str = "",
     noted: Mapping[str, str] | None = None,
 ) -> str:
-    """Ask for one of `choices` ((label shown, value returned)); arrows move, typing filters, `?` explains.
+    """Ask for one of `choices` ((label shown, value returned)) and return its value.
 
-    `default` is a value. Returns a value. `noted` translates values to what the flag calls them.
+    Arrows move, typing filters, `?` explains. `default` is a value. `noted` maps values to what the flag
+    calls them.
     """
     if not interactive():
         return default
@@ -161,7 +163,10 @@ async def choose(
 
 
 async def choose_many(message: str, choices: Sequence[str], *, flag: str) -> list[str]:
-    """Ask for any number of `choices`: arrows move, space marks, enter ends. Without a terminal: none."""
+    """Ask for any number of `choices`; without a terminal, return none.
+
+    Arrows move, space marks, enter ends.
+    """
     if not interactive():
         return []
     chosen = await _ask_many(message, choices)
@@ -172,7 +177,7 @@ async def choose_many(message: str, choices: Sequence[str], *, flag: str) -> lis
 
 
 async def confirm(message: str, *, default: bool = False, flag: str = "", explain: str = "") -> bool:
-    """Ask yes or no; without a terminal: the default. A `flag` given is noted as `--flag` / `--no-flag`."""
+    """Ask yes or no; without a terminal, return the default. A `flag` is noted as `--flag` or `--no-flag`."""
     if not interactive():
         return default
     while True:
@@ -189,7 +194,10 @@ async def confirm(message: str, *, default: bool = False, flag: str = "", explai
 
 
 async def sure(message: str, *, forced: bool, flag: str = "--force") -> bool:
-    """Confirmation of what cannot be undone: `forced` skips it; without a terminal it is refused."""
+    """Ask for confirmation of something that cannot be undone.
+
+    `forced` skips the question; without a terminal it is refused.
+    """
     if forced:
         return True
     if not interactive():
@@ -201,9 +209,9 @@ async def sure(message: str, *, forced: bool, flag: str = "--force") -> bool:
 
 
 async def pick(kind: str, names: Sequence[str], *, given: str = "", argument: str = "") -> str:
-    """A name out of those there are: the one `given`, else `Select a <kind>` from a list.
+    """Return one of the existing names: the one `given`, else the answer to `Select a <kind>`.
 
-    Raises CliError when there are none, or there is no terminal to choose on.
+    Raises CliError if there are none, or if there is no terminal to choose on.
     """
     if given:
         return given
@@ -218,12 +226,12 @@ async def pick(kind: str, names: Sequence[str], *, given: str = "", argument: st
 
 
 def needed(message: str, flag: str) -> CliError:
-    """The error for a question that cannot be asked and has no default."""
+    """Return the error for a question without a default that cannot be asked."""
     return CliError(f'cannot ask for "{message}" without a terminal', f"give it as {flag}")
 
 
 def no_match(kind: str, name: str, known: Sequence[str]) -> CliError:
-    """The error for a name that is not known."""
+    """Return the error for an unknown name."""
     return CliError(f'unknown {kind} "{name}"', close_matches(name, known))
 
 

@@ -1,8 +1,8 @@
-"""How results look: tables, information pages, log lines, JSON; and values in words.
+"""The form of results: tables, information pages, log lines, JSON, and values in words.
 
-Promises: tables are drawn as in the NATS documents (one rounded box, the title in a row of its own,
-everything left-aligned); pages have `label: value` with right-aligned labels. All of it goes to
-stdout through `show`; log lines go to stderr. Pure text: nothing here asks or connects.
+Promises: tables are drawn as in the NATS documentation (a rounded box, the title in a row of its own,
+everything left-aligned); pages have `label: value` with right-aligned labels. All of it goes to stdout
+through `show`; log lines go to stderr. Nothing here asks or connects.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ NEVER_NS = 2**63 - 1
 
 
 def show(text: str = "") -> None:
-    """Write text and a line end to stdout."""
+    """Write text and a newline to stdout."""
     click.echo(text)
 
 
 def show_json(document: object) -> None:
-    """Write a document as JSON, two spaces deep, in the order it has."""
+    """Write a document as JSON, indented by two spaces, in its own order."""
     show(json.dumps(document, indent=2, ensure_ascii=False))
 
 
@@ -44,7 +44,10 @@ def table(
     rows: Iterable[Sequence[object]],
     footer: Sequence[object] | None = None,
 ) -> str:
-    """A table as text, without a final line end. Cells are shown with `str`; a footer has its own rule."""
+    """Return a table as text, without a final newline.
+
+    Cells are converted with `str`. A footer is set off by a line.
+    """
     from rich.cells import cell_len
 
     body = [[str(cell) for cell in row] for row in rows]
@@ -80,13 +83,13 @@ def table(
 
 
 def _scheme() -> str:
-    """The colour scheme of the run: the flag, its variable, the context's."""
+    """Return the colour scheme of the run, from the flag, its variable or the context."""
     from .errors import CliError
     from .profile import resolve
 
     try:
         return resolve(flags.session()).text("color_scheme")
-    except CliError:  # whatever is wrong with the settings, it is not for a table to say
+    except CliError:  # a table is not the place to report wrong settings
         return ""
 
 
@@ -104,19 +107,19 @@ def _coloured(text: str, scheme: str) -> str:
 
 
 def field(label: str, value: object, width: int = PAGE_WIDTH) -> str:
-    """One line of a page: the label right-aligned to `width`, a colon, the value."""
+    """Return one line of a page: the label right-aligned to `width`, a colon, the value."""
     return f"{label:>{width}}: {value}"
 
 
 def fields(pairs: Iterable[tuple[str, object]], width: int = PAGE_WIDTH) -> str:
-    """Lines of a page. An empty label continues the value above."""
+    """Return lines of a page. An empty label continues the value above."""
     return "\n".join(
         field(name, value, width) if name else " " * (width + 2) + str(value) for name, value in pairs
     )
 
 
 def columns(items: Sequence[str], width: int = 80) -> str:
-    """Names laid out in as many columns as fit."""
+    """Return names laid out in as many columns as fit."""
     if not items:
         return ""
     wide = max(len(item) for item in items) + 2
@@ -126,29 +129,32 @@ def columns(items: Sequence[str], width: int = 80) -> str:
 
 
 def number(value: int) -> str:
-    """A whole number with thousands separated: `20,000`."""
+    """Return a whole number with separated thousands: `20,000`."""
     return f"{value:,}"
 
 
 def limit(value: int) -> str:
-    """A limit: `unlimited` for what is not limited."""
+    """Return a limit in words: `unlimited` if there is none."""
     return "unlimited" if value <= 0 else number(value)
 
 
 def size(value: int) -> str:
-    """Bytes in the documents' words: `45 B`, `1.7 KiB`, `149 MiB`."""
+    """Return a number of bytes as the documentation writes it: `45 B`, `1.7 KiB`, `149 MiB`."""
     from ..protocol.size import format_iec
 
     return format_iec(value)
 
 
 def size_limit(value: int) -> str:
-    """A limit in bytes."""
+    """Return a limit in bytes in words: `unlimited` if there is none."""
     return "unlimited" if value <= 0 else size(value)
 
 
 def span(nanoseconds: int) -> str:
-    """How long: `0.21s`, `1m2s`, `1h2m3s`, `1d2h3m4s`, `1y2d3h4m5s`; `never` for -1 and the maximum."""
+    """Return a duration in words, `never` for -1 and the maximum.
+
+    Examples: `0.21s`, `1m2s`, `1h2m3s`, `1d2h3m4s`, `1y2d3h4m5s`.
+    """
     if nanoseconds < 0 or nanoseconds >= NEVER_NS:
         return "never"
     seconds = nanoseconds // 1_000_000_000
@@ -165,20 +171,20 @@ def span(nanoseconds: int) -> str:
 
 
 def go_span(nanoseconds: int) -> str:
-    """How long, as the server writes it: `2m0s`, `30s`."""
+    """Return a duration as the server writes it: `2m0s`, `30s`."""
     from ..protocol.duration import format_go
 
     return format_go(nanoseconds)
 
 
 def when(text: str) -> str:
-    """An RFC 3339 time of the API in local time, to the second: `2021-06-28T12:52:29-04:00`."""
+    """Return an RFC 3339 time of the API as local time, to the second: `2021-06-28T12:52:29-04:00`."""
     moment = parse_time(text)
     return moment.astimezone().isoformat(timespec="seconds") if moment else text
 
 
 def parse_time(text: str) -> datetime | None:
-    """An RFC 3339 time (any number of fractional digits), or None for the zero time."""
+    """Parse an RFC 3339 time with any number of fractional digits; return None for the zero time."""
     if not text or text.startswith("0001-"):
         return None
     head, dot, tail = text.partition(".")
@@ -190,7 +196,10 @@ def parse_time(text: str) -> datetime | None:
 
 
 def since(text: str, now: str = "") -> int:
-    """Nanoseconds from an RFC 3339 time until `now` (another one; default: this moment); -1 for never."""
+    """Return the nanoseconds from an RFC 3339 time until `now`, -1 for never.
+
+    `now` is another RFC 3339 time; by default it is the present.
+    """
     moment = parse_time(text)
     if moment is None:
         return -1
@@ -199,9 +208,9 @@ def since(text: str, now: str = "") -> int:
 
 
 def clustered(cluster: dict[str, Any] | None) -> bool:
-    """Whether `cluster` of an answer speaks of a cluster, not of a server that is alone.
+    """Return whether the `cluster` of an answer describes a cluster, not a single server.
 
-    A server that is alone names itself as leader; one with leaf nodes also calls itself a cluster.
+    A single server names itself as leader; one with leaf nodes also has a cluster name.
     """
     if not cluster or not cluster.get("name"):
         return False
@@ -209,7 +218,10 @@ def clustered(cluster: dict[str, Any] | None) -> bool:
 
 
 def cluster_servers(cluster: dict[str, Any] | None) -> str:
-    """Servers of a replicated stream or consumer by name, `*` at the leader `!` at an unhealthy one."""
+    """Return the servers of a replicated stream or consumer by name.
+
+    `*` marks the leader, `!` an unhealthy server.
+    """
     if not cluster:
         return ""
     names = []

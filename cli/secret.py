@@ -1,7 +1,8 @@
-"""Secrets by reference: a context or flag may hold a secret or say where it is.
+"""Secrets by reference: a context or flag holds a secret, or says where it is.
 
-Forms: bare, `file://PATH`, `env://NAME`, `data:;base64,…`, `nsc://OPERATOR/ACCOUNT/USER` (creds only,
-answered from nsc's folder) and `op://…` (1Password's `op` command). Never logs what it read.
+The forms are: bare, `file://PATH`, `env://NAME`, `data:;base64,…`, `nsc://OPERATOR/ACCOUNT/USER` (creds only,
+read from the folders of nsc) and `op://…` (through the command `op` of 1Password). Promises: it never logs
+what it read.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from .errors import CliError
 
 
 def resolve(what: str, value: str) -> str:
-    """The text of a secret; `what` names it in errors, e.g. `password`."""
+    """Return the text of a secret; `what` names it in errors, e.g. `password`."""
     scheme, mark, rest = value.partition("://")
     if value.startswith("data:"):
         return _data(what, value)
@@ -34,14 +35,20 @@ def resolve(what: str, value: str) -> str:
 
 
 def location(what: str, value: str) -> str:
-    """The path of a file given as a path, `file://PATH`, or `nsc://…`, with `~` and `$VAR` expanded."""
+    """Return the path of a file given as a path, `file://PATH` or `nsc://…`.
+
+    `~` and `$VAR` are expanded.
+    """
     if value.startswith("nsc://"):
         return str(_nsc_creds(value))
     return os.path.expandvars(str(Path(value.removeprefix("file://")).expanduser()))
 
 
 def text_or_file(what: str, value: str, marker: str) -> str:
-    """A secret usually kept in a file: `value` is its content if it has `marker`, else says where."""
+    """Return a secret that is usually in a file: `value` itself if it contains `marker`.
+
+    Otherwise `value` says where the secret is.
+    """
     if marker in value:
         return value
     if value.startswith(("env://", "data:", "op://")):
@@ -50,7 +57,7 @@ def text_or_file(what: str, value: str, marker: str) -> str:
 
 
 def read(what: str, path: str) -> str:
-    """The content of a file; an error that names it when it cannot be read."""
+    """Return the content of a file. Raises an error that names it if it cannot be read."""
     place = Path(os.path.expandvars(path)).expanduser()
     try:
         return place.read_text(encoding="utf-8")

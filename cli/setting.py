@@ -1,6 +1,6 @@
-"""Settings: flags that describe a configuration, as a table, and how those given change one.
+"""Settings: the flags that describe a configuration, as a table, and how they change one.
 
-Only flags that were given change anything: `put` never invents.
+Promises: only flags that were given change anything.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ Given = dict[str, Any]
 
 
 class Setting(NamedTuple):
-    """A flag: its click spelling, its type, the configuration field it sets as it is ("": none)."""
+    """A flag for a configuration.
+
+    It has a click spelling, a type, and the configuration field that it sets directly ("" for none).
+    """
 
     spelling: str
     kind: Any = None
@@ -22,18 +25,19 @@ class Setting(NamedTuple):
     help: str = ""
     multiple: bool = False
     hidden: bool = False
-    only: str = ""  # a command it exists for, when not for all
+    only: str = ""  # the only command it exists for, if not all
 
     @property
     def name(self) -> str:
-        """The keyword argument its value arrives in."""
+        """The name of the keyword argument for its value."""
         return self.spelling.partition("/")[0].removeprefix("--").replace("-", "_")
 
 
 def flags(settings: Sequence[Setting], command: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator adding the flags of `add`, `copy` or `edit`; `copy` has those of `add`.
+    """Return a decorator that adds the flags of `add`, `copy` or `edit`; `copy` has those of `add`.
 
-    The values arrive in the keyword argument of each flag's name; what was not given is None or ().
+    The values arrive in the keyword argument with each flag's name; for flags that were not given it is None
+    or ().
     """
     command = "add" if command == "copy" else command
 
@@ -55,7 +59,7 @@ def flags(settings: Sequence[Setting], command: str) -> Callable[[Callable[..., 
 
 
 def put(config: object, settings: Iterable[Setting], given: Given) -> None:
-    """Set the fields whose flags were given."""
+    """Set the fields of the flags that were given."""
     for setting in settings:
         value = given.get(setting.name)
         if setting.field and value is not None:

@@ -1,8 +1,8 @@
-"""The command table: every command of pyjs as data, and the door for those of others.
+"""The command table: every command of pyjs as data, and how others add commands.
 
-A command is a row: its name, `module:attribute`, a summary, aliases. Nothing is imported before it is
-called. Third parties add rows with the entry point group `pyjs.plugins`: the entry point's name is
-the command's name, its value the `module:attribute` of a click command.
+A command is a row: its name, `module:attribute`, a summary, aliases. Nothing is imported before it is called.
+Third parties add rows with the entry point group `pyjs.plugins`: the name of the entry point is the name of
+the command, and its value is the `module:attribute` of a click command.
 """
 
 from __future__ import annotations
@@ -86,21 +86,21 @@ ROWS: tuple[CommandRow, ...] = (
 
 
 class Root(CommandGroup):
-    """The `pyjs` command: the built-in rows, and third-party ones when a name is not built in."""
+    """The `pyjs` command: the built-in rows, and third-party ones for names that are not built in."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(rows=ROWS, **attributes)
         self._plugins_read = False
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names; plugins that do not load are left out (their warning says why)."""
+        """Return all names. Plugins that do not load are left out; a warning says why."""
         self._read_plugins()
         for name in [name for name, row in self.rows.items() if row.origin]:
-            self.get_command(ctx, name)  # drops the row of one that does not load
+            self.get_command(ctx, name)  # drops the rows that do not load
         return super().list_commands(ctx)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """A built-in command, or a plugin's. Plugins are looked for only if nothing built in matches."""
+        """Return a built-in command or a plugin's. Plugins are searched only if nothing built in matches."""
         if cmd_name not in self.rows and cmd_name not in self.aliases:
             self._read_plugins()
         row = self.rows.get(self.aliases.get(cmd_name, cmd_name))

@@ -1,6 +1,7 @@
 """`ed25519-nkey` as an algorithm of PyJWT: an Ed25519 signature by an nkey.
 
-The only algorithm that tokens here may have; the set that PyJWT brings along is not registered.
+It is the only algorithm that tokens here may have. The algorithms that PyJWT itself brings are not
+registered.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ NAME = "ed25519-nkey"
 
 
 class Ed25519Nkey(Algorithm):
-    """Signs with a `Signer`, verifies with a public nkey."""
+    """The algorithm: signs with a `Signer`, verifies with a public nkey."""
 
     def prepare_key(self, key: Any) -> Any:
-        """Take the key as it is: a Signer or the text of a public key."""
+        """Return the key unchanged: a Signer, or the text of a public key."""
         return key
 
     def sign(self, msg: bytes, key: Signer) -> bytes:
-        """Sign; the key's own errors pass through."""
+        """Return the signature of `msg`. The key's own errors pass through."""
         return key.sign(msg)
 
     def verify(self, msg: bytes, key: str, sig: bytes) -> bool:
-        """Whether `sig` is the signature of `msg` by the public key."""
+        """Return whether `sig` is the signature of `msg` by the public key."""
         return verify(key, msg, sig)
 
     @staticmethod

@@ -1,13 +1,13 @@
 """The trust chain: operator, account, user.
 
-Pure: tokens, claims and the time come in, a typed result goes out.
+The functions are pure: they take tokens, claims and the time, and return a typed result. Nothing here raises
+for what a peer sent. The checks run in the order of nats-server.
 
-Nothing here raises for what a peer sent. The order of the checks is nats-server's. A result is an
-`Admission` (what the user may do, and until when) or a `Refusal` with a `Reason`; `Reason.live_error` is the
-`-ERR` text for a connection that stands, every refusal of a new one is `CONNECT_ERROR`. Times are
-nanoseconds.
+A result is an `Admission` (what the user may do, and until when) or a `Refusal` with a `Reason`. A new
+connection that is refused always gets `CONNECT_ERROR`; `Reason.live_error` is the `-ERR` text for a
+connection that is already established. Times are in nanoseconds.
 
-Importing this does not import pydantic or PyJWT: calling it does.
+Importing this module imports neither pydantic nor PyJWT; calling its functions does.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ C = TypeVar("C", bound="Claims")
 
 
 class Reason(StrEnum):
-    """Why someone, or an import, is refused."""
+    """Why a user, an account or an import is refused."""
 
     BAD_TOKEN = "bad-token"  # noqa: S105 - no secret
     BAD_SIGNATURE = "bad-signature"
@@ -77,7 +77,7 @@ class Reason(StrEnum):
 
     @property
     def live_error(self) -> str:
-        """The -ERR text with which a connection that stands is closed."""
+        """The -ERR text with which an established connection is closed."""
         return _LIVE_ERRORS.get(self, CONNECT_ERROR)
 
 
@@ -98,7 +98,11 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A no. `detail` is for logs: it names keys and times, never secrets or tokens."""
+    """The result of a failed check.
+
+    reason: why it failed.
+    detail: a text for logs, with keys and times, but never with secrets or tokens.
+    """
 
     reason: Reason
     detail: str
@@ -109,7 +113,10 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """The keys that may sign accounts; True for those whose operator demands signing keys of accounts too."""
+    """The keys that may sign accounts.
+
+    keys: public key to whether its operator is strict, that is, demands signing keys of accounts too.
+    """
 
     keys: Mapping[str, bool]
 
@@ -120,7 +127,7 @@ class Trust:
 
     @classmethod
     def in_operators(cls, operators: Iterable[OperatorClaims]) -> Trust:
-        """Trust operators: their signing keys, and unless they are strict their identity."""
+        """Trust operators: their signing keys, and also their identity unless they are strict."""
         keys: dict[str, bool] = {}
         for operator in operators:
             strict = operator.nats.strict_signing_key_usage
@@ -131,10 +138,13 @@ class Trust:
 
 @dataclass(frozen=True, slots=True)
 class ConnectInfo:
-    """Who connects: how (`kind`), from where, and what it signed.
+    """A client that connects, and what it signed.
 
-    `signature`: the text of CONNECT's `sig`, over `nonce`; `zone`: the server's, for hours without a zone of
-    their own.
+    nonce: what the server gave it to sign.
+    signature: the text of `sig` in its CONNECT, over `nonce`.
+    kind: the type of the connection, one of `CONNECTION_TYPES`.
+    host: the address it comes from.
+    zone: the server's time zone, for hours that name no zone of their own.
     """
 
     nonce: bytes
@@ -147,9 +157,9 @@ class ConnectInfo:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """A yes: the user's effective permissions and limits.
+    """The result of a passed check: the user's effective permissions and limits.
 
-    `deadline`: when it ends (nanoseconds), 0 for never.
+    deadline: when the admission ends (ns), 0 for never.
     """
 
     user: UserClaims
@@ -162,9 +172,9 @@ class Admission:
 
 
 def open_operator(token: str, now: int | None = None) -> OperatorClaims | Refusal:
-    """Read an operator's token: self-signed, or signed by one of its signing keys.
+    """Read an operator's token, which must be signed by the operator itself or by one of its signing keys.
 
-    Its dates are checked only when `now` is given: nats-server does not check them.
+    Its dates are checked only if `now` is given; nats-server does not check them.
     """
     from .claims import OperatorClaims
 
@@ -177,13 +187,19 @@ def open_operator(token: str, now: int | None = None) -> OperatorClaims | Refusa
 
 
 def open_account(token: str, trust: Trust, now: int, *, key: str = "") -> AccountClaims | Refusal:
-    """Read an account's token: signed by a trusted key, valid at `now`; `key`: whose token it must be."""
+    """Read an account's token, which must be signed by a trusted key and valid at `now`.
+
+    key: the account that the token must belong to, "" for any.
+    """
     claims, errors = open_account_token(token)
     return authorize_account(claims, errors, trust, now, key=key)
 
 
 def open_account_token(token: str) -> tuple[AccountClaims | Refusal, list[str]]:
-    """Read an account's token: what it says, and why its contents cannot be. Neither trust nor time count."""
+    """Read an account's token; return its claims and the errors in their contents.
+
+    Neither trust nor dates are checked.
+    """
     from .claims import AccountClaims
 
     claims = _open(token, AccountClaims)
@@ -195,7 +211,7 @@ def open_account_token(token: str) -> tuple[AccountClaims | Refusal, list[str]]:
 def authorize_account(
     claims: AccountClaims | Refusal, errors: list[str], trust: Trust, now: int, *, key: str = ""
 ) -> AccountClaims | Refusal:
-    """Authorize what `open_account_token` gave: signed by a trusted key, valid at `now`, of `key`."""
+    """Check the result of `open_account_token`: signed by a trusted key, valid at `now`, of account `key`."""
     if isinstance(claims, Refusal):
         return claims
     if key and claims.sub != key:
@@ -206,7 +222,7 @@ def authorize_account(
 
 
 def open_user(token: str, now: int) -> UserClaims | Refusal:
-    """Read a user's token, valid at `now`; its `account` names the account to look up."""
+    """Read a user's token, which must be valid at `now`. Its `account` names the account to look up."""
     from .claims import UserClaims
 
     claims = _open(token, UserClaims)
@@ -226,10 +242,9 @@ def authorize(
 
 
 def account_status(user: UserClaims, account: AccountClaims, trust: Trust, now: int) -> Admission | Refusal:
-    """Authorize user and account without a connection: whether a session may go on, for example after an
-    update.
+    """Authorize user and account without a connection, to decide whether a session may go on after an update.
 
-    Revocations count here; connection types, proof of the key, networks and hours do not.
+    Revocations are checked. Connection types, the proof of the key, networks and hours are not.
     """
     if refused := _trusted(account, trust) or _issued(
         user, account, strict=trust.keys.get(account.iss, False)
@@ -265,7 +280,7 @@ def account_status(user: UserClaims, account: AccountClaims, trust: Trust, now: 
 
 
 def _authorize_connection(granted: Admission, now: int, connection: ConnectInfo) -> Admission | Refusal:
-    """The checks that need the connection, and the deadline that the hours set."""
+    """Run the checks that need the connection, and set the deadline that follows from the hours."""
     limits, user = granted.limits, granted.user
     if limits.proxy_required and not connection.proxied:
         return Refusal(Reason.PROXY_REQUIRED, f"user {user.sub} must come through a proxy")
@@ -299,12 +314,12 @@ def _open(token: str, kind: type[C]) -> C | Refusal:
 
 
 def _errors(claims: Claims) -> list[str]:
-    """Why the contents cannot be, apart from the dates."""
+    """Return the errors in the contents; the dates do not count."""
     return [issue.text for issue in claims.issues(0).blocking(time=False)]
 
 
 def _validated(claims: C, errors: list[str], now: int | None, expired: Reason, early: Reason) -> C | Refusal:
-    """Validate dates (unless `now` is None) and contents."""
+    """Check the dates (unless `now` is None) and the contents."""
     if errors:
         return Refusal(Reason.INVALID_CLAIMS, errors[0])
     if now is not None and claims.exp and claims.exp < now // SECOND:
@@ -323,7 +338,7 @@ def _trusted(account: AccountClaims, trust: Trust) -> Refusal | None:
 
 
 def _issued(user: UserClaims, account: AccountClaims, *, strict: bool) -> Refusal | None:
-    """Whether the account, or one of its signing keys, issued the user."""
+    """Return whether the account, or one of its signing keys, issued the user."""
     if user.account != account.sub:
         return Refusal(
             Reason.WRONG_ACCOUNT, f"user {user.sub} belongs to {user.account}, not to {account.sub}"
@@ -340,7 +355,7 @@ def _issued(user: UserClaims, account: AccountClaims, *, strict: bool) -> Refusa
 
 
 def _proof(user: str, connection: ConnectInfo) -> Refusal | None:
-    """Whether the client signed the nonce."""
+    """Return whether the client signed the nonce."""
     text = connection.signature
     if not text:
         return Refusal(Reason.NONCE_UNSIGNED, f"user {user} sent no signature")
@@ -354,7 +369,7 @@ def _proof(user: str, connection: ConnectInfo) -> Refusal | None:
 
 
 def _altchars(text: str) -> bytes:
-    """URL base 64, or the plain one that some clients send."""
+    """Return the alphabet that `text` uses: URL base 64, or the plain one that some clients send."""
     return b"+/" if "+" in text or "/" in text else b"-_"
 
 

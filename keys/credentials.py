@@ -1,4 +1,4 @@
-"""Credentials files: read, and written for their owner only, whole or not at all."""
+"""Credentials files: reading them, and writing them atomically for their owner only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .errors import CredentialsError
 
 
 def read_credentials(path: str | Path) -> Credentials:
-    """Read a credentials file. Raises FolderError, or CredentialsError naming the file."""
+    """Read a credentials file. Raises FolderError, or CredentialsError that names the file."""
     place = Path(path).expanduser()
     try:
         return parse_credentials(files.read(place))
@@ -19,5 +19,8 @@ def read_credentials(path: str | Path) -> Credentials:
 
 
 def write_credentials(path: str | Path, token: str, seed: str) -> None:
-    """Write a credentials file (mode 0600, in one step). Raises IdentityError; an old file then stands."""
+    """Write a credentials file in one step, with mode 0600.
+
+    Raises IdentityError; an existing file is then unchanged.
+    """
     files.write(Path(path).expanduser(), format_credentials(token, seed))

@@ -1,7 +1,7 @@
-"""Curve keys (`X...`): sealing a message for one reader, as authorization callouts do.
+"""Curve keys (`X...`): encrypting a message for one reader, as the authorization callout does.
 
-A sealed box is `xkv1`, a 24-byte nonce and a NaCl box (X25519, XSalsa20-Poly1305).
-The `nkeys` library has no curve keys; this uses the library underneath it.
+The encrypted form is `xkv1`, a 24-byte nonce and a NaCl box (X25519, XSalsa20-Poly1305). The `nkeys` library
+has no curve keys; this uses the library below it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def seal(data: bytes, own: KeyPair, reader: str, random: Callable[[int], bytes] 
 
 
 def open_sealed(sealed: bytes, own: KeyPair, writer: str) -> bytes:
-    """Decrypt what `writer` sealed for `own`. Raises NkeyError when it was changed or is for another."""
+    """Decrypt what `writer` encrypted for `own`. Raises NkeyError if it was changed or is for another key."""
     from nacl.exceptions import CryptoError
 
     if not sealed.startswith(VERSION) or len(sealed) <= len(VERSION) + NONCE_BYTES:

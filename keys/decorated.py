@@ -1,6 +1,6 @@
 """Tokens and seeds between dashed lines, as tools print and store them.
 
-And credentials, which hold one of each.
+A credentials file holds one of each.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NKEYs are sensitive and should be treated as secrets."""
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A user's token and seed. The seed is not shown by repr."""
+    """A user's token and seed. `repr` does not show the seed."""
 
     jwt: str
     seed: str = field(repr=False)
@@ -34,7 +34,10 @@ class Credentials:
 
 
 def decorate_jwt(token: str, kind: str = "") -> str:
-    """Put a token between lines that name its kind (by default what its payload says). Raises TokenError."""
+    """Return a token between lines that name its kind, by default the one in its payload.
+
+    Raises TokenError.
+    """
     if not kind:
         payload = payload_of(token)
         body = payload.get("nats")
@@ -44,7 +47,7 @@ def decorate_jwt(token: str, kind: str = "") -> str:
 
 
 def decorate_seed(seed: str) -> str:
-    """Put a seed between lines that name its role: operator, account or user. Raises NkeyError."""
+    """Return a seed between lines that name its role: operator, account or user. Raises NkeyError."""
     key = KeyPair(seed, *_SEED_ROLES)
     word = key.role.word.upper()
     block = f"-----BEGIN {word} NKEY SEED-----\n{key.seed}\n------END {word} NKEY SEED------\n"
@@ -52,15 +55,16 @@ def decorate_seed(seed: str) -> str:
 
 
 def undecorate_jwt(text: str) -> str:
-    """Give the token in a text: that of the first block, or the whole text where there is no block."""
+    """Return the token in a text: the one of the first block, or the whole text if it has no block."""
     found = _BLOCK.search(text)
     return found[1] if found else text.strip()
 
 
 def undecorate_seed(text: str, *roles: KeyRole) -> KeyPair:
-    """Give the key in a text: of the second block, or of the first line that begins like a seed.
+    """Return the key in a text: the one of the second block, or of the first line that begins like a seed.
 
-    Raises CredentialsError, and NkeyError for a damaged seed or one of another role than `roles`.
+    Raises CredentialsError if there is none, NkeyError for a damaged seed or for one whose role is not in
+    `roles`.
     """
     blocks = _BLOCK.findall(text)
     if len(blocks) > 1:
@@ -72,9 +76,9 @@ def undecorate_seed(text: str, *roles: KeyRole) -> KeyPair:
 
 
 def format_credentials(token: str, seed: str) -> str:
-    """Write a credentials file's text: a user's token and its seed.
+    """Return the text of a credentials file: a user's token and its seed.
 
-    Raises IdentityError when they do not match.
+    Raises IdentityError if they do not match.
     """
     from .claims import UserClaims
     from .token import decode
@@ -87,9 +91,10 @@ def format_credentials(token: str, seed: str) -> str:
 
 
 def parse_credentials(text: str) -> Credentials:
-    """Read a credentials file's text; signature and dates of the token are not checked here.
+    """Parse the text of a credentials file, without checking the token's signature and dates.
 
-    Raises CredentialsError: no token, no seed, a damaged seed, or a seed that is not the token's user's.
+    Raises CredentialsError if it has no token or no seed, or if the seed is damaged or belongs to another
+    user.
     """
     blocks = _BLOCK.findall(text)
     if len(blocks) < 2:

@@ -1,6 +1,7 @@
-"""What can go wrong with identity, as exceptions. Texts never hold a seed or a token: they may be logged.
+"""The exceptions for keys, tokens, credentials and folders.
 
-`IdentityError` is the common parent. The trust chain does not raise: it returns a `chain.Refusal`.
+Their texts never contain a seed or a token, since they may be logged. `IdentityError` is the common base
+class. The trust chain does not raise: it returns a `chain.Refusal`.
 """
 
 from __future__ import annotations
@@ -9,24 +10,24 @@ import re
 from enum import StrEnum
 from typing import Any
 
-# Seeds (whole or mistyped), private keys, tokens: they come in errors where a name or path was expected.
+# Seeds (complete or mistyped), private keys and tokens: they get into errors if given as a name or path.
 _SECRET = re.compile(r"\b(?:S[ACNOUX][A-Z2-7]{40,}|P[A-Z2-7]{90,}|eyJ[\w-]+\.[\w-]+\.[\w-]*)")
 
 
 def is_secret(text: str) -> bool:
-    """Whether a seed, private key or token stands in `text`, or what is very much like one."""
+    """Return whether `text` contains a seed, a private key or a token, or something very similar."""
     return _SECRET.search(text.upper()) is not None or _SECRET.search(text) is not None
 
 
 class IdentityError(ValueError):
-    """A key, token, credentials file or folder is not what it must be."""
+    """A key, token, credentials file or folder is not valid here."""
 
     def __init__(self, text: str = "") -> None:
         super().__init__(_SECRET.sub("<secret>", text))
 
 
 class KeyFault(StrEnum):
-    """Why a text is not the key that was wanted."""
+    """Why a text is not the expected key."""
 
     NOT_A_KEY = "not-a-key"
     CHECKSUM = "checksum"
@@ -37,7 +38,7 @@ class KeyFault(StrEnum):
 
 
 class NkeyError(IdentityError):
-    """A text is not the nkey that is wanted here; `fault` says why."""
+    """A text is not the nkey that is expected here; `fault` says why."""
 
     def __init__(self, fault: KeyFault, text: str) -> None:
         super().__init__(text)
@@ -59,7 +60,7 @@ class TokenFault(StrEnum):
 
 
 class TokenError(IdentityError):
-    """A JWT is not acceptable, or cannot be made; `fault` says why."""
+    """A JWT cannot be accepted or made; `fault` says why."""
 
     def __init__(self, fault: TokenFault, text: str) -> None:
         super().__init__(text)
@@ -75,9 +76,9 @@ class FolderError(IdentityError):
 
 
 class WorkspaceError(IdentityError):
-    """What was asked for cannot be done in this workspace; the text says what would help.
+    """The operation is not possible in this workspace; the text says what would help.
 
-    `report`: what was found out on the way, where that says more (a `workspace.report.Report`).
+    report: what was found out before the error, if that says more (a `workspace.report.Report`).
     """
 
     def __init__(self, text: str, report: Any = None) -> None:
@@ -90,7 +91,7 @@ class NotFoundError(FolderError):
 
 
 class DamagedError(FolderError):
-    """A stored file is half-written, or is not what its place says."""
+    """A stored file is incomplete, or is not what its path says."""
 
 
 class ForeignError(FolderError):

@@ -1,7 +1,7 @@
-"""Files of keys and tokens: written whole or not at all, secrets readable by their owner only.
+"""Files of keys and tokens: written atomically, and secrets readable by their owner only.
 
-A write goes to a hidden file beside the target, is synced, and then takes the target's name; a crash leaves
-either the old file or the new one. Raises FolderError with the path, never OSError.
+A write goes to a hidden file beside the target, which is synced and then renamed to the target. After a crash
+there is either the old file or the new one. Functions raise FolderError with the path, never OSError.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_FILE = 4 * 1024 * 1024  # a token has at most 1 MiB
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder and its parents, open to their owner only; what exists stays as it is."""
+    """Create a folder and its parents, accessible to their owner only. Existing folders keep their modes."""
     missing = [path, *path.parents]
     try:
         for folder in reversed(missing):
@@ -30,7 +30,7 @@ def make_folder(path: Path) -> None:
 
 
 def write(path: Path, content: str | bytes, mode: int = PRIVATE_FILE) -> None:
-    """Write a file in one step. Raises FolderError; the old content then stands."""
+    """Write a file in one step. Raises FolderError; the old content then stays."""
     make_folder(path.parent)
     temporary = ""
     try:
@@ -74,7 +74,7 @@ def read(path: Path) -> str:
 
 
 def remove(path: Path) -> bool:
-    """Remove a file; False if there was none. Raises FolderError."""
+    """Remove a file; return False if there was none. Raises FolderError."""
     try:
         path.unlink()
     except FileNotFoundError:
@@ -85,7 +85,7 @@ def remove(path: Path) -> bool:
 
 
 def names(folder: Path) -> list[str]:
-    """Give the names in a folder, sorted, hidden ones left out; none if there is no such folder.
+    """Return the names in a folder, sorted, without hidden ones; none if the folder does not exist.
 
     Raises FolderError.
     """
@@ -98,7 +98,7 @@ def names(folder: Path) -> list[str]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make names in a folder last: after files were made, renamed or removed. Raises OSError."""
+    """Make names in a folder durable, after files were made, renamed or removed. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

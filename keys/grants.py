@@ -1,7 +1,4 @@
-"""Imports between accounts.
-
-Whether the exporter grants what the importer's token asks for, and cycles of imports.
-"""
+"""Imports between accounts: whether the exporter grants them, and cycles of imports."""
 
 from __future__ import annotations
 
@@ -18,16 +15,19 @@ if TYPE_CHECKING:
 
 
 class Offer:
-    """The exports of an account, to find those that imports use. Its claims must stay as they are."""
+    """The exports of an account, indexed to find those that imports use.
+
+    The claims must not change meanwhile.
+    """
 
     def __init__(self, exporter: AccountClaims) -> None:
         self.exporter = exporter
         self._exports = exporter.nats.exports
         self._trees: dict[str, SubjectTree[list[int]]] = {}
-        self._prepared = 0  # exports that are in the trees
+        self._prepared = 0  # how many exports are in the trees
 
     def preparing(self) -> Iterator[None]:
-        """Get ready to find, bit by bit; who finds before does it at once."""
+        """Build the index in steps. A `find` before that builds the rest at once."""
         while self._prepared < len(self._exports):
             place, self._prepared = self._prepared, self._prepared + 1
             export = self._exports[place]
@@ -35,7 +35,7 @@ class Offer:
             yield
 
     def find(self, item: Import) -> Export | None:
-        """Give the export that an import uses: the one of the very subject, else one that contains it."""
+        """Return the export that an import uses: the one with the same subject, else one that contains it."""
         for _ in self.preparing():
             pass
         tree = self._trees.get(item.type)
@@ -46,14 +46,14 @@ class Offer:
 
 
 def find_export(exporter: AccountClaims, item: Import) -> Export | None:
-    """See `Offer.find`; for one import only."""
+    """Return the export that one import uses; see `Offer.find`."""
     return Offer(exporter).find(item)
 
 
 def validate_import(
     item: Import, importer: AccountClaims, exporter: AccountClaims | Offer, now: int
 ) -> Refusal | None:
-    """Authorize one import at `now` (nanoseconds): None when it is granted, else the Refusal."""
+    """Authorize one import at `now` (ns). Return None if it is granted, else the Refusal."""
     offer = exporter if isinstance(exporter, Offer) else Offer(exporter)
     exporter = offer.exporter
     if item.account != exporter.sub:
@@ -111,9 +111,9 @@ def _vouched(activation: ActivationClaims, exporter: AccountClaims) -> bool:
 
 
 def activation_deadline(item: Import) -> int:
-    """When an import's activation ends (nanoseconds).
+    """Return when an import's activation ends (ns).
 
-    0 for never, or for an import without a readable one.
+    0 means never; it is also returned for an import without a readable activation.
     """
     if not item.token:
         return 0
@@ -124,11 +124,12 @@ def activation_deadline(item: Import) -> int:
 
 
 def import_cycles(accounts: Mapping[str, AccountClaims]) -> list[list[str]]:
-    """Find cycles of imports that would hand a message back to where it came from: lists of account keys.
+    """Return the cycles of imports that would bring a message back to its origin, as lists of account keys.
 
-    `accounts`: claims by public key. An import of an account from itself is the shortest cycle. Two accounts
-    may import from each other as long as no subject comes round: followed are subjects that lie in each
-    other.
+    accounts: claims by public key.
+
+    An import of an account from itself is the shortest cycle. Two accounts may import from each other as long
+    as no subject comes back; imports are followed where one subject contains the other.
     """
     found: list[list[str]] = []
     seen: set[frozenset[str]] = set()
@@ -148,7 +149,7 @@ def _follow(
     start: str,
     seen: set[tuple[str, str]],
 ) -> list[str] | None:
-    """Follow an import to its exporter and on to what that one imports on the same subjects."""
+    """Follow an import to its exporter, and on to the imports of the exporter on the same subjects."""
     if item.account == path[0] and (len(path) == 1 or collide(item.remote, start)):
         return path
     place = (item.account, item.remote)

@@ -1,8 +1,9 @@
-"""nkeys: Ed25519 keys whose text says their role and carries a checksum.
+"""nkeys: Ed25519 keys whose text contains their role and a checksum.
 
-A key's text is base 32 of a prefix byte, 32 bytes and a CRC-16. Every text is checked here (alphabet, spare
-bits, length, checksum, prefix) before the `nkeys` library sees it. Errors never repeat the text: it may be a
-seed. Public keys are plain `str` everywhere; secrets are `KeyPair`, whose repr shows the public key only.
+The text of a key is the base 32 form of a prefix byte, 32 bytes and a CRC-16. Every text is checked here
+(alphabet, spare bits, length, checksum, prefix) before the `nkeys` library sees it. Error messages never
+repeat the text, since it may be a seed. Public keys are plain `str` everywhere; secrets are `KeyPair`, whose
+repr shows only the public key.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from .errors import KeyFault, NkeyError
 
 SEED_BYTES = 32
 SIGNATURE_BYTES = 64
-# What has the letters of a seed or a private key, wherever it begins: other letters may stand round it. The
+# Whatever has the letters of a seed or a private key, at any position: other letters may stand around it. The
 # first letters are those that the prefixes allow.
 _CANDIDATE = re.compile("(?=(S[ACNOUX]A[A-P][A-Z2-7]{54}|P[A-D][A-Z2-7]{106}))", re.IGNORECASE | re.ASCII)
-_MANY = 10_000  # candidates; random letters have as many in some MB
+_MANY = 10_000  # candidates; random text has that many in some MB
 _DIGITS = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", "0123456789abcdefghijklmnopqrstuv")
 _SEED_PREFIX = 18 << 3
 _PRIVATE_PREFIX = 15 << 3
 
 
 class KeyRole(Enum):
-    """What a key is for: (word, prefix byte). A public key's first letter is `letter`."""
+    """The role of a key: (word, prefix byte). A public key begins with `letter`."""
 
     OPERATOR = ("operator", 14 << 3)
     ACCOUNT = ("account", 0)
@@ -56,24 +57,24 @@ _BY_PREFIX = {role.prefix: role for role in KeyRole}
 
 
 class Signer(Protocol):
-    """Whoever can sign: a `KeyPair`, or a stand-in for a key kept elsewhere."""
+    """Something that can sign: a `KeyPair`, or a stand-in for a key that is stored elsewhere."""
 
     @property
     def public_key(self) -> str:
         """The signer's public key."""
 
     def sign(self, data: bytes) -> bytes:
-        """Give the 64-byte Ed25519 signature of `data`."""
+        """Return the 64-byte Ed25519 signature of `data`."""
 
 
 def encode(prefix: bytes, raw: bytes) -> str:
-    """Write prefix and bytes with their checksum as base 32 without padding."""
+    """Return prefix and bytes with their checksum as base 32 without padding."""
     body = prefix + raw
     return base64.b32encode(body + binascii.crc_hqx(body, 0).to_bytes(2, "little")).decode().rstrip("=")
 
 
 def _body(text: str) -> bytes:
-    """Prefix and bytes of a key's text. Raises NkeyError."""
+    """Return the prefix and the bytes of a key's text. Raises NkeyError."""
     try:
         whole = base64.b32decode(text + "=" * (-len(text) % 8))
     except (binascii.Error, ValueError):
@@ -86,14 +87,14 @@ def _body(text: str) -> bytes:
 
 
 def holds_secret(text: str) -> bool:
-    """Whether a seed or private key stands in `text`, in capitals or, as tags are, in small letters.
+    """Return whether `text` contains a seed or private key, in capitals or, as in tags, in lower case.
 
-    A text with more than 10,000 places that have the letters of one counts as if it did: looking at all of
-    them would take seconds.
+    A text with more than 10,000 candidates counts as if it did, because checking all of them would take
+    seconds.
     """
     for count, candidate in enumerate(_CANDIDATE.finditer(text)):
         found = candidate[1]
-        spare = 5 * len(found) % 8  # a long text has many candidates: int() is quicker than base64
+        spare = 5 * len(found) % 8  # a long text has many candidates, and int() is faster than base64
         whole = (int(found.upper().translate(_DIGITS), 32) >> spare).to_bytes(5 * len(found) // 8, "big")
         if count >= _MANY or binascii.crc_hqx(whole[:-2], 0) == int.from_bytes(whole[-2:], "little"):
             return True
@@ -105,10 +106,10 @@ def _words(roles: tuple[KeyRole, ...]) -> str:
 
 
 def public_role(text: str, *roles: KeyRole) -> KeyRole:
-    """Check a public key and give its role; with `roles` it must be one of them.
+    """Check a public key and return its role, which must be one of `roles` if there are any.
 
-    Raises NkeyError: NOT_A_KEY, CHECKSUM, SEED_GIVEN (a seed or private key where a public key is expected),
-    WRONG_ROLE.
+    Raises NkeyError with the fault NOT_A_KEY, CHECKSUM, SEED_GIVEN (a seed or private key instead of a public
+    key) or WRONG_ROLE.
     """
     body = _body(text)
     if body[0] & 0xF8 == _SEED_PREFIX or body[0] == _PRIVATE_PREFIX:
@@ -126,7 +127,7 @@ def public_role(text: str, *roles: KeyRole) -> KeyRole:
 
 
 def is_public(text: str, *roles: KeyRole) -> bool:
-    """Whether `text` is a valid public key, of one of `roles` if any are given."""
+    """Return whether `text` is a valid public key, and of one of `roles` if there are any."""
     try:
         public_role(text, *roles)
     except NkeyError:
@@ -135,15 +136,15 @@ def is_public(text: str, *roles: KeyRole) -> bool:
 
 
 def raw_public(text: str, *roles: KeyRole) -> bytes:
-    """Give the 32 bytes of a public key. Raises NkeyError as `public_role`."""
+    """Return the 32 bytes of a public key. Raises NkeyError as `public_role` does."""
     public_role(text, *roles)
     return _body(text)[1:]
 
 
 def verify(public_key: str, data: bytes, signature: bytes) -> bool:
-    """Whether `signature` is that of `data` by the owner of `public_key`.
+    """Return whether `signature` is the signature of `data` by the owner of `public_key`.
 
-    Any error is False, nothing is raised.
+    Any error counts as False; nothing is raised.
     """
     from nacl.exceptions import CryptoError
     from nacl.signing import VerifyKey
@@ -158,7 +159,7 @@ def verify(public_key: str, data: bytes, signature: bytes) -> bool:
 
 
 def read_seed(text: str, *roles: KeyRole) -> tuple[KeyRole, bytes]:
-    """Check a seed: its role and 32 secret bytes. Raises NkeyError (NO_SEED: a public key is given)."""
+    """Check a seed; return its role and its 32 secret bytes. Raises NkeyError (NO_SEED for a public key)."""
     body = _body(text)
     if body[0] & 0xF8 != _SEED_PREFIX:
         known = body[0] in _BY_PREFIX or body[0] == _PRIVATE_PREFIX
@@ -173,19 +174,19 @@ def read_seed(text: str, *roles: KeyRole) -> tuple[KeyRole, bytes]:
 
 
 def write_seed(role: KeyRole, raw: bytes) -> str:
-    """Give the text of a seed. `raw`: 32 secret bytes."""
+    """Return the text of a seed from its 32 secret bytes."""
     if len(raw) != SEED_BYTES:
         raise NkeyError(KeyFault.NOT_A_KEY, f"a seed has {SEED_BYTES} bytes, not {len(raw)}")
     return encode(bytes([_SEED_PREFIX | role.prefix >> 5, (role.prefix & 31) << 3]), raw)
 
 
 class KeyPair:
-    """A secret key with its role. Curve pairs do not sign: see `keys.curve`."""
+    """A secret key with its role. Curve keys do not sign: see `keys.curve`."""
 
     __slots__ = ("_pair", "_raw", "public_key", "role")
 
     def __init__(self, seed: str, *roles: KeyRole) -> None:
-        """Read a seed (surrounding blanks are ignored); it must have one of `roles`, if given.
+        """Read a seed, ignoring blanks around it. It must have one of `roles`, if there are any.
 
         Raises NkeyError.
         """
@@ -203,7 +204,7 @@ class KeyPair:
 
     @classmethod
     def create(cls, role: KeyRole, random: Callable[[int], bytes] = os.urandom) -> KeyPair:
-        """Make a new key; `random(n)` gives n secret bytes."""
+        """Make a new key; `random(n)` returns n random bytes."""
         return cls(write_seed(role, random(SEED_BYTES)))
 
     @property
@@ -225,12 +226,12 @@ class KeyPair:
         return str(self._pair.private_key.decode())
 
     def sign(self, data: bytes) -> bytes:
-        """Sign `data`: 64 bytes. Raises NkeyError for a curve key or after `wipe`."""
+        """Return the 64-byte signature of `data`. Raises NkeyError for a curve key or after `wipe`."""
         self._must_sign()
         return bytes(self._pair.sign(data))
 
     def wipe(self) -> None:
-        """Forget the secret. The public key stays."""
+        """Forget the secret; the public key stays."""
         self._raw = b""
         if self._pair is not None:
             self._pair.wipe()

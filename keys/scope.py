@@ -1,9 +1,9 @@
-"""Templates of scoped signing keys: `{{name()}}` and its like in subjects, filled in for one user.
+"""Templates of scoped signing keys: subjects with `{{name()}}` and the like, filled in for one user.
 
-`{{name()}} {{subject()}} {{account-name()}} {{account-subject()}} {{tag(k)}} {{account-tag(k)}}`, in any
-case. A tag `k:v` gives v; several tags of one key give several subjects. A subject that comes out invalid is
-dropped from an allow list and refuses the user in a deny list; an allow list that comes out empty denies
-everything.
+The operations are `{{name()}} {{subject()}} {{account-name()}} {{account-subject()}} {{tag(k)}}
+{{account-tag(k)}}`, in any case. For a tag `k:v` the result is v; several tags with one key give several
+subjects. An invalid result is dropped from an allow list, and refuses the user in a deny list. An allow list
+that becomes empty denies everything.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class TemplateError(ValueError):
 
 
 def apply_template(template: Template, user: UserClaims, account: AccountClaims) -> UserPermissionLimits:
-    """Give the template's permissions and limits for a user. Raises TemplateError."""
+    """Return the template's permissions and limits for a user. Raises TemplateError."""
     from .claims import UserPermissionLimits
 
     result = UserPermissionLimits.model_validate(template.document())
@@ -49,7 +49,7 @@ def apply_template(template: Template, user: UserClaims, account: AccountClaims)
 
 
 def _values(operation: str, user: UserClaims, account: AccountClaims) -> list[str] | None:
-    """What an operation stands for; None: there is no such operation."""
+    """Return the values of an operation; None if there is no such operation."""
     single = {
         "name()": user.name,
         "subject()": user.sub,
@@ -67,7 +67,10 @@ def _values(operation: str, user: UserClaims, account: AccountClaims) -> list[st
 
 
 def fill(entries: list[str], values: Callable[[str], list[str] | None], *, deny: bool) -> list[str]:
-    """Fill in a list of subjects. `values(operation)`: what it stands for. Raises TemplateError."""
+    """Fill in a list of subjects; `values(operation)` returns the values of an operation.
+
+    Raises TemplateError.
+    """
     if not any(_PLACE.search(entry) for entry in entries):
         return list(entries)
     result: list[str] = []

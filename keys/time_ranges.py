@@ -9,10 +9,14 @@ _SECOND = 1_000_000_000
 
 
 def window_end(spans: list[tuple[str, str]], location: str, local: tzinfo, now: int) -> int:
-    """Give the end (nanoseconds) of the window that holds `now`, the latest if several do; 0: none does.
+    """Return the end (ns) of the window that contains `now`.
 
-    `spans`: (start, end) as `HH:MM:SS`, an end before its start being that of the next day; `location`: the
-    IANA name of their zone, "" for `local`. An unreadable span or zone admits nobody.
+    The latest if there are several, 0 if there is none.
+
+    spans: (start, end) as `HH:MM:SS`; an end before its start is on the next day.
+    location: the IANA name of their zone, "" for `local`.
+
+    A span or zone that cannot be read admits nobody.
     """
     from .claims.parts import clock, zone
 

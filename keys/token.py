@@ -1,10 +1,10 @@
-"""Tokens: claims to a signed JWT and back.
+"""Tokens: encoding claims as a signed JWT, and decoding them.
 
-Decoding checks, in this order: size, shape (three parts of canonical base 64), the algorithm, version and
-kind, the types of all fields, the roles of issuer and subject, and the signature by the issuer. Whether that
-issuer may be trusted is the trust chain's business. Only `ed25519-nkey` is accepted; `ed25519`, the name that
-version 1 used, only where the caller asks for old tokens, and only on them. Encoding takes the time as an
-argument.
+Decoding checks, in this order: the size, the form (three parts of canonical base 64), the algorithm, version
+and kind, the types of all fields, the roles of issuer and subject, and the signature by the issuer. Whether
+that issuer is trusted is decided by the trust chain. Only `ed25519-nkey` is accepted. `ed25519`, the name
+that version 1 used, is accepted only for old tokens, and only if the caller asks for them. Encoding takes the
+time as an argument.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ def decode(token: str, kind: type[C], *, v1: bool = ...) -> C: ...
 def decode(token: str, kind: type[C] | None = None, *, v1: bool = False) -> Claims | C:
     """Read a token and verify its signature.
 
-    `kind`: the only class of claims wanted; `v1`: old tokens may come too.
+    kind: the only class of claims that is accepted; any if None.
+    v1: whether tokens of version 1 are accepted.
 
-    Raises TokenError; nothing in the claims is trusted before the signature is verified.
+    Raises TokenError. Nothing in the claims is trusted before the signature is verified.
     """
     payload, header, signed, signature = _split(token)
     document = _object(payload)
@@ -58,13 +59,13 @@ def decode(token: str, kind: type[C] | None = None, *, v1: bool = False) -> Clai
 
 
 def encode(claims: Claims, key: Signer, *, now: int) -> str:
-    """Sign claims at `now` (nanoseconds).
+    """Sign claims at `now` (ns), and return the token.
 
-    `iss`, `iat`, `jti`, type and version are set; `claims` stays as it is.
+    `iss`, `iat`, `jti`, type and version are set in the token; `claims` itself does not change.
 
-    Raises TokenError: a key or subject of the wrong role, claims that could not be read back, a name with
-    letters that cannot be seen or turn text around, or claims that hold a seed: one that was given as a name
-    is neither signed nor stored.
+    Raises TokenError for a key or subject of the wrong role, for claims that could not be read back, for a
+    name with invisible letters or letters that change the direction of text, and for claims that contain a
+    seed: a seed that was given as a name is neither signed nor stored.
     """
     from .algorithm import JWS
     from .claims.base import SECOND
@@ -99,24 +100,24 @@ def _check_size(size: int) -> None:
 
 
 def payload_of(token: str) -> dict[str, Any]:
-    """Give a token's payload as it is, nothing verified: for display only. Raises TokenError."""
+    """Return a token's payload without verifying anything, for display only. Raises TokenError."""
     return _object(_split(token)[0])
 
 
 def header_of(token: str) -> dict[str, Any]:
-    """Give a token's header as it is, nothing verified: for display only. Raises TokenError."""
+    """Return a token's header without verifying anything, for display only. Raises TokenError."""
     return _split(token)[1]
 
 
 def jti(claims: Claims) -> str:
-    """Compute a token's id: base 32 of the SHA-512/256 of the base claims without their id."""
+    """Return a token's id: base 32 of the SHA-512/256 of the base claims without their id."""
     base = {name: value for name, value in claims.base().items() if name != "jti"}
     digest = hashlib.new("sha512_256", gojson.encode(base)).digest()
     return base64.b32encode(digest).decode().rstrip("=")
 
 
 def _split(token: str) -> tuple[bytes, dict[str, Any], bytes, bytes]:
-    """(payload, header, signed bytes, signature) of a token."""
+    """Split a token into (payload, header, signed bytes, signature)."""
     if len(token) > MAX_TOKEN:
         raise TokenError(TokenFault.TOO_LARGE, f"the token has more than {MAX_TOKEN} bytes")
     chunks = token.split(".")
@@ -186,7 +187,10 @@ def _kind_of(document: dict[str, Any]) -> str:
 
 
 def _typed(document: dict[str, Any]) -> Claims:
-    """Give the claims as their class. Raises TokenError naming the field that has a wrong value."""
+    """Return the claims as an instance of their class.
+
+    Raises TokenError that names the field with a wrong value.
+    """
     from pydantic import ValidationError
 
     from .claims.base import KINDS
@@ -201,7 +205,7 @@ def _typed(document: dict[str, Any]) -> Claims:
 
 
 def _check_roles(claims: Claims) -> None:
-    """The issuer and the subject have roles that suit the kind of token."""
+    """Check that the keys of issuer and subject have roles that suit the kind of token."""
     _check_role(claims.iss, claims.ISSUERS, TokenFault.ISSUER, "issuer")
     if claims.SUBJECTS:
         _check_role(claims.sub, claims.SUBJECTS, TokenFault.SUBJECT, "subject")

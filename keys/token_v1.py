@@ -1,6 +1,6 @@
-"""Tokens of version 1: read, and turned into version 2 documents. They are never written.
+"""Tokens of version 1: reading them and converting them to version 2 documents. They are never written.
 
-In version 1 `type`, `tags` and `issuer_account` stood beside `nats`, the signature covered the payload alone,
+In version 1 `type`, `tags` and `issuer_account` were beside `nats`, the signature covered only the payload,
 and `alg` was `ed25519`.
 """
 
@@ -33,14 +33,14 @@ _LIMITS = ("subs", "data", "payload", "imports", "exports", "wildcards", "disall
 
 
 def is_v1(document: dict[str, Any]) -> bool:
-    """Whether a payload is of version 1: it has a type at the top level."""
+    """Return whether a payload is of version 1, which has a type at the top level."""
     return bool(document.get("type"))
 
 
 def upgraded(document: dict[str, Any]) -> dict[str, Any]:
-    """Give a version 1 payload in version 2's shape, `nats.version` 1.
+    """Return a version 1 payload in the form of version 2, with `nats.version` 1.
 
-    What version 2 does not have is dropped.
+    Fields that version 2 does not have are dropped.
     """
     kind = document["type"]
     old = document.get("nats") or {}

@@ -1,7 +1,7 @@
-"""One module or folder for each family of commands.
+"""The command families: one module or folder for each.
 
-Built-in and third-party families are one mechanism: each is a `CommandRow` (a name and `module:attribute`),
-and `cli.command.load` imports its click command when it is called. The rows of the families in this folder
-stand in `cli/table.py`; those of other packages come from the entry point group `pyjs.plugins`, and cannot
-replace a built-in one.
+Built-in and third-party families use the same mechanism: each is a `CommandRow` (a name and
+`module:attribute`), and `cli.command.load` imports its click command when it is called. The rows of the
+families in this folder are in `cli/table.py`. Those of other packages come from the entry point group
+`pyjs.plugins` and cannot replace a built-in one.
 """

@@ -1,4 +1,4 @@
-"""`pyjs completion <shell>`: the script that makes a shell complete pyjs commands, flags and names."""
+"""`pyjs completion <shell>`: the script with which a shell completes pyjs commands, flags and names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def completion(context: click.Context, shell: str) -> None:
 
 
 def script(context: click.Context, shell: str) -> str:
-    """Give the completion script of a shell. Raises CliError."""
+    """Return the completion script of a shell. Raises CliError."""
     found = get_completion_class(shell)
     if found is None:
         raise CliError(f"no completion for {shell}")

@@ -1,7 +1,7 @@
 """`pyjs context`: named connection settings, shared with `nats`.
 
-Writes only through `cli.context`. Connects only when asked to (`--connect`). Asks one thing: which
-context to select, and whether a selected one shall really go.
+It writes only through `cli.context`, and connects only if asked to (`--connect`). It asks which context to
+select, and for confirmation before a selected one is removed.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _store(name: str, fields: Fields, description: str, chosen: bool, embed: boo
     result["url"] = result["url"] or contexts.DEFAULT_URL
     if description:
         result["description"] = description
-    if result["nsc"]:  # the old spelling, as nats rewrites it
+    if result["nsc"]:  # the old spelling, which nats rewrites too
         result["creds"], result["nsc"] = result["creds"] or result["nsc"], ""
     kinds = [kind for kind in CREDENTIALS if result.get(kind)] + (["user"] if result["user"] else [])
     if len(set(kinds) - {"token"}) > 1:
@@ -225,9 +225,9 @@ async def validate(name: str, try_it: bool) -> None:
 
 
 def _show(name: str, problem: str | None = None) -> int:
-    """The page of a context; returns how many things are wrong with it.
+    """Write the page of a context and return how many things are wrong with it.
 
-    `problem` is the outcome of connecting: None when not tried, empty when it went well.
+    problem: the result of connecting: None if it was not tried, empty if it succeeded.
     """
     fields = contexts.load(name)
     failures = 0
@@ -283,7 +283,7 @@ def _show(name: str, problem: str | None = None) -> int:
 
 
 def _file_state(what: str, value: str) -> tuple[str, int]:
-    """What to say of a file, and 1 if it cannot be read."""
+    """Return the state of a file in words, and 1 if it cannot be read, else 0."""
     for scheme, words in (("op://", "1Password"), ("env://", "runtime environment")):
         if value.startswith(scheme):
             return words, 0
@@ -295,7 +295,7 @@ def _file_state(what: str, value: str) -> tuple[str, int]:
 
 
 async def _connection_problem(name: str) -> str:
-    """Why a context does not connect, or an empty string."""
+    """Return why a context does not connect, or an empty string."""
     from ..cli.connection import connect
 
     try:

@@ -1,6 +1,6 @@
-"""JWT claims as typed documents: `nats`' own field names, defaults and validation.
+"""JWT claims as typed documents, with the field names of `nats`, its defaults and its validation.
 
-Importing this imports pydantic.
+Importing this package imports pydantic.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from .parts import ANY, Permissions, Template, check_info, revoke, revoked
 
 
 class UserScope(Document):
-    """A scoped signing key: users it signs get the template's permissions and limits."""
+    """A scoped signing key: the users that it signs get the permissions and limits of its template."""
 
     ALWAYS: ClassVar[frozenset[str]] = frozenset({"kind", "key", "role", "template", "description"})
 
@@ -31,7 +31,11 @@ class UserScope(Document):
 
 
 class WeightedMapping(Document):
-    """One target of a mapping. `weight`: percent, 0 stands for 100; `cluster`: only there."""
+    """One target of a mapping.
+
+    weight: percent; 0 stands for 100.
+    cluster: if set, the target applies only in this cluster.
+    """
 
     ALWAYS: ClassVar[frozenset[str]] = frozenset({"subject"})
 
@@ -41,19 +45,22 @@ class WeightedMapping(Document):
 
     @property
     def share(self) -> int:
-        """The weight that counts: 1 to 100."""
+        """The effective weight, 1 to 100."""
         return self.weight or 100
 
 
 class ExternalAuthorization(Document):
-    """Authorization callout: users that bypass it, accounts it may place users into, its curve key."""
+    """The authorization callout of an account.
+
+    It has the users that bypass it, the accounts that it may place users into, and the callout's curve key.
+    """
 
     auth_users: list[str] = Field(default_factory=list)
     allowed_accounts: list[str] = Field(default_factory=list)
     xkey: str = ""
 
     def check(self, issues: Issues) -> None:
-        """Validate the keys."""
+        """Validate the keys and note what is wrong in `issues`."""
         if self.allowed_accounts and not self.auth_users:
             issues.error("External authorization cannot have accounts without users specified")
         for user in self.auth_users:
@@ -69,13 +76,16 @@ class ExternalAuthorization(Document):
 
 
 class MsgTrace(Document):
-    """Where traces of messages go. `sampling`: percent, 0 stands for 100."""
+    """Where message traces go.
+
+    sampling: percent; 0 stands for 100.
+    """
 
     dest: str = ""
     sampling: Int64 = 0
 
     def check(self, issues: Issues) -> None:
-        """Validate subject and rate."""
+        """Validate the subject and the sampling rate."""
         own = Issues()
         subjects.check(self.dest, own)
         for issue in own.all[:1]:
@@ -92,9 +102,9 @@ class MsgTrace(Document):
 
 
 class Account(Body):
-    """What stands under `nats` in an account's token.
+    """The document under `nats` in an account's token.
 
-    `signing_keys`: public key to scope, None for a plain one.
+    signing_keys: public key to scope, None for a plain key.
     """
 
     imports: list[Import] = Field(default_factory=list)
@@ -131,7 +141,7 @@ class Account(Body):
         return [key if value[key] is None else value[key].document() for key in sorted(value)]
 
     def check_mappings(self, issues: Issues) -> None:
-        """Validate subjects, and weights of at most 100 together, by cluster."""
+        """Validate the subjects, and that the weights for one cluster add up to at most 100."""
         for source, targets in self.mappings.items():
             subjects.check(source, issues)
             totals: dict[str, int] = {}
@@ -148,7 +158,7 @@ class Account(Body):
                     )
 
     def check_against_limits(self, issues: Issues) -> None:
-        """Validate that imports and exports are within the limits."""
+        """Validate that imports and exports stay within the limits."""
         if self.limits.imports != UNLIMITED and len(self.imports) > self.limits.imports:
             issues.error("the account contains more imports than allowed by the operator")
         if self.limits.exports != UNLIMITED:
@@ -160,7 +170,10 @@ class Account(Body):
 
 
 class AccountClaims(Claims):
-    """An account's token, signed by the operator or one of its signing keys (or by itself, until it is)."""
+    """An account's token, signed by the operator or one of its signing keys.
+
+    Until then it is signed by the account itself.
+    """
 
     KIND: ClassVar[str] = "account"
     ISSUERS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.ACCOUNT, KeyRole.OPERATOR)
@@ -170,7 +183,7 @@ class AccountClaims(Claims):
 
     @classmethod
     def new(cls, subject: str, name: str = "") -> AccountClaims:
-        """Start claims for an account's public key: unlimited, JetStream off."""
+        """Return new claims for an account's public key: unlimited, with JetStream off."""
         return cls(sub=subject, name=name, nats=Account(limits=OperatorLimits.unlimited()))
 
     def check_body(self, issues: Issues, now: int) -> None:
@@ -197,9 +210,9 @@ class AccountClaims(Claims):
             issues.warn("self-signed account JWTs shouldn't contain operator limits")
 
     def prepare(self) -> None:
-        """Set type and version, sort exports and imports by subject.
+        """Set type and version, and sort exports and imports by subject.
 
-        Raises TokenError for a misfiled scope.
+        Raises TokenError for a scope that is stored under another key than its own.
         """
         for key, scope in self.nats.signing_keys.items():
             if scope is not None and scope.key != key:
@@ -213,13 +226,13 @@ class AccountClaims(Claims):
         self.nats.type, self.nats.version = self.KIND, VERSION
 
     def scope(self, key: str) -> UserScope | None:
-        """Give the scope of a signing key; None for a plain key, and for one that is not the account's."""
+        """Return the scope of a signing key; None for a plain key and for a key that is not the account's."""
         return self.nats.signing_keys.get(key)
 
     def did_sign(self, claims: Claims) -> bool:
-        """Whether the account vouches for a user or activation.
+        """Return whether the account vouches for a user or activation.
 
-        Its own key, or a signing key that names the account.
+        It does if its own key signed, or one of its signing keys in a token that names the account.
         """
         if claims.iss == self.sub:
             return True
@@ -227,9 +240,9 @@ class AccountClaims(Claims):
         return account == self.sub and claims.iss in self.nats.signing_keys
 
     def revoke(self, user: str, at: int) -> None:
-        """Revoke tokens of `user` (or `*`) issued up to `at` (seconds)."""
+        """Revoke the tokens of `user` (or `*`) that were issued up to `at` (seconds)."""
         self.nats.revocations = revoke(self.nats.revocations, user, at)
 
     def is_revoked(self, user: str, issued_at: int) -> bool:
-        """Whether a user's token issued at `issued_at` (seconds) is revoked."""
+        """Return whether a user's token issued at `issued_at` (seconds) is revoked."""
         return revoked(self.nats.revocations, user, issued_at)

@@ -1,4 +1,4 @@
-"""Activation claims: an exporter's leave for one account to import one subject."""
+"""Activation claims: an exporter's permission for one account to import one subject."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .model import VERSION, Body
 
 
 class Activation(Body):
-    """What stands under `nats` in an activation: the import's subject and kind."""
+    """The document under `nats` in an activation: the subject and kind of the import."""
 
     subject: str = ""
     kind: Kind = ""
@@ -25,7 +25,10 @@ class Activation(Body):
 
 
 class ActivationClaims(Claims):
-    """An activation: the subject is the importing account, the issuer the exporter or its signing key."""
+    """An activation.
+
+    Its subject is the importing account, its issuer the exporter or one of its signing keys.
+    """
 
     KIND: ClassVar[str] = "activation"
     ISSUERS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.ACCOUNT, KeyRole.OPERATOR)
@@ -35,11 +38,11 @@ class ActivationClaims(Claims):
 
     @classmethod
     def new(cls, importer: str, subject: str, kind: Kind, name: str = "") -> ActivationClaims:
-        """Start an activation for the account `importer`."""
+        """Return new claims of an activation for the account `importer`."""
         return cls(sub=importer, name=name, nats=Activation(subject=subject, kind=kind))
 
     def check_body(self, issues: Issues, now: int) -> None:
-        """Validate subject, kind and issuer account."""
+        """Validate the subject, the kind and the issuer account."""
         if not self.nats.kind:
             issues.error('invalid import type: "unknown"')
         subjects.check(self.nats.subject, issues)
@@ -54,7 +57,7 @@ class ActivationClaims(Claims):
     def hash_id(self) -> str:
         """The name under which account servers keep the activation.
 
-        "" while issuer, subjects are not all set.
+        It is "" unless the issuer and both subjects are set.
         """
         if not (self.iss and self.sub and self.nats.subject):
             return ""

@@ -1,4 +1,4 @@
-"""Claims common to all tokens, and what each kind of token must be."""
+"""The claims that all tokens have, and the rules for each kind of token."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ KINDS: dict[str, type[Claims]] = {}
 
 
 class Claims(Document):
-    """The claims of a token; times are seconds since the epoch, 0 when unset. An `exp` before that is over.
+    """The claims of a token. Times are in seconds since the epoch, 0 if unset; a negative `exp` has passed.
 
-    `KIND`: the word in `nats.type`; `ISSUERS` and `SUBJECTS`: roles of the keys that may sign and be named.
+    KIND: the word in `nats.type`.
+    ISSUERS, SUBJECTS: the roles of the keys that may sign such a token, and of those it may be about.
     """
 
     KIND: ClassVar[str] = ""
@@ -39,14 +40,14 @@ class Claims(Document):
             KINDS[cls.KIND] = cls
 
     def issues(self, now: int) -> Issues:
-        """Validate the claims at `now` (nanoseconds): errors, time checks, warnings."""
+        """Validate the claims at `now` (ns); return errors, failed time checks and warnings."""
         found = Issues()
         self.check_times(now, found)
         self.check_body(found, now)
         return found
 
     def check_times(self, now: int, issues: Issues) -> None:
-        """Note a token that is expired, or not valid yet."""
+        """Note whether the token is expired or not valid yet."""
         seconds = now // SECOND
         if self.exp and self.exp < seconds:
             issues.time("claim is expired")
@@ -54,7 +55,7 @@ class Claims(Document):
             issues.time("claim is not yet valid")
 
     def check_body(self, issues: Issues, now: int) -> None:
-        """Validate what stands under `nats`."""
+        """Validate the document under `nats`."""
 
     @property
     def self_signed(self) -> bool:
@@ -63,18 +64,18 @@ class Claims(Document):
 
     @property
     def tags(self) -> list[str]:
-        """The tags under `nats`."""
+        """The tags of the document under `nats`."""
         return list(getattr(getattr(self, "nats", None), "tags", []))
 
     def base(self) -> dict[str, Any]:
-        """Give the base claims alone, in order, empty ones left out."""
+        """Return the base claims alone, in their order, without empty ones."""
         return {name: value for name in BASE if (value := getattr(self, name))}
 
     def ready(self) -> Self:
-        """Give a copy as it is to be signed: type and version set, lists in their order."""
+        """Return a copy that is ready for signing: type and version set, lists in their order."""
         copy = self.model_copy(deep=True)
         copy.prepare()
         return copy
 
     def prepare(self) -> None:
-        """Set what encoding sets. Raises TokenError for what must not be written."""
+        """Set what encoding adds. Raises TokenError for claims that must not be written."""

@@ -1,4 +1,4 @@
-"""Claims of the authorization callout: a server's request and a service's response."""
+"""Claims of the authorization callout: the request of a server and the response of a service."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from .model import VERSION, Body, Document, Int64
 
 
 class ServerId(Document):
-    """The asking server. `xkey`: its curve key, if it wants sealed answers."""
+    """The server that asks.
+
+    xkey: its curve key, if it wants encrypted answers.
+    """
 
     ALWAYS: ClassVar[frozenset[str]] = frozenset({"name", "host", "id"})
 
@@ -52,7 +55,7 @@ class ConnectOptions(Document):
     sig: str = ""
     auth_token: str = ""
     user: str = ""
-    # `pass` is a word of Python's: the field has another name here.
+    # `pass` is a keyword of Python, so the field has another name here.
     password: str = Field(default="", alias="pass")
     name: str = ""
     lang: str = ""
@@ -60,12 +63,12 @@ class ConnectOptions(Document):
     protocol: Int64 = 0
 
     def document(self) -> dict[str, object]:
-        """Give the JSON object, with `pass` in its place."""
+        """Return the JSON object, in which the field is called `pass`."""
         return {("pass" if k == "password" else k): v for k, v in super().document().items()}
 
 
 class ClientTls(Document):
-    """The client's TLS state; certificates are PEM."""
+    """The client's TLS state; certificates are in PEM."""
 
     version: str = ""
     cipher: str = ""
@@ -74,7 +77,7 @@ class ClientTls(Document):
 
 
 class AuthorizationRequest(Body):
-    """What stands under `nats` in a request."""
+    """The document under `nats` in a request."""
 
     ALWAYS: ClassVar[frozenset[str]] = frozenset({"user_nkey"})
 
@@ -87,7 +90,7 @@ class AuthorizationRequest(Body):
 
 
 class AuthorizationRequestClaims(Claims):
-    """A server's question whether, and as whom, a client may connect."""
+    """The question of a server whether a client may connect, and as which user."""
 
     KIND: ClassVar[str] = "authorization_request"
     ISSUERS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.SERVER,)
@@ -107,7 +110,7 @@ class AuthorizationRequestClaims(Claims):
 
 
 class AuthorizationResponse(Body):
-    """What stands under `nats` in a response: a user's token, or why there is none."""
+    """The document under `nats` in a response: a user's token, or the reason why there is none."""
 
     jwt: str = ""
     error: str = ""
@@ -115,7 +118,7 @@ class AuthorizationResponse(Body):
 
 
 class AuthorizationResponseClaims(Claims):
-    """The answer, for the user (`sub`) and the server (`aud`)."""
+    """The answer, about the user (`sub`) and for the server (`aud`)."""
 
     KIND: ClassVar[str] = "authorization_response"
     ISSUERS: ClassVar[tuple[KeyRole, ...]] = (KeyRole.ACCOUNT,)
@@ -123,7 +126,7 @@ class AuthorizationResponseClaims(Claims):
     nats: AuthorizationResponse = Field(default_factory=AuthorizationResponse)
 
     def check_body(self, issues: Issues, now: int) -> None:
-        """Validate keys, and that there is either a token or an error."""
+        """Validate the keys, and that the response has either a token or an error."""
         if not is_public(self.sub, KeyRole.USER):
             issues.error("Subject must be a user public key")
         if not is_public(self.aud, KeyRole.SERVER):

@@ -13,12 +13,15 @@ from .model import Count, Document, Int64
 from .parts import check_info, revoked
 
 Kind = Literal["", "stream", "service"]
-HEADERS = 0  # sampling decided by a request's headers
+HEADERS = 0  # The requests' headers decide whether there is a sample
 _RESPONSES = ("", "Singleton", "Stream", "Chunked")
 
 
 class ServiceLatency(Document):
-    """Where latency samples of a service go. `sampling`: percent, 0 for "by the request's headers"."""
+    """Where latency samples of a service are published.
+
+    sampling: percent; 0 for "by the request's headers".
+    """
 
     ALWAYS: ClassVar[frozenset[str]] = frozenset({"sampling", "results"})
 
@@ -34,7 +37,7 @@ class ServiceLatency(Document):
         return "headers" if name == "sampling" and value == HEADERS else super()._written(name, value)
 
     def check(self, issues: Issues) -> None:
-        """Validate rate and subject."""
+        """Validate the sampling rate and the subject."""
         if not 0 <= self.sampling <= 100:
             issues.error("sampling percentage needs to be between 1-100")
         subjects.check(self.results, issues)
@@ -43,7 +46,11 @@ class ServiceLatency(Document):
 
 
 class Export(Document):
-    """One export. `token_req`: importers need an activation token; `response_threshold`: nanoseconds."""
+    """One export.
+
+    token_req: whether importers need an activation token.
+    response_threshold: ns.
+    """
 
     name: str = ""
     subject: str = ""
@@ -60,11 +67,11 @@ class Export(Document):
     info_url: str = ""
 
     def is_revoked(self, account: str, issued_at: int) -> bool:
-        """Whether an activation of `account` issued at `issued_at` (seconds) is revoked."""
+        """Return whether an activation of `account` issued at `issued_at` (seconds) is revoked."""
         return revoked(self.revocations, account, issued_at)
 
     def check(self, issues: Issues) -> None:
-        """Validate one export by itself."""
+        """Validate this export by itself."""
         service = self.type == "service"
         if not self.type:
             issues.error('invalid export type: "unknown"')
@@ -103,7 +110,7 @@ class Export(Document):
 
 
 def check_exports(exports: list[Export], issues: Issues) -> None:
-    """Validate all exports, and that none of a kind lies in another."""
+    """Validate all exports, and that no export contains another one of its kind."""
     for export in exports:
         export.check(issues)
     for kind in ("service", "stream"):
@@ -113,7 +120,7 @@ def check_exports(exports: list[Export], issues: Issues) -> None:
 
 
 def _clashes(listed: list[str]) -> dict[str, str]:
-    """The subjects in which others of the list lie, each with the first that does."""
+    """Return the subjects that contain others of the list, each with the first subject that it contains."""
     tree = places(listed)
     clashes: dict[str, str] = {}
     for place, inner in enumerate(listed):

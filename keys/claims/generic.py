@@ -11,13 +11,13 @@ from .model import VERSION
 
 
 class GenericClaims(Claims):
-    """A token of another kind, signed by any key."""
+    """A token of any other kind, signed by any key."""
 
     nats: dict[str, Any] = Field(default_factory=dict)
 
     @property
     def tags(self) -> list[str]:
-        """The tags, if the document has them as others do."""
+        """The tags, if the document has a list of them as other kinds do."""
         tags = self.nats.get("tags")
         return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
 
@@ -30,7 +30,7 @@ class GenericClaims(Claims):
 
 
 def deep(value: Any) -> Any:
-    """Sort the keys of maps at every depth, and write whole floats as integers."""
+    """Sort the keys of maps at every depth, and turn whole floats into integers."""
     if isinstance(value, dict):
         return {key: deep(value[key]) for key in sorted(value)}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Imports: subjects that an account takes from another."""
+"""Imports: subjects that an account uses from another account."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 
 class Import(Document):
-    """One import. `subject` is the exporter's, `local_subject` the importer's; `to` is its older form."""
+    """One import.
+
+    subject: the subject in the exporting account.
+    local_subject: the subject in the importing account; `to` is the older form of this field.
+    """
 
     name: str = ""
     subject: str = ""
@@ -35,20 +39,20 @@ class Import(Document):
 
     @property
     def local(self) -> str:
-        """The subject inside the importing account, every `$n` as `*`."""
+        """The subject inside the importing account, with every `$n` as `*`."""
         if self.local_subject:
             return subjects.plain(self.local_subject)
         return f"{self.to}.{self.subject}" if self.type == "stream" and self.to else self.subject
 
     def activation(self) -> ActivationClaims:
-        """Decode the import's token. Raises IdentityError when it is none."""
+        """Decode the import's token. Raises IdentityError if it has none that can be read."""
         from ..token import decode
         from .activation import ActivationClaims
 
         return decode(self.token, ActivationClaims, v1=True)
 
     def check(self, importer: str, issues: Issues) -> None:
-        """Validate one import of the account `importer`, its token included (but for the token's times)."""
+        """Validate one import of the account `importer`, including its token, but not the token's dates."""
         if not self.type:
             issues.error('invalid import type: "unknown"')
         if self.type == "service" and self.allow_trace:
@@ -129,7 +133,7 @@ class _Taken:
         self._all.append(subject)
 
     def overlapping(self, subject: str) -> list[str]:
-        """Those in which `subject` lies, and those that lie in it (`subjects.contained`)."""
+        """Return the subjects that contain `subject`, and those inside it (see `subjects.contained`)."""
         found = {place for places in self._outer.matching(subject) for place in places}
         found.update(place for places in self._inner.within(subject) for place in places)
         return [self._all[place] for place in sorted(found)]

@@ -1,4 +1,7 @@
-"""What validation finds in claims: errors block, time checks block where time matters, warnings never do."""
+"""The findings of a validation of claims.
+
+Errors block, time checks block where time matters, and warnings never block.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from enum import StrEnum
 
 
 class Level(StrEnum):
-    """How grave an issue is."""
+    """The severity of an issue."""
 
     ERROR = "error"
     TIME = "time"
@@ -17,14 +20,14 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One finding."""
+    """One finding of a validation."""
 
     level: Level
     text: str
 
     @property
     def blocking(self) -> bool:
-        """Whether tools stop at it: errors and time checks."""
+        """Whether tools stop at this issue: they do for errors and time checks."""
         return self.level is not Level.WARNING
 
 
@@ -35,19 +38,19 @@ class Issues:
         self.all: list[Issue] = []
 
     def error(self, text: str) -> None:
-        """Note an error."""
+        """Add an error."""
         self.all.append(Issue(Level.ERROR, text))
 
     def time(self, text: str) -> None:
-        """Note a failed time check."""
+        """Add a failed time check."""
         self.all.append(Issue(Level.TIME, text))
 
     def warn(self, text: str) -> None:
-        """Note a warning."""
+        """Add a warning."""
         self.all.append(Issue(Level.WARNING, text))
 
     def blocking(self, *, time: bool = True) -> list[Issue]:
-        """Give what blocks: the errors, and the time checks unless `time` is False."""
+        """Return the blocking issues: the errors, and the time checks unless `time` is False."""
         return [i for i in self.all if i.level is Level.ERROR or (time and i.level is Level.TIME)]
 
     def __iter__(self) -> Iterator[Issue]:
@@ -61,5 +64,5 @@ class Issues:
 
 
 def quote(text: str) -> str:
-    """Quote a text in messages."""
+    """Return a text in quotes, as messages have it."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,6 +1,6 @@
 """Limits of an account: connections and subjects, and JetStream, global or by tier.
 
--1 is unlimited, absent is 0.
+-1 means unlimited; an absent limit is 0.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .model import Document, Int64
 
 
 class JetStreamLimits(Document):
-    """One tier's JetStream limits: bytes, counts. Storage 0 is disabled."""
+    """The JetStream limits of one tier, in bytes or counts. A storage limit of 0 disables that storage."""
 
     mem_storage: Int64 = 0
     disk_storage: Int64 = 0
@@ -30,9 +30,9 @@ JETSTREAM = tuple(JetStreamLimits.model_fields)
 
 
 class OperatorLimits(Document):
-    """What the operator grants an account.
+    """The limits that the operator sets for an account.
 
-    With tiers, the global JetStream limits of a token are not read.
+    If there are tiers, the global JetStream limits of a token are ignored.
     """
 
     subs: Int64 = 0
@@ -63,17 +63,17 @@ class OperatorLimits(Document):
 
     @classmethod
     def unlimited(cls) -> OperatorLimits:
-        """The limits of a new account: all unlimited, wildcard exports allowed, JetStream off."""
+        """Return the limits of a new account: all unlimited, wildcard exports allowed, JetStream off."""
         return cls(subs=-1, data=-1, payload=-1, imports=-1, exports=-1, wildcards=True, conn=-1, leaf=-1)
 
     @property
     def jetstream(self) -> JetStreamLimits:
-        """The global JetStream limits by themselves."""
+        """The global JetStream limits alone."""
         return JetStreamLimits(**{name: getattr(self, name) for name in JETSTREAM})
 
     @property
     def jetstream_enabled(self) -> bool:
-        """Whether JetStream is on: storage of some tier, or without tiers the global storage, is not 0."""
+        """Whether JetStream is on: some tier, or without tiers the global limits, have storage."""
         tiers = list(self.tiered_limits.values()) or [self.jetstream]
         return any(tier.mem_storage or tier.disk_storage for tier in tiers)
 
@@ -83,7 +83,7 @@ class OperatorLimits(Document):
         return not any(getattr(self, name) for name in type(self).model_fields)
 
     def check(self, issues: Issues) -> None:
-        """Validate: global and tiered limits exclude each other, and tiers have names."""
+        """Validate that global and tiered limits are not combined, and that tiers have names."""
         if self.tiered_limits:
             if self.jetstream != JetStreamLimits():
                 issues.error("JetStream Limits and tiered JetStream Limits are mutually exclusive")

@@ -1,11 +1,17 @@
-"""The parent of all documents in a token: strict types, Go's order of fields, its rules of what is left out.
+"""The base class of all documents in a token: strict types, the field order of Go, and its `omitempty` rules.
 
-Fields have their JSON names. Reading is strict: a wrong type is an error, `null` is as good as absent,
-unknown fields are kept and written back. Names count in any case, as Go reads them: what `PUB` denies is
-denied; a field that is there twice is an error. A field that a program names must be known: a misspelt one
-(`pub.alow`) would leave open what it should close. Values that are assigned are checked when a token is made.
-Its `repr` shows no seed. Writing leaves out what is empty (false, 0, "", no entries), except nested documents
-and the fields named in `ALWAYS`; maps are written with sorted keys.
+Fields have their JSON names. Promises:
+
+- Reading is strict: a wrong type is an error. `null` counts as absent. Unknown fields are kept and written
+  back.
+- Names are read in any case, as Go reads them, so that what `PUB` denies is denied. A field that is there
+  twice is an error.
+- A field that a program names must be known: a misspelt one (`pub.alow`) would leave open what it should
+  close.
+- Values that are assigned are checked when a token is made.
+- `repr` shows no seed.
+- Writing omits empty values (false, 0, "", no entries), except nested documents and the fields named in
+  `ALWAYS`. Maps are written with sorted keys.
 """
 
 from __future__ import annotations
@@ -33,13 +39,13 @@ class Document(BaseModel):
     LAST: ClassVar[tuple[str, ...]] = ()
 
     def __new__(cls, *_: Any, **fields: Any) -> Self:
-        """Raise AttributeError for a name that is none of its fields; what is read from JSON is not asked."""
+        """Raise AttributeError for a name that is not a field. Documents read from JSON do not pass here."""
         for name in fields:
             cls._must_know(name)
         return super().__new__(cls)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set a field, or one that was read. Raises AttributeError for any other name."""
+        """Set a field, or an unknown one that was read. Raises AttributeError for any other name."""
         if not name.startswith("_") and name not in (self.model_extra or ()):
             self._must_know(name)
         super().__setattr__(name, value)
@@ -70,12 +76,12 @@ class Document(BaseModel):
         return result
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        """What `repr` shows: not the values that hold a seed or private key."""
+        """Yield what `repr` shows: everything but values that hold a seed or private key."""
         for name, value in super().__repr_args__():
             yield name, _HIDDEN if holds_secret(repr(value)) else value
 
     def document(self) -> dict[str, Any]:
-        """Give the JSON object as it is written into a token."""
+        """Return the JSON object as it is written into a token."""
         fields = [name for name in type(self).model_fields if name not in self.LAST]
         result: dict[str, Any] = {}
         for name in (*fields, *(self.model_extra or {}), *self.LAST):
@@ -86,16 +92,16 @@ class Document(BaseModel):
         return result
 
     def _written(self, name: str, value: Any) -> Any:
-        """How a field's value is written; subclasses know exceptions."""
+        """Return a field's value as it is written; subclasses override this for exceptions."""
         return written(value)
 
 
 class _Nested(dict[str, Any]):
-    """A nested document: written even when it is empty."""
+    """A nested document, which is written even if it is empty."""
 
 
 def written(value: Any) -> Any:
-    """Turn a field's value into JSON values: documents, lists, maps with sorted keys."""
+    """Convert a field's value into JSON values: documents become dicts, maps get sorted keys."""
     if isinstance(value, Document):
         return _Nested(value.document())
     if isinstance(value, list):
@@ -108,7 +114,7 @@ def written(value: Any) -> Any:
 
 
 class Body(Document):
-    """What stands under `nats`: its last fields are tags, type and version."""
+    """The document under `nats`: its last fields are tags, type and version."""
 
     LAST: ClassVar[tuple[str, ...]] = ("tags", "type", "version")
 
@@ -118,7 +124,7 @@ class Body(Document):
 
 
 def add_tags(tags: list[str], *more: str) -> list[str]:
-    """Give tags with `more` added: lower case, trimmed, each once, none empty."""
+    """Return tags with `more` added: in lower case, stripped, without repeats and empty ones."""
     result = list(tags)
     for tag in (t.strip().lower() for t in more):
         if tag and tag not in result:

@@ -1,4 +1,4 @@
-"""Operator claims: who signs accounts, and where the operator's servers are."""
+"""Operator claims: the keys that sign accounts, and the operator's servers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SERVICE_SCHEMES = ("nats", "tls", "ws", "wss")
 
 
 class Operator(Body):
-    """What stands under `nats` in an operator's token."""
+    """The document under `nats` in an operator's token."""
 
     signing_keys: list[str] = Field(default_factory=list)
     account_server_url: str = ""
@@ -28,7 +28,7 @@ class Operator(Body):
     strict_signing_key_usage: bool = False
 
     def check(self, issues: Issues) -> None:
-        """Validate URLs, keys and version."""
+        """Validate the URLs, the keys and the version."""
         if error := self.url_error():
             issues.error(error)
         for url in self.operator_service_urls:
@@ -43,7 +43,7 @@ class Operator(Body):
             issues.error(f"assert server version error: {error}")
 
     def url_error(self) -> str:
-        """Say what is wrong with the account server's URL; "" if nothing is."""
+        """Return what is wrong with the account server's URL, "" if nothing is."""
         url = self.account_server_url
         if not url:
             return ""
@@ -55,7 +55,7 @@ class Operator(Body):
 
 
 def service_url_error(url: str) -> str:
-    """Say what is wrong with the URL of an operator's service; "" if nothing is."""
+    """Return what is wrong with the URL of an operator's service, "" if nothing is."""
     if not url:
         return ""
     try:
@@ -73,7 +73,7 @@ def service_url_error(url: str) -> str:
 
 
 def version_error(version: str) -> str:
-    """Say what is wrong with a server version to assert; "" if nothing is, or there is none."""
+    """Return what is wrong with a server version to assert, "" if nothing is or if there is none."""
     parts = version.split(".") if version else ["0"] * 3
     if len(parts) != 3:
         return "asserted server version must be of the form <major>.<minor>.<update>"
@@ -96,23 +96,24 @@ class OperatorClaims(Claims):
 
     @classmethod
     def new(cls, subject: str, name: str = "") -> OperatorClaims:
-        """Start claims for the operator's public key."""
+        """Return new claims for the operator's public key."""
         return cls(sub=subject, name=name)
 
     def check_body(self, issues: Issues, now: int) -> None:
-        """Validate the operator's document."""
+        """Validate the document under `nats`."""
         self.nats.check(issues)
 
     def prepare(self) -> None:
-        """Set type and version. Raises TokenError for an account server's URL without a scheme."""
+        """Set type and version. Raises TokenError if the account server's URL has no scheme."""
         if error := self.nats.url_error():
             raise TokenError(TokenFault.CONTENT, error)
         self.nats.type, self.nats.version = self.KIND, VERSION
 
     def did_sign(self, claims: Claims) -> bool:
-        """Whether the operator vouches for a token.
+        """Return whether the operator vouches for a token.
 
-        Its own key (in strict mode for itself only), or a signing key.
+        It does if its own key signed (in strict mode only the operator's own token) or one of its signing
+        keys.
         """
         if claims.iss == self.sub:
             return not self.nats.strict_signing_key_usage or claims.sub == self.sub

@@ -19,7 +19,7 @@ _CLOCK = re.compile(r"(\d{1,2}):(\d\d):(\d\d)(?:[.,]\d+)?", re.ASCII)
 
 
 def check_info(description: str, info_url: str, issues: Issues) -> None:
-    """A description is short, and an information URL has scheme and host."""
+    """Validate that a description is short and that an information URL has a scheme and a host."""
     if len(description.encode()) > MAX_INFO:
         issues.error("Description is too long")
     if info_url:
@@ -35,13 +35,16 @@ def check_info(description: str, info_url: str, issues: Issues) -> None:
 
 
 class Permission(Document):
-    """Subjects that may be used, and those that may not."""
+    """Subjects that may be used, and subjects that may not."""
 
     allow: list[str] = Field(default_factory=list)
     deny: list[str] = Field(default_factory=list)
 
     def check(self, issues: Issues, *, queue: bool) -> None:
-        """Validate the subjects; `queue`: "subject queue" is allowed."""
+        """Validate the subjects.
+
+        queue: whether "subject queue" is allowed.
+        """
         for entry in (*self.allow, *self.deny):
             words = entry.split(" ")
             if len(words) > 2:
@@ -54,7 +57,7 @@ class Permission(Document):
 
 
 class ResponsePermission(Document):
-    """Leave to answer on reply subjects. `max` messages, for `ttl` nanoseconds."""
+    """The permission to answer on reply subjects: at most `max` messages within `ttl` nanoseconds."""
 
     ALWAYS: ClassVar[frozenset[str]] = frozenset({"max", "ttl"})
 
@@ -63,7 +66,7 @@ class ResponsePermission(Document):
 
 
 class Permissions(Document):
-    """What may be published and subscribed to."""
+    """The subjects that may be published and subscribed to, and the permission to answer."""
 
     pub: Permission = Field(default_factory=Permission)
     sub: Permission = Field(default_factory=Permission)
@@ -76,13 +79,13 @@ class Permissions(Document):
 
     @property
     def unrestricted(self) -> bool:
-        """Whether nothing is said, so that an account's default permissions apply."""
+        """Whether nothing is set, so that the default permissions of the account apply."""
         lists = (self.pub.allow, self.pub.deny, self.sub.allow, self.sub.deny)
         return not any(lists) and self.resp is None
 
 
 class TimeRange(Document):
-    """Hours of the day, `HH:MM:SS`, start to end; an end before the start is that of the next day."""
+    """A range of hours of the day, as `HH:MM:SS`. An end before the start is on the next day."""
 
     start: str = ""
     end: str = ""
@@ -106,7 +109,7 @@ def clock(text: str) -> tuple[int, int, int] | None:
 
 
 def network(cidr: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
-    """Read a network such as `10.1.0.0/16`; host bits may be set. None: it is none."""
+    """Read a network such as `10.1.0.0/16`, in which host bits may be set. Return None if it is none."""
     address, slash, length = cidr.partition("/")
     if not slash or "%" in address or not length.isdecimal() or not length.isascii():
         return None
@@ -117,11 +120,12 @@ def network(cidr: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
 
 
 class UserPermissionLimits(Permissions):
-    """What a user may do, from where, when and how.
+    """What a user may do, from which networks, when and over which kinds of connections.
 
-    In a user's token, or as the template of a scoped signing key.
+    It is part of a user's token, or the template of a scoped signing key. Absent limits read as 0.
 
-    Absent limits read as 0. `src`: networks; `times`: hours in the zone `times_location`.
+    src: networks.
+    times: hours, in the zone `times_location`.
     """
 
     src: list[str] = Field(default_factory=list)
@@ -142,7 +146,7 @@ class UserPermissionLimits(Permissions):
         return list(dict.fromkeys(part.strip() for part in value.lower().split(",") if part.strip()))
 
     def check_limits(self, issues: Issues) -> None:
-        """Validate networks, hours and zone."""
+        """Validate the networks, the hours and the zone."""
         for cidr in self.src:
             if network(cidr) is None:
                 issues.error(f"invalid cidr {quote(cidr)} in user src limits")
@@ -153,7 +157,7 @@ class UserPermissionLimits(Permissions):
 
     @property
     def empty(self) -> bool:
-        """Whether nothing at all is set, as a scoped signing key demands of its users."""
+        """Whether nothing at all is set, which a scoped signing key demands of its users."""
         return self.unrestricted and not any(
             getattr(self, name)
             for name in UserPermissionLimits.model_fields
@@ -162,7 +166,7 @@ class UserPermissionLimits(Permissions):
 
 
 def zone(name: str) -> ZoneInfo | None:
-    """Give the time zone of an IANA name; None if it is unknown here."""
+    """Return the time zone with an IANA name; None if it is unknown here."""
     try:
         return ZoneInfo(name)
     except (ValueError, OSError, KeyError):
@@ -170,7 +174,7 @@ def zone(name: str) -> ZoneInfo | None:
 
 
 class Template(UserPermissionLimits):
-    """A scoped signing key's template: absent limits are unlimited."""
+    """The template of a scoped signing key, in which absent limits are unlimited."""
 
     subs: Int64 = UNLIMITED
     data: Int64 = UNLIMITED
@@ -178,13 +182,13 @@ class Template(UserPermissionLimits):
 
 
 def revoke(revocations: dict[str, int], key: str, at: int) -> dict[str, int]:
-    """Give revocations with one more: tokens of `key` (or `*`) issued up to `at` (seconds).
+    """Return the revocations with one more: of the tokens of `key` (or `*`) issued up to `at` (seconds).
 
-    A later entry stays.
+    A later entry for the same key stays as it is.
     """
     return {**revocations, key: max(at, revocations.get(key, at))}
 
 
 def revoked(revocations: dict[str, int], key: str, issued_at: int) -> bool:
-    """Whether a token of `key` issued at `issued_at` (seconds) is revoked, by its own entry or by `*`."""
+    """Return whether a token of `key` issued at `issued_at` (seconds) is revoked, by its own entry or `*`."""
     return any(revocations.get(entry, issued_at - 1) >= issued_at for entry in (key, ANY))

@@ -1,6 +1,6 @@
-"""Subjects as claims validate them.
+"""Validation of subjects in claims.
 
-These rules are the token format's own, laxer than the server's in places.
+These are the rules of the token format, which in places allow more than the server does.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from .issues import Issues, quote
 
 
 def check(subject: str, issues: Issues) -> None:
-    """A subject is not empty, has no spaces and no empty tokens."""
+    """Validate that a subject is not empty and has neither spaces nor empty tokens."""
     if not subject:
         issues.error("subject cannot be empty")
         return
@@ -22,20 +22,20 @@ def check(subject: str, issues: Issues) -> None:
 
 
 def has_wildcards(subject: str) -> bool:
-    """Whether a token is `*`, or the last one `>`."""
+    """Return whether a token is `*`, or the last token is `>`."""
     tokens = subject.split(".")
     return "*" in tokens or tokens[-1] == ">"
 
 
 def stars(subject: str) -> int:
-    """How many tokens are `*`."""
+    """Return how many tokens are `*`."""
     return subject.split(".").count("*")
 
 
 def contained(subject: str, of: str) -> bool:
-    """Whether `subject` lies in `of`, token by token.
+    """Return whether `subject` lies in `of`, token by token.
 
-    `>` stands for one or more tokens, `*` also for a `>`.
+    `>` stands for one or more tokens; `*` also matches a `>`.
     """
     mine, other = subject.split("."), of.split(".")
     if len(mine) < len(other) or (len(mine) > len(other) and other[-1] != ">"):
@@ -49,12 +49,12 @@ def contained(subject: str, of: str) -> bool:
 
 
 def last_token_literal(subject: str) -> str:
-    """A subject whose `>` at the end, if it has one, is a token like others: `contained` takes it for one."""
+    """Return a subject in which a final `>` counts as an ordinary token, as `contained` takes it."""
     return f"{subject}\0" if subject.endswith(">") else subject
 
 
 def _reference(token: str) -> int | None:
-    """Give n of a `$n` token."""
+    """Return the n of a token `$n`."""
     number = token[1:]
     if len(token) > 1 and token[0] == "$" and number.lstrip("+-").isascii() and number.lstrip("+-").isdigit():
         return int(number) if number[0].isdigit() or len(number.lstrip("+-")) == len(number) - 1 else None
@@ -62,7 +62,7 @@ def _reference(token: str) -> int | None:
 
 
 def plain(local: str) -> str:
-    """Give a local subject with every `$n` as `*`."""
+    """Return a local subject with every `$n` as `*`."""
     return ".".join("*" if _reference(t) is not None else t for t in local.split("."))
 
 
@@ -71,7 +71,10 @@ def _open_ended(subject: str) -> bool:
 
 
 def check_renaming(local: str, remote: str, issues: Issues) -> None:
-    """A local subject uses each `*` of the remote subject: as many `*` and `$n` as there are `*`."""
+    """Validate that a local subject uses each `*` of the remote subject.
+
+    It must have as many `*` and `$n` as the remote subject has `*`.
+    """
     check(local, issues)
     if not remote:
         issues.error("subject cannot be empty")

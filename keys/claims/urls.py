@@ -1,4 +1,4 @@
-"""URLs as the token format reads them: more strictly than Python does, with its texts for what is wrong."""
+"""URLs as the token format reads them: more strictly than Python, and with its own error texts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class UrlError(ValueError):
-    """The text is no URL."""
+    """The text is not a URL."""
 
 
 @dataclass(frozen=True, slots=True)
 class Url:
-    """The parts by which claims are validated. `user`: there are credentials."""
+    """The parts of a URL that claims are validated by.
+
+    user: whether it has credentials.
+    """
 
     scheme: str
     host: str
@@ -24,7 +27,7 @@ class Url:
 
 
 def parse(text: str) -> Url:
-    """Take a URL apart. Raises UrlError with the format's own text."""
+    """Parse a URL. Raises UrlError with the error text of the format."""
     if _CONTROL.search(text):
         raise UrlError(f'parse "{text}": net/url: invalid control character in URL')
     if text.startswith(":"):
@@ -44,7 +47,7 @@ def parse(text: str) -> Url:
 
 
 def _host(host: str, text: str) -> str:
-    """Give a host without its port. Raises UrlError."""
+    """Return a host without its port. Raises UrlError."""
     if host.startswith("["):
         inside, bracket, port = host[1:].rpartition("]")
         if not bracket:

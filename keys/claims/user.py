@@ -16,7 +16,10 @@ CONNECTION_TYPES = ("STANDARD", "WEBSOCKET", "LEAFNODE", "LEAFNODE_WS", "MQTT", 
 
 
 class User(UserPermissionLimits, Body):
-    """What stands under `nats` in a user's token. `issuer_account`: set when a signing key signed."""
+    """The document under `nats` in a user's token.
+
+    issuer_account: the account's public key if a signing key signed the token, else "".
+    """
 
     LAST: ClassVar[tuple[str, ...]] = ("issuer_account", "tags", "type", "version")
 
@@ -36,7 +39,10 @@ class UserClaims(Claims):
     def new(
         cls, subject: str, name: str = "", *, issuer_account: str = "", scoped: bool = False
     ) -> UserClaims:
-        """Start claims for a user's public key: unlimited, or with nothing set for a scoped signing key."""
+        """Return new claims for a user's public key.
+
+        They are unlimited, or have nothing set for a scoped signing key.
+        """
         limit = 0 if scoped else UNLIMITED
         body = User(subs=limit, data=limit, payload=limit, issuer_account=issuer_account)
         return cls(sub=subject, name=name, nats=body)
@@ -47,7 +53,7 @@ class UserClaims(Claims):
         return self.nats.issuer_account or self.iss
 
     def check_body(self, issues: Issues, now: int) -> None:
-        """Validate permissions, limits and issuer account."""
+        """Validate the permissions, the limits and the issuer account."""
         self.nats.check_permissions(issues)
         self.nats.check_limits(issues)
         if self.nats.issuer_account and not is_public(self.nats.issuer_account, KeyRole.ACCOUNT):

@@ -1,4 +1,4 @@
-"""Validating a store: the claims' own rules, and that each token is signed by who should have signed it."""
+"""Validation of a store: the rules of the claims, and that each token is signed by the right key."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .store import OperatorStore
 
 @dataclass(frozen=True, slots=True)
 class TokenIssues:
-    """The issues of one operator, account (its users' included, each led by `user "name":`)."""
+    """The issues of one operator or account. Those of the account's users begin with `user "name":`."""
 
     kind: str
     name: str
@@ -20,11 +20,9 @@ class TokenIssues:
 
 
 def check_store(store: OperatorStore, now: int, accounts: Iterable[str] | None = None) -> list[TokenIssues]:
-    """Validate a store at `now` (nanoseconds).
+    """Validate a store at `now` (ns): the operator, and the named accounts (all, if None) with their users.
 
-    The operator, and the named accounts (all, if None) with their users.
-
-    What cannot be read is an error in its own finding; nothing is raised for it.
+    A token that cannot be read is an error in its own entry; nothing is raised for it.
     """
     findings = [_operator(store, now)]
     names = store.accounts() if accounts is None else accounts

@@ -1,9 +1,7 @@
-"""What is current.
+"""The current stores root, operator and account, chosen by flags, working directory or settings.
 
-The stores root, the operator and the account; chosen by flags, the working directory or settings.
-
-The working directory wins over the settings: it is an operator's store, or has one as a direct child, or lies
-in one. A choice that does not exist is dropped; where there is one choice only it is taken.
+The working directory takes precedence over the settings if it is an operator's store, has one as a direct
+child, or lies in one. A choice that does not exist is dropped; if there is only one candidate, it is taken.
 """
 
 from __future__ import annotations
@@ -20,9 +18,11 @@ from .store import OperatorStore, Stores, is_store
 
 @dataclass(frozen=True, slots=True)
 class NscContext:
-    """Where a command works. `operator` and `account` are "" when nothing is chosen.
+    """Where a command works.
 
-    `from_cwd`: the working directory decided; `first_run`: there were no settings yet.
+    operator, account: the current ones, "" if none is chosen.
+    from_cwd: whether the working directory decided.
+    first_run: whether there were no settings yet.
     """
 
     directories: NscDirectories
@@ -35,7 +35,7 @@ class NscContext:
 
     @classmethod
     def load(cls, directories: NscDirectories) -> NscContext:
-        """Find out what is current; nothing is written. Raises FolderError."""
+        """Find out what is current, without writing anything. Raises FolderError."""
         settings = None if directories.cwd_only else NscSettings.load(directories.settings_file)
         first_run = settings is None and not directories.cwd_only
         chosen = settings or NscSettings(store_root=str(directories.default_stores))
@@ -54,17 +54,17 @@ class NscContext:
         return Keystore(self.directories.keys, git_ignore=self.directories.git_ignore)
 
     def store(self) -> OperatorStore:
-        """Open the current operator's store. Raises NotFoundError when none is chosen."""
+        """Open the store of the current operator. Raises NotFoundError if none is chosen."""
         if not self.operator:
             raise NotFoundError(f"no operator is current: the stores are in {self.stores.root}")
         return self.stores.open(self.operator)
 
     def with_root(self, root: Path) -> NscContext:
-        """Give a context in another stores root, operator and account chosen anew."""
+        """Return a context in another stores root, in which operator and account are chosen again."""
         return replace(self, stores=Stores(root.absolute()))._defaulted()
 
     def with_operator(self, name: str) -> NscContext:
-        """Give a context with another operator. Raises NotFoundError."""
+        """Return a context with another operator. Raises NotFoundError."""
         if name not in self.stores.names():
             raise NotFoundError(f'operator "{name}" is not in {self.stores.root}')
         return replace(
@@ -72,11 +72,11 @@ class NscContext:
         )._defaulted()
 
     def with_account(self, name_or_key: str) -> NscContext:
-        """Give a context with another account, by its name or public key. Raises NotFoundError."""
+        """Return a context with another account, by its name or public key. Raises NotFoundError."""
         return replace(self, account=self.store().account_named(name_or_key))
 
     def save(self) -> NscContext:
-        """Remember root, operator and account in the settings. Raises FolderError under NSC_CWD_ONLY."""
+        """Save root, operator and account in the settings. Raises FolderError under NSC_CWD_ONLY."""
         if self.directories.cwd_only:
             raise FolderError("the working directory alone decides (NSC_CWD_ONLY): nothing can be remembered")
         settings = self.settings.model_copy(
@@ -96,14 +96,14 @@ class NscContext:
 
 
 def _default(choices: list[str], current: str) -> str:
-    """No choice gives "", a sole one is taken, of several the current one stays if it is among them."""
+    """Return the current choice: the only one, or `current` if it is among several, else ""."""
     if len(choices) == 1:
         return choices[0]
     return current if current in choices else ""
 
 
 def _around(cwd: Path) -> tuple[Path, str, str] | None:
-    """(root, operator or "", account or "") as the working directory says; None if it says nothing."""
+    """Return (root, operator or "", account or "") for the working directory; None if it decides nothing."""
     if is_store(cwd):
         return cwd.parent, cwd.name, ""
     if Stores(cwd).names():

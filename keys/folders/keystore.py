@@ -1,6 +1,6 @@
-"""The keystore.
+"""The keystore, which holds seeds and credentials.
 
-`keys/U/AB/UAB….nk` holds a seed, `creds/<operator>/<account>/<user>.creds` what a user connects with.
+`keys/U/AB/UAB….nk` holds a seed; `creds/<operator>/<account>/<user>.creds` is a user's credentials file.
 """
 
 from __future__ import annotations
@@ -22,25 +22,28 @@ _IGNORE = "# ignore all nk files\n**/*.nk\n\n# ignore all creds files\n**/*.cred
 
 
 class Keystore:
-    """The folder of secrets. `git_ignore`: a new keystore gets a .gitignore over its secrets."""
+    """The folder of secrets.
+
+    git_ignore: whether a new keystore gets a .gitignore that covers its secrets.
+    """
 
     def __init__(self, root: Path, *, git_ignore: bool = True) -> None:
         self.root = root
         self._git_ignore = git_ignore
 
     def path(self, public_key: str) -> Path:
-        """Where the seed of a key is, or would be. Raises NkeyError for what is no public key."""
+        """Return the path of a key's seed, stored or not. Raises NkeyError if `key` is not a public key."""
         public_role(public_key)
         return self.root / "keys" / public_key[0] / public_key[1:3] / f"{public_key}{SUFFIX}"
 
     def has(self, public_key: str) -> bool:
-        """Whether the seed of a key is stored."""
+        """Return whether the seed of a key is stored."""
         return self.path(public_key).is_file()
 
     def get(self, public_key: str) -> KeyPair:
-        """Give a stored key.
+        """Return a stored key.
 
-        Raises NotFoundError; DamagedError for a file that does not hold that key's seed.
+        Raises NotFoundError, or DamagedError if the file does not hold the seed of that key.
         """
         path = self.path(public_key)
         try:
@@ -54,7 +57,7 @@ class Keystore:
         return key
 
     def add(self, key: KeyPair) -> Path:
-        """Store a key and give its path. Raises FolderError when another seed is stored in its place."""
+        """Store a key and return its path. Raises FolderError if another seed is stored at that path."""
         path = self.path(key.public_key)
         if path.exists():
             self.get(key.public_key)
@@ -64,7 +67,7 @@ class Keystore:
         return path
 
     def remove(self, public_key: str) -> bool:
-        """Forget a key; False if it was not stored. Empty folders go with the last key."""
+        """Remove a key; return False if it was not stored. Folders that become empty are removed too."""
         path = self.path(public_key)
         if not files.remove(path):
             return False
@@ -74,16 +77,16 @@ class Keystore:
         return True
 
     def keys(self, *roles: KeyRole) -> list[str]:
-        """Give the public keys whose seeds are stored, by their file names, sorted.
+        """Return the public keys whose seeds are stored, according to the file names, sorted.
 
-        Of `roles`, if any are given.
+        roles: only keys of these roles; all if there are none.
         """
         return sorted(key for key in self._stems() if _is(key, roles))
 
     def credentials_path(self, operator: str, account: str, user: str) -> Path:
-        """Where a user's credentials are, or would be.
+        """Return the path of a user's credentials, stored or not.
 
-        Raises FolderError for names that are no file names.
+        Raises FolderError for names that are not file names.
         """
         folder = self.root / "creds" / checked(operator) / checked(account)
         return folder / f"{checked(user)}{CREDENTIALS}"
@@ -93,9 +96,9 @@ class Keystore:
         return read_credentials(self.credentials_path(operator, account, user))
 
     def write_credentials(self, operator: str, account: str, user: str, token: str, seed: str) -> Path:
-        """Write a user's credentials and give their path.
+        """Write a user's credentials and return their path.
 
-        Raises IdentityError when token and seed do not match.
+        Raises IdentityError if token and seed do not match.
         """
         path = self.credentials_path(operator, account, user)
         self._prepare()
@@ -103,13 +106,13 @@ class Keystore:
         return path
 
     def remove_credentials(self, operator: str, account: str, user: str) -> bool:
-        """Remove a user's credentials; False if there were none."""
+        """Remove a user's credentials; return False if there were none."""
         return files.remove(self.credentials_path(operator, account, user))
 
     def check_layout(self) -> None:
-        """Raise ForeignError for secrets outside `keys` and `creds`.
+        """Raise ForeignError if there are secrets outside `keys` and `creds`.
 
-        The older layout, which must be migrated.
+        That is the older layout, which must be migrated first.
         """
         for name in files.names(self.root):
             if name in {"keys", "creds"}:

@@ -1,4 +1,4 @@
-"""Where the folders are: flags, environment variables and defaults, in the order in which `nsc` asks them."""
+"""The locations of the folders: flags, environment variables and defaults, in the precedence of `nsc`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ SETTINGS_FILE = "nsc.json"
 
 @dataclass(frozen=True, slots=True)
 class NscDirectories:
-    """The three folders, as absolute paths, and where to look for a store around the working directory.
+    """The three folders as absolute paths, and where to look for a store around the working directory.
 
-    `stores`: the root that a flag names, else None (then the settings decide, and `default_stores` at first);
-    `cwd_only`: settings are neither read nor written; `git_ignore`: put a .gitignore beside new keys.
+    stores: the root that a flag names, else None; then the settings decide, and at first `default_stores`.
+    cwd_only: whether settings are neither read nor written.
+    git_ignore: whether new keystores get a .gitignore.
     """
 
     config: Path
@@ -42,9 +43,9 @@ class NscDirectories:
         keystore_dir: str = "",
         all_dirs: str = "",
     ) -> NscDirectories:
-        """Find the folders.
+        """Find the folders; `all_dirs` stands for all three flags.
 
-        `all_dirs` stands for all three flags. Raises FolderError without a home directory.
+        Raises FolderError without a home directory.
         """
         user = _Places(environment, cwd)
         config = config_dir or all_dirs or environment.get(CONFIG_VARIABLE, "")
@@ -62,12 +63,12 @@ class NscDirectories:
 
     @property
     def settings_file(self) -> Path:
-        """The file of the settings."""
+        """The settings file."""
         return self.config / SETTINGS_FILE
 
 
 class _Places:
-    """The defaults: XDG directories, or the older ones where only those exist."""
+    """The default folders: the XDG directories, or the older ones if only those exist."""
 
     def __init__(self, environment: Mapping[str, str], cwd: Path) -> None:
         self._environment = environment
@@ -81,23 +82,23 @@ class _Places:
         return Path(home)
 
     def expand(self, text: str) -> Path:
-        """Make a path absolute; `~` is the home directory."""
+        """Return an absolute path, with `~` as the home directory."""
         if text == "~" or text.startswith("~/"):
             return self._home / text[2:]
         return (self._cwd / text).absolute()
 
     def config(self) -> Path:
-        """~/.config/nats/nsc, or ~/.nsc where only that has settings."""
+        """The folder `~/.config/nats/nsc`, or `~/.nsc` if only that one has settings."""
         new, old = self._xdg("XDG_CONFIG_HOME", ".config") / "nats" / "nsc", self._home / ".nsc"
         only_old = not (new / SETTINGS_FILE).exists() and (old / SETTINGS_FILE).exists()
         return old if only_old else new
 
     def stores(self) -> Path:
-        """~/.local/share/nats/nsc/stores, or ~/.nsc/nats where only that exists."""
+        """The folder `~/.local/share/nats/nsc/stores`, or `~/.nsc/nats` if only that one exists."""
         return self._newer("stores", self._home / ".nsc" / "nats")
 
     def keys(self) -> Path:
-        """~/.local/share/nats/nsc/keys, or ~/.nkeys where only that exists."""
+        """The folder `~/.local/share/nats/nsc/keys`, or `~/.nkeys` if only that one exists."""
         return self._newer("keys", self._home / ".nkeys")
 
     def _newer(self, name: str, old: Path) -> Path:

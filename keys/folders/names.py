@@ -1,4 +1,4 @@
-"""Names that become file names: those of operators, accounts and users."""
+"""Names that become file names: the names of operators, accounts and users."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ _LONGEST = 240
 
 
 def checked(name: str) -> str:
-    """Give a name, trimmed, if it can be a file name of its own.
+    """Return a name, stripped, if it can be a file name by itself.
 
-    Raises FolderError: it may come from any token.
+    Raises FolderError otherwise; the name may come from any token.
     """
     trimmed = name.strip()
     if not trimmed:

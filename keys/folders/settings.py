@@ -1,4 +1,7 @@
-"""`nsc.json`: the stores root, the current operator and account. One compact object, all keys present."""
+"""`nsc.json`: the stores root, the current operator and the current account.
+
+The file holds one compact object with all keys.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ from ..errors import DamagedError, NotFoundError
 
 
 class NscSettings(BaseModel):
-    """What is remembered between commands. `last_update`: seconds. Unknown keys are kept."""
+    """What is saved between commands. Unknown keys are kept.
+
+    last_update: seconds since the epoch.
+    """
 
     model_config = ConfigDict(strict=True, extra="allow")
 
@@ -30,7 +36,7 @@ class NscSettings(BaseModel):
 
     @classmethod
     def load(cls, path: Path) -> NscSettings | None:
-        """Read the settings; None if there are none yet. Raises DamagedError, FolderError."""
+        """Read the settings; return None if there are none yet. Raises DamagedError, FolderError."""
         try:
             text = files.read(path)
         except NotFoundError:

@@ -1,9 +1,8 @@
-"""Stores: for each operator a folder of the tokens it has made.
+"""Stores: a folder for each operator, with the tokens that it has made.
 
-`<root>/<operator>/.nsc` marks a store; `<operator>.jwt`, `accounts/<account>/<account>.jwt` and
+`<root>/<operator>/.nsc` marks a store. `<operator>.jwt`, `accounts/<account>/<account>.jwt` and
 `accounts/<account>/users/<user>.jwt` are bare tokens. A folder is a store only with its mark, and an account
-only with its token. Signatures are verified on every read; whether the chain holds is `folders.check`'s
-business.
+only with its token. Signatures are verified on every read; `folders.check` checks whether the chain is valid.
 """
 
 from __future__ import annotations
@@ -30,7 +29,10 @@ C = TypeVar("C", bound=Claims)
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """What `.nsc` says. `managed`: another party holds the operator's key."""
+    """The content of `.nsc`.
+
+    managed: whether another party has the operator's key.
+    """
 
     name: str
     managed: bool = False
@@ -41,7 +43,7 @@ class StoreInfo:
     def read(cls, path: Path) -> StoreInfo:
         """Read a mark.
 
-        Raises NotFoundError, DamagedError, ForeignError for a store of another kind or version.
+        Raises NotFoundError, DamagedError, or ForeignError for a store of another kind or version.
         """
         try:
             value = gojson.decode(files.read(path).encode())
@@ -63,7 +65,7 @@ class StoreInfo:
 
 
 def is_store(folder: Path) -> bool:
-    """Whether a folder is an operator's store; one that may not be looked into is none."""
+    """Return whether a folder is an operator's store. A folder that may not be read is none."""
     try:
         return (folder / MARK).is_file()
     except OSError:
@@ -71,13 +73,13 @@ def is_store(folder: Path) -> bool:
 
 
 class Stores:
-    """The root: one store for each operator."""
+    """The stores root, with one store for each operator."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def names(self) -> list[str]:
-        """Give the names of the stores here, sorted."""
+        """Return the names of the stores, sorted."""
         return [name for name in files.names(self.root) if is_store(self.root / name)]
 
     def open(self, name: str) -> OperatorStore:
@@ -87,14 +89,14 @@ class Stores:
     def create(self, name: str, *, managed: bool = False, token: str = "") -> OperatorStore:
         """Make a new store, with the operator's token if it is given.
 
-        Raises TokenError; FolderError when a folder of that name has something in it.
+        Raises TokenError, or FolderError if a folder of that name exists and is not empty.
         """
         folder = self.root / checked(name)
         if token:
             decode(token, OperatorClaims)
         files.make_folder(self.root)
         try:
-            folder.mkdir(mode=files.PRIVATE_FOLDER)  # of two at once only one can
+            folder.mkdir(mode=files.PRIVATE_FOLDER)  # if two run at once, only one succeeds
         except FileExistsError:
             if not folder.is_dir() or any(folder.iterdir()):
                 raise FolderError(f"{folder} exists already") from None
@@ -103,19 +105,19 @@ class Stores:
         if token:
             files.write(folder / f"{checked(name)}{_JWT}", token)
         files.make_folder(folder / "accounts")
-        StoreInfo(checked(name), managed).write(folder / MARK)  # last: from now on it is a store
+        StoreInfo(checked(name), managed).write(folder / MARK)  # last: it makes the folder a store
         return OperatorStore(folder)
 
     def remove(self, name: str) -> None:
-        """Remove an operator's store with all tokens in it. Raises FolderError."""
+        """Remove an operator's store with all its tokens. Raises FolderError."""
         _remove_tree(self.open(name).folder)
 
 
 class OperatorStore:
-    """One operator's tokens."""
+    """The tokens of one operator."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the store in `folder`. Raises NotFoundError when it is none, DamagedError, ForeignError."""
+        """Open the store in `folder`. Raises NotFoundError if it is none, DamagedError, ForeignError."""
         self.folder = folder
         if not (folder / MARK).is_file():
             raise NotFoundError(f"{folder} is not the store of an operator: it has no {MARK} file")
@@ -123,38 +125,44 @@ class OperatorStore:
 
     @property
     def name(self) -> str:
-        """The store's name; the operator's claims may have another."""
+        """The store's name, which can differ from the name in the operator's claims."""
         return self.info.name
 
     @property
     def managed(self) -> bool:
-        """Whether another party holds the operator's key."""
+        """Whether another party has the operator's key."""
         return self.info.managed
 
     @property
     def operator_path(self) -> Path:
-        """Where the operator's token is."""
+        """The path of the operator's token."""
         return self.folder / f"{checked(self.name)}{_JWT}"
 
     def account_path(self, account: str) -> Path:
-        """Where an account's token is, or would be. Raises FolderError for what is no file name."""
+        """Return the path of an account's token, stored or not.
+
+        Raises FolderError if the name is not a file name.
+        """
         name = checked(account)
         return self.folder / "accounts" / name / f"{name}{_JWT}"
 
     def user_path(self, account: str, user: str) -> Path:
-        """Where a user's token is, or would be. Raises FolderError for what is no file name."""
+        """Return the path of a user's token, stored or not.
+
+        Raises FolderError if a name is not a file name.
+        """
         return self.account_path(account).parent / "users" / f"{checked(user)}{_JWT}"
 
     def operator_token(self) -> str:
-        """Give the operator's token as it is stored. Raises FolderError."""
+        """Return the operator's token as it is stored. Raises FolderError."""
         return undecorate_jwt(files.read(self.operator_path))
 
     def account_token(self, account: str) -> str:
-        """Give an account's token as it is stored. Raises FolderError."""
+        """Return an account's token as it is stored. Raises FolderError."""
         return self._token(self.account_path(account), f"account {account}")
 
     def user_token(self, account: str, user: str) -> str:
-        """Give a user's token as it is stored. Raises FolderError."""
+        """Return a user's token as it is stored. Raises FolderError."""
         return self._token(self.user_path(account, user), f"user {user} of account {account}")
 
     def operator(self) -> OperatorClaims:
@@ -162,24 +170,27 @@ class OperatorStore:
         return _claims(self.operator_token(), OperatorClaims, self.operator_path)
 
     def account(self, account: str) -> AccountClaims:
-        """Read an account's claims, by its name here. Raises NotFoundError, DamagedError."""
+        """Read an account's claims, by its name in the store. Raises NotFoundError, DamagedError."""
         return _claims(self.account_token(account), AccountClaims, self.account_path(account))
 
     def user(self, account: str, user: str) -> UserClaims:
-        """Read a user's claims, by its names here. Raises NotFoundError, DamagedError."""
+        """Read a user's claims, by its names in the store. Raises NotFoundError, DamagedError."""
         return _claims(self.user_token(account, user), UserClaims, self.user_path(account, user))
 
     def accounts(self) -> list[str]:
-        """Give the names of the accounts, sorted."""
+        """Return the names of the accounts, sorted."""
         return [name for name in files.names(self.folder / "accounts") if self.account_path(name).is_file()]
 
     def users(self, account: str) -> list[str]:
-        """Give the names of an account's users, sorted. Raises FolderError."""
+        """Return the names of an account's users, sorted. Raises FolderError."""
         found = files.names(self.account_path(account).parent / "users")
         return [name.removesuffix(_JWT) for name in found if name.endswith(_JWT)]
 
     def account_named(self, name_or_key: str) -> str:
-        """Give an account's name here, from that name or its public key. Raises NotFoundError."""
+        """Return the name of an account in the store, from that name or its public key.
+
+        Raises NotFoundError.
+        """
         names = self.accounts()
         if name_or_key in names:
             return name_or_key
@@ -189,9 +200,11 @@ class OperatorStore:
         raise NotFoundError(f"operator {self.name} has no account {name_or_key}")
 
     def write_operator(self, token: str, *, reissued: bool = False) -> OperatorClaims:
-        """Store the operator's token. `reissued`: its identity may be a new one.
+        """Store the operator's token.
 
-        Raises TokenError; ForeignError for another operator's token.
+        reissued: whether its identity may be a new one.
+
+        Raises TokenError, or ForeignError for the token of another operator.
         """
         claims = decode(token, OperatorClaims)
         if not reissued and self.operator_path.exists() and (stored := self.operator()).sub != claims.sub:
@@ -200,16 +213,17 @@ class OperatorStore:
         return claims
 
     def write_account(self, token: str) -> AccountClaims:
-        """Store an account's token under the claims' name. Raises TokenError, FolderError.
+        """Store an account's token under the name in its claims. Raises TokenError, FolderError.
 
-        ForeignError: another operator signed it, or an account of that name and another key is stored.
+        Raises ForeignError if another operator signed it, or if an account of that name with another key is
+        stored.
         """
         claims = self.check_account(token)
         files.write(self.account_path(claims.name), token)
         return claims
 
     def check_account(self, token: str) -> AccountClaims:
-        """Give the claims of an account's token if it can be stored. Raises as `write_account`."""
+        """Return the claims of an account's token that can be stored. Raises as `write_account`."""
         claims = decode(token, AccountClaims)
         if not claims.self_signed and not self.operator().did_sign(claims):
             raise ForeignError(
@@ -221,9 +235,9 @@ class OperatorStore:
         return claims
 
     def write_user(self, token: str) -> tuple[str, UserClaims]:
-        """Store a user's token with the account that signed it; gives the account's name too.
+        """Store a user's token with the account that signed it; return the account's name and the claims.
 
-        Raises TokenError, FolderError; ForeignError when no account here signed it.
+        Raises TokenError, FolderError, or ForeignError if no account of this store signed it.
         """
         claims = decode(token, UserClaims)
         for name in self.accounts():
@@ -233,15 +247,18 @@ class OperatorStore:
         raise ForeignError(f"user {claims.name!r} is signed by {claims.iss}, no key of an account here")
 
     def remove_user(self, account: str, user: str) -> bool:
-        """Remove a user's token; False if there was none."""
+        """Remove a user's token; return False if there was none."""
         path = self.user_path(account, user)
         removed = files.remove(path)
-        with contextlib.suppress(OSError):  # other users are left
+        with contextlib.suppress(OSError):  # the folder still has other users
             path.parent.rmdir()
         return removed
 
     def remove_account(self, account: str) -> bool:
-        """Remove an account's token and those of its users; False if there was none. Raises FolderError."""
+        """Remove an account's token and those of its users; return False if there was none.
+
+        Raises FolderError.
+        """
         path = self.account_path(account)
         if not files.remove(path):
             return False

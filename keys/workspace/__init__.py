@@ -1,4 +1,5 @@
-"""The work of `nsc` as a library: operators, accounts and users made, edited and described in its folders.
+"""The work of `nsc` as a library: making, editing and describing operators, accounts and users.
 
-Each module is named by what it works on; an operation takes a `Workspace` and gives a result with a `Report`.
+Each module is named after what it works on. An operation takes a `Workspace` and returns a result with a
+`Report`.
 """

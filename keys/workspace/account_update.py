@@ -1,6 +1,6 @@
-"""One account under change: read, altered, checked against what it was, signed and stored, or left alone.
+"""The change of one account: it is read, altered, compared with what it was, signed and stored.
 
-Nothing is written before `store`, so that whatever is refused on the way has changed nothing.
+Nothing is written before `store`, so that an error before it leaves everything unchanged.
 """
 
 from __future__ import annotations
@@ -19,16 +19,20 @@ from .workspace import Workspace
 
 @contextlib.contextmanager
 def editing(workspace: Workspace, account: str = "") -> Iterator[AccountUpdate]:
-    """Open an update while no other run may change this operator's store. Raises as `AccountUpdate.open`."""
+    """Open an update while no other run may change this operator's store.
+
+    Raises as `AccountUpdate.open` does.
+    """
     with workspace.locked():
         yield AccountUpdate.open(workspace, account)
 
 
 @dataclass(slots=True)
 class AccountUpdate:
-    """An account's claims, to be altered in place; `name` is its name in the store.
+    """An account's claims, to be altered in place.
 
-    `errors`: the errors it had when it was read. They do not stop a change, new ones do.
+    name: its name in the store.
+    errors: the errors that it had when it was read. They do not prevent a change; new ones do.
     """
 
     workspace: Workspace
@@ -40,7 +44,7 @@ class AccountUpdate:
     def open(cls, workspace: Workspace, account: str = "") -> AccountUpdate:
         """Read an account, by name or public key; "" is the current one.
 
-        Raises WorkspaceError when there is no such account, FolderError when its token is damaged.
+        Raises WorkspaceError if there is no such account, FolderError if its token is damaged.
         """
         name = workspace.account_name(account)
         claims = workspace.store().account(name)
@@ -48,7 +52,7 @@ class AccountUpdate:
 
     @property
     def seconds(self) -> int:
-        """The time, in the seconds that tokens have."""
+        """The time in seconds, the unit of tokens."""
         return self.workspace.now() // 1_000_000_000
 
     def check(self) -> None:
@@ -58,11 +62,12 @@ class AccountUpdate:
                 raise WorkspaceError(text)
 
     def store(self, *keys: KeyPair) -> OperationReport:
-        """Check, sign and store the account, and give the report to which the caller adds its lines.
+        """Check, sign and store the account; return the report, to which the caller adds its lines.
 
-        `keys`: secrets to be stored with it; those that were not there before are gone again when the account
-        cannot be stored. Raises WorkspaceError for a new error in the claims or without a key that may sign,
-        FolderError when the store cannot be written.
+        keys: secrets to be stored with it. New ones are removed again if the account cannot be stored.
+
+        Raises WorkspaceError for a new error in the claims or if no key may sign, FolderError if the store
+        cannot be written.
         """
         self.check()
         signer = account_signer(self.workspace, self.claims)

@@ -1,4 +1,4 @@
-"""Accounts: made, edited, deleted."""
+"""Accounts: making, editing and deleting them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .signing import account_signer, given_key
 from .users import UserRemoval, attempt, remove_user
 from .workspace import Workspace
 
-# Limits of an account and what is said when one is changed, in the order in which they are told.
+# Limits of an account and what is reported when one is changed, in the order of the reports.
 _LIMITS = {
     "conn": "changed max connections to {}",
     "leaf": "changed leaf node connections to {}",
@@ -35,7 +35,10 @@ _LIMITS = {
 
 @dataclass(frozen=True, slots=True)
 class AccountResult:
-    """An account that was made, edited or deleted; `workspace` is where it is current, if it was made."""
+    """The result for an account that was made, edited or deleted.
+
+    workspace: for a new account, the workspace in which it is current.
+    """
 
     report: OperationReport
     name: str
@@ -52,10 +55,13 @@ def add_account(
     dates: Dates = NO_DATES,
     permissions: PermissionEdits = NO_PERMISSIONS,
 ) -> AccountResult:
-    """Make an account and let it be current.
+    """Make an account and make it the current one.
 
-    `key`: its public key, seed or a file with one of them, instead of a new key; a secret given so is not
-    stored. `permissions`: the defaults of its users. Raises WorkspaceError, NkeyError; nothing is changed.
+    key: its public key, its seed or a file with one of them, instead of a new key. A secret given here is not
+        stored.
+    permissions: the defaults of its users.
+
+    Raises WorkspaceError, NkeyError; then nothing is changed.
     """
     name = chosen(name, "account")
     report = OperationReport()
@@ -86,11 +92,13 @@ def add_account(
 
 @dataclass(frozen=True, slots=True)
 class AccountEdits:
-    """What to change of an account; None and empty leave it as it is.
+    """The changes of an account; None and empty values change nothing.
 
-    `limits`: `conn`, `leaf`, `data` (bytes), `exports`, `imports`, `payload` (bytes), `subs` to numbers, -1
-    unlimited, and `wildcards`, `disallow_bearer` to bools. `trace_subject`: "" stops tracing;
-    `trace_sampling`: percent; `own_cluster_traffic`: JetStream's traffic goes through this account.
+    limits: `conn`, `leaf`, `data` (bytes), `exports`, `imports`, `payload` (bytes), `subs` to numbers, -1 for
+        unlimited; `wildcards`, `disallow_bearer` to bools.
+    trace_subject: "" ends tracing.
+    trace_sampling: percent.
+    own_cluster_traffic: whether JetStream's traffic goes through this account.
     """
 
     dates: Dates = field(default_factory=Dates)
@@ -107,7 +115,7 @@ class AccountEdits:
 
     @property
     def given(self) -> bool:
-        """Whether anything is to be changed."""
+        """Whether anything should be changed."""
         parts = (self.dates, self.tags, self.signing_keys, self.jetstream, self.permissions)
         others = (
             self.description,
@@ -120,7 +128,7 @@ class AccountEdits:
 
 
 def edit_account(workspace: Workspace, account: str, edits: AccountEdits) -> AccountResult:
-    """Change an account, named or by public key, or the current one. Raises WorkspaceError, NkeyError."""
+    """Change an account, by name or public key, or the current one. Raises WorkspaceError, NkeyError."""
     if not edits.given:
         raise WorkspaceError("specify an edit option")
     with workspace.locked():
@@ -167,7 +175,10 @@ def delete_account(
 ) -> AccountResult:
     """Delete an account with its users; in the network it expires after a minute.
 
-    `keys`, `credentials`: forget the secrets too; `force`: needed in a managed store. Raises WorkspaceError.
+    keys, credentials: whether to remove the secrets too.
+    force: required in a managed store.
+
+    Raises WorkspaceError.
     """
     if workspace.store().managed and not force:
         raise WorkspaceError(
@@ -237,7 +248,7 @@ def _apply_trace(edits: AccountEdits, claims: AccountClaims, report: OperationRe
     body = claims.nats
     if edits.trace_subject is not None:
         if edits.trace_subject:
-            body.trace = MsgTrace(dest=edits.trace_subject)  # its sampling is a new one too
+            body.trace = MsgTrace(dest=edits.trace_subject)  # then its sampling is new too
             found = Issues()
             body.trace.check(found)
             for issue in found:
@@ -270,7 +281,7 @@ def _refuse_bearers(workspace: Workspace, account: str) -> None:
 
 
 def _modifications(ours: AccountClaims, theirs: AccountClaims) -> OperationReport:
-    """What the account server changed in the limits."""
+    """Return the limits that the account server changed."""
     report = OperationReport("account server modifications")
     words = {
         "subs": "max subscriptions",

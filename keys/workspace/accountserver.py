@@ -1,4 +1,4 @@
-"""Accounts on an HTTP account server: sent, fetched, and what came of it as a report."""
+"""Accounts on an HTTP account server: sending and fetching them, with a report about the result."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _MOST = 4 * 1024 * 1024  # bytes of an answer
 
 
 def is_http(url: str) -> bool:
-    """Whether a URL is that of an HTTP account server."""
+    """Return whether a URL is that of an HTTP account server."""
     return url.lower().startswith(("http://", "https://"))
 
 
 def is_nats(url: str) -> bool:
-    """Whether a URL is that of servers with a NATS resolver."""
+    """Return whether a URL is that of servers with a NATS resolver."""
     return url.lower().startswith(("nats://", "tls://", "ws://", "wss://"))
 
 
 def account_url(server: str, key: str) -> str:
-    """Where an account server has the account of a public key."""
+    """Return the URL of an account on an account server, from its public key."""
     base, mark, query = server.partition("?")
     return f"{base.rstrip('/')}/accounts/{key}{mark}{query}"
 
@@ -37,17 +37,17 @@ class AccountServerResponse:
 
 
 def get(url: str) -> AccountServerResponse:
-    """Fetch a document. Raises WorkspaceError when nobody answers."""
+    """Fetch a document. Raises WorkspaceError if nobody answers."""
     return _asked(url, None)
 
 
 def post(url: str, token: str) -> AccountServerResponse:
-    """Send a token. Raises WorkspaceError when nobody answers."""
+    """Send a token. Raises WorkspaceError if nobody answers."""
     return _asked(url, token.encode())
 
 
 def load(url: str) -> str:
-    """Fetch a text that must be there. Raises WorkspaceError, for any status but 200 too."""
+    """Fetch a text that must exist. Raises WorkspaceError, also for any status but 200."""
     answer = get(url)
     if answer.status != HTTPStatus.OK:
         raise WorkspaceError(f"{url} answers {answer.status} {_phrase(answer.status)}")
@@ -55,7 +55,7 @@ def load(url: str) -> str:
 
 
 def push(url: str, token: str) -> OperationReport:
-    """Send an account's token and tell how it went: OK for 200, a warning for 201 and 202."""
+    """Send an account's token and report the result: OK for 200, a warning for 201 and 202."""
     report = OperationReport("push jwt to account server", show=Show.WHEN_BAD)
     try:
         answer = post(url, token)
@@ -73,7 +73,7 @@ def push(url: str, token: str) -> OperationReport:
 
 
 def pull(url: str) -> tuple[OperationReport, str]:
-    """Fetch an account's token and tell how it went; the token is "" when it did not come."""
+    """Fetch an account's token and report the result; the token is "" if it was not received."""
     report = OperationReport("pull jwt from account server", show=Show.WHEN_BAD)
     try:
         answer = get(url)

@@ -1,4 +1,4 @@
-"""Activations: tokens by which an account lets one other import what it exports in private."""
+"""Activations: tokens with which an account allows another one to import a private export."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ from .workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class ActivationResult:
-    """What was made. `token`: the activation, for the importing account; `export`: what it opens."""
+    """The activation that was made.
+
+    token: the activation, for the importing account.
+    export: the export that it opens.
+    """
 
     report: OperationReport
     account: str
@@ -40,8 +44,11 @@ def generate_activation(
 ) -> ActivationResult:
     """Make an activation for the account `importer` (name or public key); nothing is stored.
 
-    `subject`: what may be imported, the whole private export or a part of it; a sole private export needs
-    none. `start` and `expiry`: seconds, 0 for none. Raises WorkspaceError, NkeyError.
+    subject: what may be imported, the whole private export or a part of it; not needed if there is only one
+        private export.
+    start, expiry: seconds, 0 for none.
+
+    Raises WorkspaceError, NkeyError.
     """
     now = workspace.now()
     update = AccountUpdate.open(workspace, account)
@@ -69,9 +76,9 @@ def generate_activation(
 
 
 def activation_server(workspace: Workspace) -> str:
-    """Give the URL of the operator's HTTP account server, which alone takes activations.
+    """Return the URL of the operator's HTTP account server; only such a server takes activations.
 
-    Raises WorkspaceError without one.
+    Raises WorkspaceError if there is none.
     """
     operator = workspace.operator()
     url = operator.nats.account_server_url
@@ -86,9 +93,9 @@ def activation_server(workspace: Workspace) -> str:
 
 
 def push_activation(workspace: Workspace, made: ActivationResult) -> None:
-    """Send an activation to the operator's account server, and add to its report what came of it.
+    """Send an activation to the operator's account server, and add the result to its report.
 
-    Raises WorkspaceError without an HTTP account server.
+    Raises WorkspaceError if there is no HTTP account server.
     """
     base, mark, query = activation_server(workspace).partition("?")
     where = f"{base.rstrip('/')}/activations"
@@ -99,7 +106,7 @@ def push_activation(workspace: Workspace, made: ActivationResult) -> None:
 
 
 def private_exports(claims: AccountClaims) -> list[Export]:
-    """Give the exports that need an activation."""
+    """Return the exports that need an activation."""
     return [export for export in claims.nats.exports if export.token_req]
 
 
@@ -127,5 +134,5 @@ def _private(update: AccountUpdate, subject: str) -> Export:
 
 
 def _titled(text: str) -> str:
-    """`In 2 Days`, as nsc writes a distance in time."""
+    """Return a distance in time as nsc writes it: `In 2 Days`."""
     return text.title()

@@ -17,10 +17,10 @@ from .workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class CalloutChanges:
-    """What `edit_callout` is to change. Users and accounts are names or public keys, `*` any account.
+    """The changes of `edit_callout`. Users and accounts are names or public keys, `*` is any account.
 
-    `curve`: a curve key (public key, seed or path), or `generate`; a secret that is given is stored.
-    `disable`: end the callout; nothing else may be asked for with it.
+    curve: a curve key (public key, seed or path), or `generate`; a secret that is given is stored.
+    disable: end the callout; it excludes all other changes.
     """
 
     users: tuple[str, ...] = ()
@@ -33,13 +33,16 @@ class CalloutChanges:
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to do."""
+        """Whether there is nothing to change."""
         return self == CalloutChanges()
 
 
 @dataclass(frozen=True, slots=True)
 class CalloutResult:
-    """What was done. `authorization`: the callout as it stands now."""
+    """The result of a change.
+
+    authorization: the callout after it.
+    """
 
     report: OperationReport
     account: str
@@ -50,8 +53,8 @@ class CalloutResult:
 def edit_callout(workspace: Workspace, changes: CalloutChanges, *, account: str = "") -> CalloutResult:
     """Change an account's authorization callout.
 
-    Raises WorkspaceError: nothing to do, contradicting changes, accounts without users; NkeyError for keys of
-    another role, or secrets where public keys belong.
+    Raises WorkspaceError for no changes, contradicting ones, or accounts without users. Raises NkeyError for
+    keys of another role, or for secrets where public keys are expected.
     """
     if changes.empty:
         raise WorkspaceError("please specify some options")
@@ -123,7 +126,7 @@ def _remove(listed: list[str], keys: list[str], what: str, lines: OperationRepor
 
 
 def _curve(callout: ExternalAuthorization, changes: CalloutChanges, lines: OperationReport) -> KeyPair | None:
-    """Set or remove the curve key; gives the pair that is to be stored."""
+    """Set or remove the curve key; return the key pair that must be stored."""
     if changes.rm_curve and callout.xkey:
         lines.ok(f"removed {callout.xkey} curve key")
         callout.xkey = ""

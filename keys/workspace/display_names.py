@@ -1,4 +1,4 @@
-"""What public keys are called here: the names of operators and accounts, for pages that show keys."""
+"""Names for public keys: the names of operators and accounts, for pages that show keys."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .workspace import Workspace
 
 
 def friendly_names(workspace: Workspace) -> dict[str, str]:
-    """Give names by public key, signing keys included, of all operators and accounts in the stores root.
+    """Return names by public key, signing keys included, for all operators and accounts in the stores root.
 
     An account of an operator that is not the current one is called `operator/account`. What cannot be read
     has no name.

@@ -18,18 +18,18 @@ from .signing import GENERATE, given_key
 
 @dataclass(frozen=True, slots=True)
 class Dates:
-    """From when until when a token counts, in seconds; 0 for no bound, None to leave it as it is."""
+    """The validity dates of a token, in seconds: 0 for no bound, None for no change."""
 
     start: int | None = None
     expiry: int | None = None
 
     @property
     def given(self) -> bool:
-        """Whether a date is to be changed."""
+        """Whether a date should be changed."""
         return self.start is not None or self.expiry is not None
 
     def apply(self, claims: Claims, now: int) -> OperationReport:
-        """Set the dates and tell of those that are new. `now`: nanoseconds."""
+        """Set the dates and return a report about the new ones. `now`: ns."""
         report = OperationReport()
         if self.start is not None and self.start != claims.nbf:
             claims.nbf = self.start
@@ -55,11 +55,11 @@ class Tags:
 
     @property
     def given(self) -> bool:
-        """Whether tags are to be changed."""
+        """Whether tags should be changed."""
         return bool(self.add or self.remove)
 
     def apply(self, body: Body) -> OperationReport:
-        """Change the tags; they are kept sorted, in lower case."""
+        """Change the tags, which are kept sorted and in lower case."""
         gone = {tag.strip().lower() for tag in self.remove}
         body.tags = sorted(tag for tag in add_tags(body.tags, *self.add) if tag not in gone)
         report = OperationReport()
@@ -79,13 +79,14 @@ class SigningKeys:
 
     @property
     def given(self) -> bool:
-        """Whether signing keys are to be changed."""
+        """Whether signing keys should be changed."""
         return bool(self.add or self.remove)
 
     def read(self, role: KeyRole, present: Iterable[str], whose: str) -> tuple[list[str], list[KeyPair]]:
-        """Give (public keys to add, those of them that are made now); nothing is stored yet.
+        """Return (public keys to add, the key pairs generated for them); nothing is stored yet.
 
-        Raises WorkspaceError, NkeyError for what is no key of `role`, or for removing what is not `present`.
+        Raises WorkspaceError, NkeyError for something that is not a key of `role`, or for removing a key that
+        is not `present`.
         """
         keys: list[str] = []
         made: list[KeyPair] = []
@@ -102,7 +103,7 @@ class SigningKeys:
         return keys, made
 
     def tell(self, added: Iterable[str]) -> OperationReport:
-        """Tell what was added and removed."""
+        """Return a report about what was added and removed."""
         report = OperationReport()
         for key in added:
             report.ok(f"added signing key {quote(key)}")
@@ -116,7 +117,7 @@ NO_DATES, NO_TAGS = Dates(), Tags()
 
 @contextlib.contextmanager
 def kept(keystore: Keystore, pairs: Iterable[KeyPair]) -> Iterator[None]:
-    """Store keys that were made; if what they were made for fails, they are forgotten again."""
+    """Store the given keys; remove the new ones again if the block raises IdentityError."""
     stored: list[str] = []
     try:
         for pair in pairs:
@@ -134,7 +135,7 @@ def kept(keystore: Keystore, pairs: Iterable[KeyPair]) -> Iterator[None]:
 def refuse_new_errors(old: Claims | None, new: Claims, now: int) -> None:
     """Raise WorkspaceError for the first error in claims that they did not have before.
 
-    Dates in the past are no error: a token may be made to have expired.
+    Dates in the past are not an error, since a token may be made as an expired one.
     """
     before = {issue.text for issue in old.issues(now).blocking(time=False)} if old is not None else set()
     for issue in new.issues(now).blocking(time=False):

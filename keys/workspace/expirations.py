@@ -1,4 +1,4 @@
-"""When tokens end: those of the operator, its accounts and users, and those in credentials files."""
+"""The expiry of tokens: those of the operator, its accounts and users, and those in credentials files."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from .workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class TokenExpiry:
-    """One token's end. `resource`: `operator/account/user`, or the path of a credentials file.
+    """The expiry of one token.
 
-    `expires`: seconds, 0 for never; `error`: why the token cannot be read, then the rest says nothing.
+    resource: `operator/account/user`, or the path of a credentials file.
+    expires: seconds, 0 for never.
+    error: why the token cannot be read; the other fields are then meaningless.
     """
 
     resource: str
@@ -28,15 +30,16 @@ class TokenExpiry:
 
     @property
     def pressing(self) -> bool:
-        """Whether something must be done: ended, ending soon, or unreadable."""
+        """Whether something must be done: the token has expired, expires soon, or cannot be read."""
         return self.expired or self.soon or bool(self.error)
 
 
 def expirations(workspace: Workspace, threshold: int) -> list[TokenExpiry]:
-    """Give the ends of all tokens of the current operator.
+    """Return the expiry of all tokens of the current operator.
 
-    `threshold` (seconds): what ends before it is soon. Raises WorkspaceError without an
-    operator. What cannot be read is told in its own entry.
+    threshold: seconds; a token that expires before it expires soon.
+
+    Raises WorkspaceError without an operator. A token that cannot be read is reported in its own entry.
     """
     now = workspace.now() // SECOND
     found = []
@@ -51,7 +54,7 @@ def expirations(workspace: Workspace, threshold: int) -> list[TokenExpiry]:
 
 
 def _tokens(workspace: Workspace) -> Iterator[tuple[str, Claims | str]]:
-    """(resource, its claims, or why they cannot be read)."""
+    """Yield (resource, its claims, or why they cannot be read)."""
     store = workspace.store()
     operator = store.operator()
     yield operator.name, operator

@@ -1,6 +1,6 @@
-"""Giving seeds away: keys exported to a folder, one file each, named by the public key; tokens if asked for.
+"""Exporting seeds to a folder, one file each, named by the public key, and on request the tokens too.
 
-All files are looked at before the first is written: one that exists is an error, and then nothing is done.
+All files are examined before the first is written. If one exists, this is an error and nothing is written.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class ExportedKeys:
-    """Files that were written, secrets among them."""
+    """The files that were written; some contain secrets."""
 
     report: OperationReport
     paths: list[Path] = field(default_factory=list)
@@ -32,10 +32,13 @@ def export_keys(
     remove: bool = False,
     tokens: bool = False,
 ) -> ExportedKeys:
-    """Write seeds as `<public key>.nk`, mode 0600.
+    """Write seeds as `<public key>.nk`, mode 0600, and return what was written.
 
-    `force`: over files that exist; `remove`: the keystore forgets what was written; `tokens`: write
-    `<public key>.jwt` too. Raises WorkspaceError when there is nothing to export, FolderError.
+    force: whether to replace existing files.
+    remove: whether the keystore removes the exported seeds.
+    tokens: whether to write `<public key>.jwt` too.
+
+    Raises WorkspaceError if there is nothing to export, FolderError.
     """
     folder = folder.expanduser()
     keys = collect(workspace, wanted)

@@ -1,4 +1,4 @@
-"""Exports of an account: adding, editing, deleting, and finding one by its subject."""
+"""Exports of an account: adding, editing and deleting them, and finding one by its subject."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ RESPONSE_TYPES = (SINGLETON, "Stream", "Chunked")
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """What was done. `claims`: the account as it was stored; `export`: the export in question."""
+    """The result of a change.
+
+    claims: the account as it was stored.
+    export: the export that was changed.
+    """
 
     report: OperationReport
     account: str
@@ -29,10 +33,11 @@ class ExportResult:
 
 @dataclass(frozen=True, slots=True)
 class ExportChanges:
-    """What `edit_export` is to change; None leaves a thing as it is.
+    """The changes of `edit_export`; None changes nothing.
 
-    `sampling`: percent, 0 for "by the request's headers"; `response_threshold`: nanoseconds;
-    `untrack`: end the latency tracking.
+    sampling: percent, 0 for "by the request's headers".
+    response_threshold: ns.
+    untrack: whether to end the latency tracking.
     """
 
     name: str | None = None
@@ -52,12 +57,12 @@ class ExportChanges:
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to do."""
+        """Whether there is nothing to change."""
         return self == ExportChanges()
 
 
 def read_sampling(text: str) -> int:
-    """Read a sampling rate: `header`, or a percentage from 1 to 100. Raises WorkspaceError."""
+    """Parse a sampling rate: `header`, or a percentage from 1 to 100. Raises WorkspaceError."""
     if text.strip().lower() in {"header", "headers"}:
         return HEADERS
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 100):
@@ -66,9 +71,9 @@ def read_sampling(text: str) -> int:
 
 
 def add_export(workspace: Workspace, export: Export, *, account: str = "") -> ExportResult:
-    """Add an export; without a name it is called by its subject.
+    """Add an export; without a name it is named after its subject.
 
-    Raises WorkspaceError for what is no valid export, or lies in another one or around it.
+    Raises WorkspaceError for an invalid export, or one that contains another one or is contained in it.
     """
     export = export.model_copy(deep=True)
     if not export.subject:
@@ -94,9 +99,10 @@ def add_export(workspace: Workspace, export: Export, *, account: str = "") -> Ex
 def edit_export(
     workspace: Workspace, changes: ExportChanges, *, subject: str = "", kind: Kind = "", account: str = ""
 ) -> ExportResult:
-    """Change an export, chosen by its subject (a sole one needs none). What is not named stays as it is.
+    """Change an export, chosen by its subject; with only one export no subject is needed.
 
-    `kind` chooses where a stream and a service have the same subject. Raises WorkspaceError.
+    What `changes` does not name stays as it is. If a stream and a service have the same subject, `kind`
+    chooses between them. Raises WorkspaceError.
     """
     if changes.empty:
         raise WorkspaceError("please specify some options")
@@ -125,7 +131,7 @@ def edit_export(
 def delete_export(
     workspace: Workspace, *, subject: str = "", kind: Kind = "", account: str = ""
 ) -> ExportResult:
-    """Delete an export, chosen by its subject (a sole one needs none). Raises WorkspaceError."""
+    """Delete an export, chosen by its subject; with only one no subject is needed. Raises WorkspaceError."""
     with editing(workspace, account) as update:
         gone = update.claims.nats.exports.pop(
             find(update, subject, kind, missing="no export matching {} found")
@@ -141,7 +147,7 @@ def delete_export(
 def find(
     update: AccountUpdate, subject: str, kind: Kind = "", missing: str = "no export with subject {} found"
 ) -> int:
-    """Give the place of an export by its very subject; without one, that of the only export.
+    """Return the index of the export with exactly this subject; without one, that of the only export.
 
     Raises WorkspaceError.
     """
@@ -163,12 +169,12 @@ def find(
 
 
 def visibility(export: Export) -> str:
-    """The word for who may import: `private` needs an activation."""
+    """Return the word for who may import: `private` exports need an activation."""
     return "private" if export.token_req else "public"
 
 
 def _meant(update: AccountUpdate, subject: str, changes: ExportChanges) -> Kind:
-    """Where a stream and a service have the subject, the kind that is named chooses: it is no change."""
+    """Return the kind that chooses between a stream and a service with one subject; then it is no change."""
     kinds = {export.type for export in update.claims.nats.exports if export.subject == subject}
     return changes.kind if changes.kind and len(kinds) > 1 else ""
 
@@ -179,9 +185,10 @@ def _known_response(name: str) -> None:
 
 
 def _apart(export: Export, others: list[Export]) -> None:
-    """Raise WorkspaceError when an export lies in another one of its kind, or around it.
+    """Raise WorkspaceError if an export contains another one of its kind, or is contained in it.
 
-    The claims' own rule tells one clash for each subject only, so that an old one would hide a new one.
+    The validation of the claims reports only one clash for each subject, so that an old clash would hide a
+    new one.
     """
     for other in others:
         for outer, inner in ((other, export), (export, other)):
@@ -196,7 +203,7 @@ def _public_position(export: Export) -> None:
 
 
 def _rename(new: Export, old: Export, changes: ExportChanges, lines: OperationReport) -> None:
-    """Name, visibility, subject and kind; all but the name break importers."""
+    """Change name, visibility, subject and kind; all but the name break importers."""
     if changes.name is not None and changes.name != old.name:
         new.name = changes.name
         lines.ok(f"changed export name to {new.name}")
@@ -219,7 +226,7 @@ def _rename(new: Export, old: Export, changes: ExportChanges, lines: OperationRe
 
 
 def _service(new: Export, old: Export, changes: ExportChanges, lines: OperationReport) -> None:
-    """What only services have: latency tracking, response type and threshold."""
+    """Change what only services have: latency tracking, response type and threshold."""
     if changes.untrack:
         new.service_latency = None
         words = (
@@ -257,7 +264,7 @@ def _track(new: Export, old: ServiceLatency | None, changes: ExportChanges, line
 
 
 def _stream(new: Export, changes: ExportChanges, lines: OperationReport) -> None:
-    """Refuse what only services have; of a service that becomes a stream it is dropped."""
+    """Reject what only services have. If a service becomes a stream, it is dropped."""
     if changes.response_threshold:
         raise WorkspaceError("response threshold is only applicable to services")
     if changes.allow_trace:
@@ -271,7 +278,7 @@ def _stream(new: Export, changes: ExportChanges, lines: OperationReport) -> None
 
 
 def _inform(new: Export, old: Export, changes: ExportChanges, lines: OperationReport) -> None:
-    """Description, link, and whether requests may be traced."""
+    """Change description, link, and whether requests may be traced."""
     if changes.description is not None and changes.description != old.description:
         new.description = changes.description
         lines.ok(f"changed description to {quote(new.description)}")

@@ -1,7 +1,7 @@
-"""Stores and a keystore rebuilt from loose files: tokens, seeds and credentials, wherever they lie.
+"""Rebuilding stores and a keystore from loose files: tokens, seeds and credentials, wherever they are.
 
-Of several tokens of one operator, account or user the one issued last counts. What belongs to nobody is told
-and left out. The result is a new folder: `operators` with the stores and `keys`.
+Of several tokens of one operator, account or user the one issued last counts. What belongs to none of them is
+reported and left out. The result is a new folder: `operators` with the stores, and `keys`.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class _Counts:
 
 @dataclass(slots=True)
 class _Finds:
-    """What the files hold: claims and token by public key, and seeds by public key."""
+    """The contents of the files: claims and token by public key, and seeds by public key."""
 
     tokens: dict[str, tuple[Claims, str]] = field(default_factory=dict)
     seeds: dict[str, KeyPair] = field(default_factory=dict, repr=False)
 
     def all(self, kind: type[Claims]) -> list[tuple[Claims, str]]:
-        """The tokens of a kind, by name; of one name the latest first."""
+        """Return the tokens of a kind by name; for one name the latest first."""
         return sorted(
             (pair for pair in self.tokens.values() if isinstance(pair[0], kind)),
             key=lambda pair: (pair[0].name, -pair[0].iat, pair[0].sub),
@@ -62,7 +62,7 @@ class _Finds:
 def fix(folders: list[Path], target: Path, *, credentials: bool = False) -> Fixed:
     """Rebuild from all `.jwt` and `.nk` files below `folders`, and with `credentials` the `.creds` files.
 
-    `target` must not exist, or be empty. Raises WorkspaceError when no operator is found, FolderError.
+    `target` must not exist, or be empty. Raises WorkspaceError if no operator is found, FolderError.
     """
     target = target.expanduser().absolute()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -97,7 +97,7 @@ def _walk(folder: Path, endings: set[str]) -> Iterator[Path]:
 
 
 def _read(path: Path, finds: _Finds, report: OperationReport) -> None:
-    """Take in one file. Raises IdentityError."""
+    """Add the contents of one file. Raises IdentityError."""
     if path.suffix == ".nk":
         pair = read_seed_file(path)
         finds.seeds[pair.public_key] = pair
@@ -197,7 +197,7 @@ def _keys(
 
 
 def _strays(finds: _Finds, report: OperationReport) -> None:
-    """Tell of accounts and users whose issuers are not here."""
+    """Report accounts and users whose issuers were not found."""
     operators = {
         key
         for claims, _ in finds.all(OperatorClaims)

@@ -1,7 +1,7 @@
-"""Times and sizes as nsc's flags have them, and dates as its pages show them.
+"""Times and sizes in the form of nsc's flags, and dates in the form of its pages.
 
-Times are seconds since the epoch, 0 for none; the present is nanoseconds and always an argument. Calendar
-steps (days, weeks, months, years) are taken in UTC.
+Times are in seconds since the epoch, 0 for none; the present is in ns and always an argument. Calendar steps
+(days, weeks, months, years) are made in UTC.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _UNITS = {"": 1, "b": 1}
 for _power, _letter in enumerate("kmgtpe", 1):
     _UNITS |= {_letter: 1000**_power, f"{_letter}b": 1000**_power}
     _UNITS |= {f"{_letter}i": 1024**_power, f"{_letter}ib": 1024**_power}
-# (from how many seconds, words, unit): the distances that people tell apart
+# (from how many seconds, words, unit): the steps of a distance in words
 _DISTANCES = (
     (0, "now", 1),
     (1, "1 second", 1),
@@ -45,10 +45,11 @@ _DISTANCES = (
 
 
 def moment(text: str, now: int) -> int:
-    """Read a time flag: `0` or empty (none), a date, `2026-01-02 03:04:05 UTC`, or `3d` from `now`.
+    """Parse a time flag: `0` or empty (none), a date, `2026-01-02 03:04:05 UTC`, or `3d` from `now`.
 
-    `now`: nanoseconds. The units are m, h, d, w, M (months) and y; a number may be negative. Raises
-    WorkspaceError.
+    now: ns.
+
+    The units are m, h, d, w, M (months) and y; a number may be negative. Raises WorkspaceError.
     """
     if text in {"", "0"}:
         return 0
@@ -70,7 +71,7 @@ def moment(text: str, now: int) -> int:
 
 
 def date_time(text: str, now: int) -> int:
-    """Read a point in time: `0` (`now`), RFC 3339, or seconds since the epoch. Raises WorkspaceError."""
+    """Parse a point in time: `0` (`now`), RFC 3339, or seconds since the epoch. Raises WorkspaceError."""
     text = text.strip()
     if text == "0":
         return now // SECOND
@@ -88,7 +89,10 @@ def date_time(text: str, now: int) -> int:
 
 
 def size(text: str) -> int:
-    """Read a number with perhaps a unit: k is 1000, ki and kib are 1024, up to e. Raises WorkspaceError."""
+    """Parse a number with an optional unit: k is 1000, ki and kib are 1024, up to e.
+
+    Raises WorkspaceError.
+    """
     if not text:
         return 0
     found = _SIZE.fullmatch(text.strip())
@@ -103,7 +107,7 @@ def size(text: str) -> int:
 
 
 def date(seconds: int) -> str:
-    """Show a time: `2026-01-02 03:04:05 UTC`, or nothing for 0."""
+    """Return a time as `2026-01-02 03:04:05 UTC`, "" for 0."""
     if not seconds:
         return ""
     try:
@@ -113,7 +117,7 @@ def date(seconds: int) -> str:
 
 
 def relative(seconds: int, now: int) -> str:
-    """Show a time as its distance from `now` (nanoseconds): `in 3 days`, `2 weeks ago`, `now`; "" for 0."""
+    """Return a time as its distance from `now` (ns): `in 3 days`, `2 weeks ago`, `now`; "" for 0."""
     if not seconds:
         return ""
     ahead = seconds * SECOND - now
@@ -139,6 +143,6 @@ def _stepped(start: int, count: int, unit: str) -> int:
     if unit in "dw":
         return int((day + timedelta(days=count * (7 if unit == "w" else 1))).timestamp())
     months = day.year * 12 + day.month - 1 + count * (12 if unit == "y" else 1)
-    # a day that the month does not have runs over into the next, as Go's calendar has it
+    # a day that the month does not have continues into the next month, as in Go's calendar
     first = day.replace(year=months // 12, month=months % 12 + 1, day=1)
     return int((first + timedelta(days=day.day - 1)).timestamp())

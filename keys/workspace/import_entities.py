@@ -1,7 +1,7 @@
-"""Taking in what others made: an account's token, a user's token or credentials, files of seeds.
+"""Importing what others made: an account's token, a user's token or credentials, files of seeds.
 
-Everything is checked before the first write. What prevents the import is in the report; only then is
-nothing changed.
+Everything is checked before the first write. If something prevents the import, the report says what, and
+nothing is changed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OTHER = (
 
 @dataclass(frozen=True, slots=True)
 class ImportedEntity:
-    """What was taken in: the name and public key, "" where nothing was."""
+    """What was imported: its name and public key, "" if nothing was."""
 
     report: OperationReport
     name: str = ""
@@ -37,7 +37,7 @@ class ImportedEntity:
 
 @dataclass(frozen=True, slots=True)
 class ImportedKeys:
-    """Public keys whose seeds are in the keystore now."""
+    """The public keys whose seeds are now in the keystore."""
 
     report: OperationReport
     public_keys: list[str] = field(default_factory=list)
@@ -46,10 +46,13 @@ class ImportedKeys:
 def import_account(
     workspace: Workspace, path: Path, *, skip: bool = False, overwrite: bool = False, force: bool = False
 ) -> ImportedEntity:
-    """Take in an account's token; one that signed itself is signed by the operator.
+    """Import an account's token; one that the account signed itself is signed by the operator.
 
-    `skip`: in spite of issues; `overwrite`: an account of that name and key is replaced; `force`: signed by
-    another operator, it is signed anew. Raises FolderError, TokenError.
+    skip: whether to import in spite of issues.
+    overwrite: whether to replace an account with that name and key.
+    force: whether to import a token that another operator signed; this operator signs it.
+
+    Raises FolderError, TokenError.
     """
     report = OperationReport(summary=True)
     claims, token = _account(path)
@@ -85,9 +88,11 @@ def import_account(
 def import_user(
     workspace: Workspace, path: Path, *, skip: bool = False, overwrite: bool = False
 ) -> ImportedEntity:
-    """Take in a user's token, or its credentials: then the seed goes to the keystore.
+    """Import a user's token, or its credentials, whose seed then goes to the keystore.
 
-    `skip`, `overwrite`: as for accounts. Raises FolderError, TokenError, NkeyError.
+    skip, overwrite: as for accounts.
+
+    Raises FolderError, TokenError, NkeyError.
     """
     report = OperationReport(summary=True)
     claims, token, pair = _user(path)
@@ -117,9 +122,9 @@ def import_user(
 
 
 def import_keys(workspace: Workspace, folder: Path, *, recurse: bool = False) -> ImportedKeys:
-    """Take in every seed in the `.nk` files of a folder, and with `recurse` of those below.
+    """Import every seed in the `.nk` files of a folder, and with `recurse` of those below it.
 
-    Raises NotFoundError, WorkspaceError when there are none. Files that hold no seed are told by name.
+    Files without a seed are reported by name. Raises NotFoundError, or WorkspaceError if there are no files.
     """
     folder = folder.expanduser()
     if not folder.is_dir():
@@ -141,7 +146,7 @@ def import_keys(workspace: Workspace, folder: Path, *, recurse: bool = False) ->
 
 
 def seed_files(folder: Path, *, recurse: bool) -> Iterator[Path]:
-    """Give the `.nk` files of a folder, sorted; links to folders are not followed. Raises FolderError."""
+    """Yield the `.nk` files of a folder, sorted; links to folders are not followed. Raises FolderError."""
     for name in files.names(folder):
         path = folder / name
         if path.is_dir():
@@ -192,7 +197,7 @@ def _text(path: Path, *endings: str) -> str:
 
 
 def _blocked(claims: Claims, skip: bool, now: int, report: OperationReport) -> bool:
-    """Report what validation finds; whether it ends the import."""
+    """Report what validation finds; return whether it prevents the import."""
     issues = claims.issues(now)
     blocking = bool(issues.blocking())
     for issue in issues:

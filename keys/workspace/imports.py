@@ -17,13 +17,17 @@ from .report import Grade, OperationReport
 from .resolve import account_key, account_label
 from .workspace import Workspace
 
-# What a server would refuse today and may grant tomorrow: told, not refused.
+# What a server would refuse today and may grant tomorrow is a warning, not an error.
 _WARNED = {Reason.NO_EXPORT, Reason.NO_ACTIVATION, Reason.ACCOUNT_POSITION}
 
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What was done. `claims`: the account as it was stored; `item`: the import in question."""
+    """The result of a change.
+
+    claims: the account as it was stored.
+    item: the import that was changed.
+    """
 
     report: OperationReport
     account: str
@@ -32,10 +36,12 @@ class ImportResult:
 
 
 def add_import(workspace: Workspace, item: Import, *, account: str = "") -> ImportResult:
-    """Add an import. `item.account` may be the exporter's name; the import is called by its subject.
+    """Add an import; without a name it is named after its subject.
 
-    Raises WorkspaceError: an import from oneself or one that is there already, a local subject that does not
-    fit, a circle of imports, an activation that is another's, expired or revoked.
+    item: its `account` may be the exporter's name.
+
+    Raises WorkspaceError for an import from the account itself or one that exists, an unsuitable local
+    subject, a cycle of imports, or an activation that has expired, is revoked or belongs to another account.
     """
     item = item.model_copy(deep=True)
     if not item.subject:
@@ -71,7 +77,10 @@ def add_activated_import(
     allow_trace: bool = False,
     account: str = "",
 ) -> ImportResult:
-    """Add the import that an activation token allows. Raises as `add_import`, TokenError for a bad token."""
+    """Add the import that an activation token allows.
+
+    Raises as `add_import` does, and TokenError for an invalid token.
+    """
     activation = decode(token, ActivationClaims)
     kind = activation.nats.kind or "stream"
     if kind == "service":
@@ -92,9 +101,9 @@ def add_activated_import(
 def delete_import(
     workspace: Workspace, *, subject: str = "", exporter: str = "", kind: Kind = "", account: str = ""
 ) -> ImportResult:
-    """Delete an import, chosen by the exporter's subject (a sole one needs none).
+    """Delete an import, chosen by the exporter's subject; with only one no subject is needed.
 
-    `exporter` (name or public key) and `kind` choose where several have that subject. Raises WorkspaceError.
+    If several have that subject, `exporter` (name or public key) and `kind` choose. Raises WorkspaceError.
     """
     with editing(workspace, account) as update:
         gone = update.claims.nats.imports.pop(_find(update, subject, exporter, kind))
@@ -133,7 +142,7 @@ def _find(update: AccountUpdate, subject: str, exporter: str, kind: Kind) -> int
 
 
 def _check(update: AccountUpdate, item: Import) -> None:
-    """What is wrong with an import before its account is looked at as a whole."""
+    """Check an import before its account is examined as a whole."""
     if item.token:
         _check_activation(update, item)
     if item.account == update.claims.sub:
@@ -166,7 +175,7 @@ def _check_activation(update: AccountUpdate, item: Import) -> None:
 
 
 def _others(update: AccountUpdate) -> dict[str, AccountClaims]:
-    """The other accounts of the store by public key; one whose token is damaged stops no import."""
+    """Return the other accounts of the store by public key; one with a damaged token is left out."""
     store = update.workspace.store()
     found: dict[str, AccountClaims] = {}
     for name in store.accounts():
@@ -193,7 +202,7 @@ def _check_circles(workspace: Workspace, before: list[list[str]], after: list[li
 
 
 def _check_import(others: dict[str, AccountClaims], update: AccountUpdate, item: Import) -> Refusal | None:
-    """What a server would say, where the exporter is known; raises for what can never be right."""
+    """Check what a server would say, if the exporter is known. Raises for what can never be granted."""
     exporter = others.get(item.account)
     if exporter is None:
         return None

@@ -1,4 +1,4 @@
-"""The first steps in one: operator, system account, account and user, or those under a managed operator."""
+"""Setup in one step: operator, system account, account and user, or the last two under a managed operator."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ then start a nats-server using the generated config:
 
 @dataclass(frozen=True, slots=True)
 class InitResult:
-    """What was made; `workspace` is where it is current."""
+    """The entities that were made.
+
+    workspace: the workspace in which they are current.
+    """
 
     report: OperationReport
     operator: str
@@ -38,7 +41,7 @@ class InitResult:
 def init_local(workspace: Workspace, name: str, root: Path) -> InitResult:
     """Make an operator, its system account, an account and a user of one name, in the stores root `root`.
 
-    Raises WorkspaceError when there is such an operator.
+    Raises WorkspaceError if that operator exists.
     """
     workspace = workspace.with_root(root)
     name = chosen(name, "operator")
@@ -59,10 +62,12 @@ def init_local(workspace: Workspace, name: str, root: Path) -> InitResult:
 
 
 def init_managed(workspace: Workspace, name: str, root: Path, url: str, known: dict[str, str]) -> InitResult:
-    """Make an account and a user of one name under an operator who is found at `url`.
+    """Make an account and a user of one name under an operator whose token is at `url`.
 
-    `known`: well-known operators, name to URL. Raises WorkspaceError when the operator has no account server,
-    or another operator of its name is stored.
+    known: well-known operators, name to URL.
+
+    Raises WorkspaceError if the operator has no account server, or if another operator with its name is
+    stored.
     """
     workspace = workspace.with_root(root)
     token, claims = load_operator(url)
@@ -92,7 +97,7 @@ def init_managed(workspace: Workspace, name: str, root: Path, url: str, known: d
 def _account_and_user(
     workspace: Workspace, name: str, operator: KeyPair | None, report: OperationReport
 ) -> InitResult:
-    """Make both and their credentials; without the operator's key the account signs itself."""
+    """Make both and their credentials; without the operator's key the account signs its own token."""
     account, user = KeyPair.create(KeyRole.ACCOUNT), KeyPair.create(KeyRole.USER)
     with kept(workspace.keystore, [account, user]):
         claims = AccountClaims.new(account.public_key, name)

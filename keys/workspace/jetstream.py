@@ -1,4 +1,4 @@
-"""Changes of an account's JetStream limits: global ones, or those of replication tiers, never both."""
+"""Changes of an account's JetStream limits: either global ones or those of replication tiers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..claims.limits import JETSTREAM
 from ..errors import WorkspaceError
 from .report import OperationReport
 
-# What is said of each limit, in the order in which it is told.
+# The report about each limit, in this order.
 _WORDS = {
     "streams": "streams",
     "consumer": "consumer",
@@ -23,10 +23,12 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class JetStreamEdits:
-    """What to change: limits of one tier, or to enable a tier, remove one, or disable JetStream.
+    """The changes: limits of one tier, or enabling a tier, removing one, or disabling JetStream.
 
-    `limits`: field names of `JetStreamLimits` to values, -1 unlimited. Tier 0 is the global one, None is not
-    given. The four ways exclude each other.
+    limits: field names of `JetStreamLimits` to values, -1 for unlimited.
+    tier: 0 for the global limits, None if it was not given.
+
+    The four kinds of changes exclude each other.
     """
 
     tier: int | None = None
@@ -38,18 +40,18 @@ class JetStreamEdits:
 
     @property
     def sets(self) -> bool:
-        """Whether limits are to be set."""
+        """Whether limits should be set."""
         return self.tier is not None or bool(self.limits) or self.max_bytes_required is not None
 
     @property
     def given(self) -> bool:
-        """Whether anything is to be changed."""
+        """Whether anything should be changed."""
         return self.sets or self.disable or self.enable is not None or self.remove is not None
 
     def check(self, limits: OperatorLimits, *, system: bool) -> None:
-        """Raise WorkspaceError for what excludes each other or cannot be, given an account's limits.
+        """Raise WorkspaceError for changes that exclude each other or do not suit an account's limits.
 
-        `system`: it is the system account, which has no JetStream.
+        system: whether it is the system account, which has no JetStream.
         """
         self._check_ways()
         adds = self.enable is not None or self.sets
@@ -77,7 +79,7 @@ class JetStreamEdits:
             raise WorkspaceError(f"account doesn't have tier {label(self.remove)} limit")
 
     def apply(self, limits: OperatorLimits, *, system: bool) -> OperationReport:
-        """Make the changes and tell of them. Raises WorkspaceError as `check`."""
+        """Make the changes and return a report. Raises WorkspaceError as `check` does."""
         self.check(limits, system=system)
         report = OperationReport()
         if self.disable:
@@ -123,7 +125,7 @@ class JetStreamEdits:
     def _apply_limits(self, limits: OperatorLimits, report: OperationReport) -> None:
         tier = self.tier or 0
         target = limits_of(limits, tier)
-        if target == JetStreamLimits():  # new: what is not said is unlimited, but storage off
+        if target == JetStreamLimits():  # new: what was not given is unlimited, but storage is off
             for name in _WORDS:
                 setattr(target, name, 0 if name in {"mem_storage", "disk_storage"} else UNLIMITED)
         for name, words in _WORDS.items():
@@ -138,12 +140,12 @@ class JetStreamEdits:
 
 
 def label(tier: int) -> str:
-    """Give a tier's name: `global`, or as `R3`."""
+    """Return a tier's name: `global`, or e.g. `R3`."""
     return f"R{tier}" if tier else "global"
 
 
 def limits_of(limits: OperatorLimits, tier: int) -> JetStreamLimits:
-    """Give a copy of a tier's limits; all zero when it has none."""
+    """Return a copy of a tier's limits; all zero if it has none."""
     if not tier:
         return limits.jetstream
     found = limits.tiered_limits.get(label(tier))

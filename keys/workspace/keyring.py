@@ -1,6 +1,6 @@
 """The keys of an operator, its accounts and users, and whether their seeds are stored here.
 
-Seeds are read only by who asks for them (`seed`), and shown by no repr.
+Seeds are read only on request (`seed`), and no repr shows them.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ UNKNOWN = "?"
 class KeyFilter:
     """Which keys to collect.
 
-    `roles`: what is shown, none for all of the current (or `account`'s) context; `account`, `user`: of these
-    only; `unreferenced`: those in the keystore that the operator does not know; `part`: letters in the key.
+    roles: the roles to show; all if there are none.
+    account, user: only keys of these.
+    unreferenced: whether to collect the keys in the keystore that the operator does not know.
+    part: a part of the key's text.
     """
 
     roles: frozenset[KeyRole] = frozenset()
@@ -33,9 +35,12 @@ class KeyFilter:
 
 @dataclass(frozen=True, slots=True)
 class StoredKey:
-    """One key. `path`: where its seed is, None if it is not stored; `damaged`: the file is not that seed's.
+    """One key.
 
-    `parent`: the public key of who issued it; `token`: of an identity key.
+    path: where its seed is, None if it is not stored.
+    damaged: whether the file does not hold the seed of this key.
+    parent: the public key of the issuer.
+    token: the token, for an identity key.
     """
 
     name: str
@@ -50,7 +55,10 @@ class StoredKey:
 
 
 def collect(workspace: Workspace, wanted: KeyFilter) -> list[StoredKey]:
-    """Collect keys: operator, then each account with its users. Raises WorkspaceError, FolderError."""
+    """Collect keys: the operator's, then those of each account and its users.
+
+    Raises WorkspaceError, FolderError.
+    """
     if not workspace.keystore.root.is_dir():
         raise WorkspaceError(f"keystore {workspace.keystore.root} does not exist")
     if not workspace.context.operator and not wanted.unreferenced:
@@ -69,17 +77,17 @@ def collect(workspace: Workspace, wanted: KeyFilter) -> list[StoredKey]:
         raise NotFoundError(f"there is no user {wanted.user} here")
     part = wanted.part.upper()
     if KeyRole.ACCOUNT in roles:
-        roles |= {KeyRole.CURVE}  # a curve key is its account's
+        roles |= {KeyRole.CURVE}  # a curve key belongs to its account
     return [key for key in found if key.role in roles and part in key.public_key]
 
 
 def with_role(wanted: KeyFilter, role: KeyRole) -> KeyFilter:
-    """Give the same choice with keys of one more role; a choice of all contains it already."""
+    """Return the same filter with one more role; a filter without roles contains it already."""
     return replace(wanted, roles=wanted.roles | {role})
 
 
 def seed(workspace: Workspace, key: StoredKey) -> str:
-    """Give a key's secret. Raises NotFoundError, DamagedError."""
+    """Return a key's secret. Raises NotFoundError, DamagedError."""
     return workspace.keystore.get(key.public_key).seed
 
 
@@ -103,7 +111,7 @@ def _referenced(workspace: Workspace, account: str, user: str) -> list[StoredKey
             try:
                 mine = store.user(name, name_of_user)
             except NotFoundError:
-                continue  # the user that is asked for is another account's
+                continue  # the user that was asked for belongs to another account
             token = store.user_token(name, name_of_user)
             found.append(
                 _key_info(workspace, mine.name, mine.sub, KeyRole.USER, parent=claims.sub, token=token)

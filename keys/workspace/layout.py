@@ -1,7 +1,8 @@
-"""A keystore of the older layout moved to the present one; the old folder is kept beside it.
+"""Moving a keystore of the older layout to the present one; the old folder is kept beside it.
 
-Older: seeds anywhere, credentials in `<operator>/accounts/<account>/users/<user>.creds`. Everything is
-copied into a new folder first; only then do the two change names.
+In the older layout seeds may be anywhere, and credentials are
+`<operator>/accounts/<account>/users/<user>.creds`. Everything is copied into a new folder first; only then
+are the two renamed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ from .workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class KeystoreMigration:
-    """What was moved. `old`: where the former folder is now, None if there was nothing to do."""
+    """The result of a migration.
+
+    old: where the former folder is now, None if there was nothing to do.
+    """
 
     report: OperationReport
     old: Path | None = None
@@ -32,8 +36,8 @@ class KeystoreMigration:
 def migrate_keystore(workspace: Workspace) -> KeystoreMigration:
     """Move the keystore to the present layout.
 
-    Raises FolderError; DamagedError for a file that holds no seed; WorkspaceError when the folder is that of
-    the stores or settings too. Nothing is changed then.
+    Raises FolderError, DamagedError for a file without a seed, or WorkspaceError if the folder is also that
+    of the stores or settings. Nothing is changed then.
     """
     keystore = workspace.keystore
     root = keystore.root
@@ -68,7 +72,7 @@ def migrate_keystore(workspace: Workspace) -> KeystoreMigration:
 
 
 def _copied(root: Path, fresh: Keystore) -> tuple[int, int]:
-    """Copy seeds and credentials to a new keystore: how many of each."""
+    """Copy seeds and credentials to a new keystore; return how many of each."""
     files.make_folder(fresh.root / "keys")
     files.make_folder(fresh.root / "creds")
     files.write(
@@ -90,7 +94,7 @@ def _copied(root: Path, fresh: Keystore) -> tuple[int, int]:
 
 
 def _place(relative: Path) -> Path:
-    """Where credentials belong: `<operator>/<account>/<user>.creds`."""
+    """Return the new path of credentials: `<operator>/<account>/<user>.creds`."""
     parts = relative.parts
     if parts[0] == "creds":
         return Path(*parts[1:])

@@ -1,4 +1,4 @@
-"""Lists of what is stored: operators, accounts, users, each with its public key."""
+"""Lists of the stored operators, accounts and users, each with its public key."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class ListedItem:
-    """One stored thing: its name here, what its claims say, or why these cannot be read.
+    """One stored entity: its name here, the content of its claims, or why they cannot be read.
 
-    `public_key` and `claimed` are "" where `error` is not.
+    `public_key` and `claimed` are "" if there is an `error`.
     """
 
     name: str
@@ -24,7 +24,7 @@ class ListedItem:
     error: str = ""
 
     def document(self) -> dict[str, Any]:
-        """Give the entry as a JSON object, `error` in place of what cannot be read."""
+        """Return the entry as a JSON object, with `error` in place of what cannot be read."""
         shown = {"error": self.error} if self.error else {"public_key": self.public_key}
         return {"name": self.name, **shown}
 
@@ -35,13 +35,13 @@ def operators(workspace: Workspace) -> list[ListedItem]:
 
 
 def accounts(workspace: Workspace) -> list[ListedItem]:
-    """List the accounts of the current operator. Raises WorkspaceError when none is current."""
+    """List the accounts of the current operator. Raises WorkspaceError if none is current."""
     store = workspace.store()
     return _entries(store.accounts(), store.account)
 
 
 def users(workspace: Workspace, account: str = "") -> list[ListedItem]:
-    """List the users of an account, or of the current one. Raises WorkspaceError, NotFoundError."""
+    """List the users of an account, by default of the current one. Raises WorkspaceError, NotFoundError."""
     store, name = workspace.store(), workspace.account_name(account)
     return _entries(store.users(name), lambda user: store.user(name, user))
 

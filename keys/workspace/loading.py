@@ -1,4 +1,4 @@
-"""Setting up from an account server: its operator, the account of a seed, and a user with credentials."""
+"""Setup from an account server: its operator, the account of a seed, and a user with credentials."""
 
 from __future__ import annotations
 
@@ -24,7 +24,12 @@ DEFAULT_USER = "default"
 
 @dataclass(frozen=True, slots=True)
 class SetupSource:
-    """Whom to ask for what. `url`: of the operator's token; `seed`: the account's; `name`: the operator's."""
+    """What to fetch and from where.
+
+    url: the URL of the operator's token.
+    seed: the account's seed.
+    name: the operator's name.
+    """
 
     url: str
     seed: str
@@ -37,7 +42,7 @@ class SetupSource:
 
 @dataclass(frozen=True, slots=True)
 class SetupResult:
-    """The names of what is current now, and where the user's credentials are."""
+    """The names of what is current now, and the path of the user's credentials."""
 
     report: OperationReport
     operator: str
@@ -49,9 +54,11 @@ class SetupResult:
 def source_of(
     profile: str, user: str = DEFAULT_USER, *, environment: Mapping[str, str] = MappingProxyType({})
 ) -> SetupSource:
-    """Read `nsc://operator?secret=<seed>&user=<name>`; the operator is a well-known one.
+    """Parse `nsc://operator?secret=<seed>&user=<name>`; the operator is a well-known one.
 
-    `environment`: where NSC_…_OPERATOR name more. Raises WorkspaceError; its text never shows the secret.
+    environment: the variables NSC_…_OPERATOR, which define more operators.
+
+    Raises WorkspaceError, whose text never contains the secret.
     """
     try:
         parts = urlsplit(profile)
@@ -72,9 +79,9 @@ def source_of(
 def load(
     workspace: Workspace, source: SetupSource, *, environment: Mapping[str, str] = MappingProxyType({})
 ) -> SetupResult:
-    """Fetch operator and account, store them with the seed, make the user, and let all be current.
+    """Fetch operator and account, store them with the seed, make the user, and make all of them current.
 
-    Everything is fetched before the first write. Raises WorkspaceError, NkeyError; ForeignError when another
+    Everything is fetched before the first write. Raises WorkspaceError, NkeyError, or ForeignError if another
     operator has the name.
     """
     pair = KeyPair(source.seed, KeyRole.ACCOUNT) if source.seed else None

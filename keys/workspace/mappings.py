@@ -1,4 +1,4 @@
-"""Mappings of an account: what is published on one subject goes to others, by weight."""
+"""Mappings of an account: messages published on one subject go to other subjects, by weight."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from .workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class MappingResult:
-    """What was done. `targets`: those that the subject has now."""
+    """The result of a change.
+
+    targets: the targets of the subject after it.
+    """
 
     report: OperationReport
     account: str
@@ -26,9 +29,10 @@ class MappingResult:
 def add_mapping(
     workspace: Workspace, source: str, target: WeightedMapping, *, account: str = ""
 ) -> MappingResult:
-    """Add a target to a subject; one of the same subject and cluster is replaced.
+    """Add a target to a subject; a target with the same subject and cluster is replaced.
 
-    Raises WorkspaceError: bad subjects or transforms, a weight over 100, weights over 100 together.
+    Raises WorkspaceError for invalid subjects or transforms, or for weights that are or add up to more than
+    100.
     """
     if not source:
         raise WorkspaceError("from subject is required")
@@ -50,9 +54,9 @@ def add_mapping(
 def delete_mapping(
     workspace: Workspace, source: str, *, target: str = "", cluster: str = "", account: str = ""
 ) -> MappingResult:
-    """Delete one target of a subject, or all of them; with `cluster` only that cluster's.
+    """Delete one target of a subject, or all of them; with `cluster` only those of that cluster.
 
-    Raises WorkspaceError when there is no such mapping.
+    Raises WorkspaceError if there is no such mapping.
     """
     if not source:
         raise WorkspaceError("from subject is required")
@@ -78,7 +82,10 @@ def _place(mapping: WeightedMapping) -> tuple[str, str]:
 
 
 def _meant(entry: WeightedMapping, target: str, cluster: str) -> bool:
-    """A named target is meant with its cluster, "" being one; without a target, "" means every cluster."""
+    """Return whether an entry is selected.
+
+    With a target, the cluster must be the same, and "" is a cluster; without one, "" means every cluster.
+    """
     if target:
         return _place(entry) == (target, cluster)
     return cluster in ("", entry.cluster)
@@ -91,7 +98,7 @@ def _words(source: str, target: str, cluster: str) -> str:
 
 
 def _check(update: AccountUpdate, source: str, target: WeightedMapping) -> None:
-    """Raise WorkspaceError for what the claims' rules, or those of a server's transforms, do not allow."""
+    """Raise WorkspaceError for what the claims' rules, or a server's rules for transforms, do not allow."""
     issues = Issues()
     update.claims.nats.check_mappings(issues)
     new = [issue.text for issue in issues if issue.text not in update.errors]

@@ -1,7 +1,7 @@
-"""Accounts of another operator brought under the current one, with their users.
+"""Migrating accounts of another operator, with their users, to the current one.
 
-Each is signed anew by the current operator (in a managed store by the account, for the operator's owner to
-sign). Users keep their tokens: their account's key signed them.
+The current operator signs each account; in a managed store the account signs itself, and the operator's owner
+signs it later. Users keep their tokens, which their account's key signed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """The names of the accounts that were brought over."""
+    """The names of the accounts that were migrated."""
 
     report: OperationReport
     accounts: list[str] = field(default_factory=list)
@@ -32,16 +32,16 @@ class Migrated:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """One account to bring over, and tokens of its users."""
+    """One account to migrate, and the tokens of its users."""
 
     claims: AccountClaims
     users: list[str] | None
 
 
 def migrate_operator(workspace: Workspace, folder: Path, *, force: bool = False) -> Migrated:
-    """Bring over all accounts of the store in `folder`. `force`: over accounts of the same name.
+    """Migrate all accounts of the store in `folder`. `force`: replace accounts of the same name.
 
-    Raises NotFoundError when the folder is no store. What goes wrong with one account does not stop others.
+    Raises NotFoundError if the folder is not a store. A failure with one account does not affect the others.
     """
     other = OperatorStore(folder.expanduser().absolute())
     paths = [str(other.account_path(name)) for name in other.accounts()]
@@ -51,7 +51,7 @@ def migrate_operator(workspace: Workspace, folder: Path, *, force: bool = False)
 
 
 def migrate_account(workspace: Workspace, where: str, *, force: bool = False) -> Migrated:
-    """Bring over the account whose token is in a file or at a URL; with a file its users come too."""
+    """Migrate the account whose token is in a file or at a URL; from a file its users are migrated too."""
     return _migrated(workspace, [where], force)
 
 
@@ -71,7 +71,7 @@ def _migrated(workspace: Workspace, places: list[str], force: bool) -> Migrated:
 
 
 def _job(workspace: Workspace, where: str, force: bool) -> _Job:
-    """Read an account and its users, and check whether it can be brought over."""
+    """Read an account and its users, and check whether it can be migrated."""
     store = workspace.store()
     path = None if is_http(where) else Path(where).expanduser().absolute()
     if path is not None and path.is_relative_to(store.folder.absolute()):
@@ -105,7 +105,7 @@ def _run(workspace: Workspace, job: _Job) -> OperationReport:
     name = job.claims.name
     signer = account_signer(workspace, job.claims)
     if name in store.accounts() and store.account(name).sub != job.claims.sub:
-        store.remove_account(name)  # another account, to be overwritten: its users are not this one's
+        store.remove_account(name)  # another account, now replaced: its users are not this one's
     outcome = workspace.write_account(job.claims, signer)
     for token in job.users or ():
         store.write_user(token)

@@ -1,4 +1,4 @@
-"""Names for those who do not want to think of one."""
+"""Generated names, for those who do not want to choose one."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _PEOPLE = (
 
 
 def any_name() -> str:
-    """Make up a name: a manner and a person."""
+    """Return a generated name."""
     return f"{secrets.choice(_MANNERS)}_{secrets.choice(_PEOPLE)}"
 
 
 def chosen(name: str, what: str) -> str:
-    """Give the name to use; `*` is any.
+    """Return the name to use; for `*` it is a generated one.
 
-    Raises WorkspaceError without one, FolderError for what is no name.
+    Raises WorkspaceError without a name, FolderError for an invalid one.
     """
     if not name.strip():
         raise WorkspaceError(f"{what} name is required")

@@ -1,4 +1,4 @@
-"""Operators: made with or without a system account, imported from elsewhere, edited."""
+"""Operators: making them with or without a system account, importing and editing them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ _MONITORING = "https://docs.nats.io/nats-server/configuration/sys_accounts"
 
 @dataclass(frozen=True, slots=True)
 class OperatorResult:
-    """An operator that was made, imported or edited; `workspace` is where it is current."""
+    """The result for an operator that was made, imported or edited.
+
+    workspace: the workspace in which it is current.
+    """
 
     report: OperationReport
     name: str
@@ -42,7 +45,7 @@ class OperatorResult:
 
 @dataclass(frozen=True, slots=True)
 class SystemAccount:
-    """A system account that is not stored yet: its token, its user's, and all their keys."""
+    """A system account that is not stored yet: its token, its user's token, and all their keys."""
 
     account: KeyPair
     signing: KeyPair
@@ -52,7 +55,7 @@ class SystemAccount:
 
     @classmethod
     def create(cls, signer: KeyPair, *, now: int) -> SystemAccount:
-        """Make the account SYS, with its exports for monitoring, and its user sys."""
+        """Create the account SYS, with its exports for monitoring, and its user sys."""
         account, signing, user = (KeyPair.create(r) for r in (KeyRole.ACCOUNT, KeyRole.ACCOUNT, KeyRole.USER))
         claims = AccountClaims.new(account.public_key, SYSTEM_ACCOUNT)
         claims.nats.signing_keys[signing.public_key] = None
@@ -85,7 +88,7 @@ class SystemAccount:
         )
 
     def write(self, workspace: Workspace, report: OperationReport) -> None:
-        """Store keys, tokens and credentials in the current operator's store, and tell of them."""
+        """Store keys, tokens and credentials in the current operator's store, and report them."""
         store = workspace.store()
         with kept(workspace.keystore, (self.account, self.signing, self.user)):
             store.write_account(self.account_token)
@@ -106,10 +109,14 @@ def add_operator(
     signing_key: bool = False,
     dates: Dates = NO_DATES,
 ) -> OperatorResult:
-    """Make an operator and let it be current. With `-K` it gets that identity, whose seed is not stored.
+    """Make an operator and make it the current one.
 
-    `system`: with a system account; `signing_key`: with a signing key, which then signs that account.
-    Raises WorkspaceError when there is such an operator already.
+    With `-K` it gets that identity, whose seed is not stored.
+
+    system: whether it gets a system account.
+    signing_key: whether it gets a signing key, which then signs that account.
+
+    Raises WorkspaceError if that operator exists.
     """
     name = chosen(name, "operator")
     _must_be_new(workspace, name)
@@ -144,7 +151,10 @@ def found(
     system: SystemAccount | None,
     report: OperationReport,
 ) -> Workspace:
-    """Make the store of a new operator, all of it or nothing, and give the workspace where it is current."""
+    """Make the store of a new operator, completely or not at all.
+
+    Return the workspace in which it is current.
+    """
     with kept(workspace.keystore, keys):
         workspace.stores.create(name, token=token)
         try:
@@ -166,10 +176,12 @@ def import_operator(
     force: bool = False,
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> OperatorResult:
-    """Take over an operator's token from a file, an HTTP URL or a well-known name; its store is managed.
+    """Import an operator's token from a file, an HTTP URL or a well-known name; its store is managed.
 
-    `force`: a store of that name is overwritten, even another operator's; `environment`: where NSC_…_OPERATOR
-    name more operators. Raises WorkspaceError.
+    force: whether to overwrite a store of that name, even that of another operator.
+    environment: the variables NSC_…_OPERATOR, which define more operators.
+
+    Raises WorkspaceError.
     """
     known = known_operators(environment)
     source = source.strip()
@@ -194,7 +206,7 @@ def import_operator(
 
 
 def known_operators(environment: Mapping[str, str]) -> dict[str, str]:
-    """Give the well-known operators, name to URL: the built-in ones and those of NSC_<NAME>_OPERATOR."""
+    """Return the well-known operators, name to URL: the built-in ones and those of NSC_<NAME>_OPERATOR."""
     result = dict(WELL_KNOWN)
     for variable, url in environment.items():
         upper = variable.upper()
@@ -204,7 +216,7 @@ def known_operators(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def well_known_name(source: str, known: dict[str, str]) -> str:
-    """Give the name of the well-known operator on whose host a URL is, or ""."""
+    """Return the name of the well-known operator whose host a URL has, or ""."""
     host = _host(source)
     return next((name for name, url in known.items() if host and _host(url) == host), "")
 
@@ -231,10 +243,12 @@ def load_operator(source: str) -> tuple[str, OperatorClaims]:
 
 @dataclass(frozen=True, slots=True)
 class OperatorEdits:
-    """What to change of an operator; None and empty leave it as it is.
+    """The changes of an operator; None and empty values change nothing.
 
-    `system_account`: name or public key; `account_server_url`: "" removes it; URLs of services are kept in
-    lower case; `strict`: accounts and users must be signed with signing keys.
+    system_account: name or public key.
+    account_server_url: "" removes it.
+    service_urls: kept in lower case.
+    strict: whether accounts and users must be signed with signing keys.
     """
 
     dates: Dates = field(default_factory=Dates)
@@ -248,7 +262,7 @@ class OperatorEdits:
 
     @property
     def given(self) -> bool:
-        """Whether anything is to be changed."""
+        """Whether anything should be changed."""
         lists = self.service_urls or self.rm_service_urls
         chosen = (self.account_server_url, self.system_account, self.strict)
         return (
@@ -261,7 +275,7 @@ class OperatorEdits:
 
 
 def edit_operator(workspace: Workspace, edits: OperatorEdits) -> OperatorResult:
-    """Change the current operator. Raises WorkspaceError, and nothing is changed."""
+    """Change the current operator. Raises WorkspaceError; then nothing is changed."""
     if not edits.given:
         raise WorkspaceError("specify an edit option")
     with workspace.locked():
@@ -319,14 +333,14 @@ def _apply_strict(
 
 
 def _system_account(workspace: Workspace, given: str) -> str:
-    """The public key of what is to be the system account."""
+    """Return the public key of the new system account."""
     if not given:
         raise WorkspaceError("the system account needs a name or a public key")
     try:
         account = workspace.account(given)
     except NotFoundError:
         if is_public(given, KeyRole.ACCOUNT):
-            return given  # it may be kept elsewhere
+            return given  # it may be stored elsewhere
         raise
     limits = account.nats.limits
     if limits.tiered_limits or limits.jetstream != type(limits.jetstream)():
@@ -358,7 +372,7 @@ def _must_be_new(workspace: Workspace, name: str) -> None:
 
 
 def _identity(workspace: Workspace) -> tuple[KeyPair, bool]:
-    """(the key that is to be the operator's identity, whether it was made for that)."""
+    """Return (the key for the operator's identity, whether it was generated)."""
     if not workspace.private_key:
         return KeyPair.create(KeyRole.OPERATOR), True
     given = given_key(workspace.private_key, KeyRole.OPERATOR)
@@ -366,7 +380,10 @@ def _identity(workspace: Workspace) -> tuple[KeyPair, bool]:
 
 
 def _stored_identity(*, store_name: str, workspace: Workspace) -> str:
-    """The key of the operator whose store it is; "" if its token is missing or older."""
+    """Return the key of the operator that owns the store.
+
+    It is "" if its token is missing, or if the store is of another kind or version.
+    """
     try:
         return workspace.stores.open(store_name).operator().sub
     except (NotFoundError, ForeignError):

@@ -18,9 +18,11 @@ _INT_32 = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class PermissionEdits:
-    """Subjects to allow, deny and remove, and the right to answer.
+    """Subjects to allow, deny and remove, and the response permission.
 
-    `responses`: how many answers; `response_ttl`: nanoseconds; `rm_responses`: drop that right.
+    responses: how many answers.
+    response_ttl: ns.
+    rm_responses: whether to remove the response permission.
     """
 
     allow_pub: tuple[str, ...] = ()
@@ -36,11 +38,11 @@ class PermissionEdits:
 
     @property
     def given(self) -> bool:
-        """Whether anything is to be changed."""
+        """Whether anything should be changed."""
         return any(getattr(self, field.name) != field.default for field in fields(self))
 
     def check(self) -> None:
-        """Raise WorkspaceError for subjects with blanks where none may be."""
+        """Raise WorkspaceError for subjects with blanks where none are allowed."""
         for subject in (*self.allow_pub, *self.allow_pubsub, *self.deny_pub, *self.deny_pubsub):
             if " " in subject:
                 raise WorkspaceError(f"publish permission subject {quote(subject)} contains illegal space")
@@ -57,7 +59,7 @@ class PermissionEdits:
             raise WorkspaceError("response permissions can be set or removed, not both")
 
     def apply(self, target: Permissions) -> OperationReport:
-        """Make the changes and tell of them. Raises WorkspaceError as `check`."""
+        """Make the changes and return a report. Raises WorkspaceError as `check` does."""
         self.check()
         report = self._apply_responses(target)
         for target_list, what, add in (
@@ -71,9 +73,7 @@ class PermissionEdits:
             for subject in add:
                 report.ok(f"added {what} {quote(subject)}")
             for subject in self.rm:
-                report.ok(
-                    f"removed {'sub' if what == 'deny sub' else what} {quote(subject)}"
-                )  # as nsc has it
+                report.ok(f"removed {'sub' if what == 'deny sub' else what} {quote(subject)}")  # as in nsc
         return report
 
     def _apply_responses(self, target: Permissions) -> OperationReport:
@@ -96,8 +96,12 @@ class PermissionEdits:
 class UserEdits:
     """Changes of what a user may do: permissions, limits, networks, hours, kinds of connections.
 
-    None leaves a limit as it is, -1 is unlimited. `times`: `HH:MM:SS-HH:MM:SS`; `rm_times`: starts of ranges;
-    `locale`: the time zone of the hours.
+    A limit of None changes nothing, -1 is unlimited.
+
+    payload, data: bytes.
+    times: `HH:MM:SS-HH:MM:SS`.
+    rm_times: the starts of ranges.
+    locale: the time zone of the hours.
     """
 
     permissions: PermissionEdits = PermissionEdits()
@@ -115,7 +119,7 @@ class UserEdits:
 
     @property
     def given(self) -> bool:
-        """Whether anything is to be changed."""
+        """Whether anything should be changed."""
         own = (field for field in fields(self) if field.name != "permissions")
         return self.permissions.given or any(getattr(self, field.name) != field.default for field in own)
 
@@ -139,7 +143,7 @@ class UserEdits:
             raise WorkspaceError(f"unknown time zone {self.locale}")
 
     def apply(self, target: UserPermissionLimits) -> OperationReport:
-        """Make the changes and tell of them. Raises WorkspaceError as `check`."""
+        """Make the changes and return a report. Raises WorkspaceError as `check` does."""
         self.check()
         report = OperationReport()
         if self.payload is not None:
@@ -198,7 +202,7 @@ NO_PERMISSIONS, NO_EDITS = PermissionEdits(), UserEdits()
 
 
 def range_of(text: str) -> TimeRange:
-    """Read `HH:MM:SS-HH:MM:SS`. Raises WorkspaceError."""
+    """Parse `HH:MM:SS-HH:MM:SS`. Raises WorkspaceError."""
     start, _, end = text.partition("-")
     if clock(start) is None or clock(end) is None:
         raise WorkspaceError(f"{quote(text)} is no time range such as 08:00:00-17:30:00")

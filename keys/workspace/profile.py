@@ -1,8 +1,8 @@
 """Profiles: what an `nsc://operator/account/user?query` names, as a document for other tools.
 
-The query says what is told: `key`, `seed`, `name` (of the last part, or of every part that is present),
-`keys`, `seeds`, `names`, and each with `operator`, `account` or `user` before it; `userSeed=<public key>`
-takes one key of several. Seeds are told only where the query asks for them.
+The query selects the content: `key`, `seed`, `name` (of the last part, or of every part that is present),
+`keys`, `seeds`, `names`, and each with `operator`, `account` or `user` before it. `userSeed=<public key>`
+selects one key of several. Seeds are included only if the query asks for them.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ PARTS = ("operator", "account", "user")
 
 @dataclass(frozen=True, slots=True)
 class NscUrl:
-    """An `nsc://` URL taken apart: up to three names, and the query with its words in lower case."""
+    """The parts of an `nsc://` URL: up to three names, and the query with its words in lower case."""
 
     names: tuple[str, ...]
     query: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, url: str) -> NscUrl:
-        """Read a URL. Raises WorkspaceError."""
+        """Parse a URL. Raises WorkspaceError."""
         if not url.lower().startswith(SCHEME):
             raise WorkspaceError("invalid nsc url: expecting 'nsc://'")
         path, _, query = url[len(SCHEME) :].partition("?")
@@ -43,7 +43,7 @@ class NscUrl:
         return cls(tuple(n for n in names if n), {k.lower(): unquote_plus(v) for k, _, v in pairs})
 
     def asks(self, part: str, what: str) -> bool:
-        """Whether the query asks for a part's `key`, `seed` or `name`."""
+        """Return whether the query asks for a part's `key`, `seed` or `name`."""
         if part not in PARTS[: len(self.names)]:
             return False
         if f"{part}{what}" in self.query or f"{what}s" in self.query:
@@ -52,9 +52,9 @@ class NscUrl:
 
 
 def profile(workspace: Workspace, address: NscUrl) -> dict[str, Any]:
-    """Give the document: `user_creds`, `operator`, `account`, `user`.
+    """Return the document: `user_creds`, `operator`, `account`, `user`.
 
-    Raises NotFoundError for what is not stored, a seed that is asked for too.
+    Raises NotFoundError for what is not stored, including a seed that is asked for.
     """
     found, claims = _found(workspace, address)
     document: dict[str, Any] = {}
@@ -79,13 +79,13 @@ def profile(workspace: Workspace, address: NscUrl) -> dict[str, Any]:
 
 
 def located(address: NscUrl) -> tuple[Path | None, Path | None]:
-    """The stores root and the keystore that the query names, None for those it does not."""
+    """Return the stores root and the keystore that the query names, None for those it does not name."""
     store, keys = (address.query.get(word, "") for word in ("store", "keystore"))
     return Path(store).expanduser() if store else None, Path(keys).expanduser() if keys else None
 
 
 def _found(workspace: Workspace, address: NscUrl) -> tuple[Workspace, list[Claims]]:
-    """The workspace of what is named, and the claims of each part."""
+    """Return the workspace of what is named, and the claims of each part."""
     operators = workspace.stores.names()
     known: dict[str, str] = {}
     for name in operators:
@@ -109,7 +109,7 @@ def _found(workspace: Workspace, address: NscUrl) -> tuple[Workspace, list[Claim
 
 
 def _alike(text: str, known: dict[str, Any], kind: str) -> str:
-    """The name that is meant, in any case, or by the claims' name or public key."""
+    """Return the stored name for `text`: that name, the claims' name or a public key, in any case."""
     for name, one in known.items():
         if text.lower() in {name.lower(), one.name.lower(), one.sub.lower()}:
             return name

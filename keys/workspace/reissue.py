@@ -1,4 +1,4 @@
-"""A new identity for an operator: its token, and those of its accounts that the old identity signed."""
+"""A new identity for an operator: its token, and the tokens of the accounts that the old identity signed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class Reissued:
-    """The operator's new identity, and the accounts that were signed anew."""
+    """The operator's new identity, and the accounts that it signed."""
 
     report: OperationReport
     public_key: str
@@ -27,9 +27,10 @@ class Reissued:
 def reissue_operator(workspace: Workspace, *, convert: bool = False) -> Reissued:
     """Give the current operator a new identity: the key that `-K` names, else a new one.
 
-    `convert`: the old identity becomes a signing key, so that accounts stay as they are. Otherwise accounts
-    that it signed are signed by the new identity, in strict mode by a signing key. All tokens are made before
-    the first is stored. Raises WorkspaceError, FolderError.
+    convert: whether the old identity becomes a signing key, so that accounts stay as they are.
+
+    Otherwise the new identity signs the accounts that the old one signed; in strict mode a signing key does.
+    All tokens are made before the first is stored. Raises WorkspaceError, FolderError.
     """
     with workspace.locked():
         store = workspace.store()
@@ -66,7 +67,7 @@ def reissue_operator(workspace: Workspace, *, convert: bool = False) -> Reissued
 
 
 def _write(store: OperatorStore, operator: str, accounts: dict[str, str]) -> None:
-    """Store the new tokens; what fails takes all of them back. Raises FolderError."""
+    """Store the new tokens; if one fails, restore all of them. Raises FolderError."""
     old = {store.operator_path: store.operator_token()}
     old |= {store.account_path(name): store.account_token(name) for name in accounts}
     try:

@@ -1,6 +1,6 @@
-"""Who imports what from whom: all imports among the accounts of one store, each with what is wrong with it.
+"""The imports among the accounts of one store, each with what is wrong with it.
 
-Pure reading: nothing is written, and a missing exporter or export is a finding, no error.
+Nothing is written. A missing exporter or export is a finding, not an error.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from ..grants import Offer, import_cycles, validate_import
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """One import. `exporter` is None when that account is not in the store, `export` when it offers no such.
+    """One import.
 
-    `issues`: what is wrong with it, in nsc's words; `refusal`: why a server would not serve it, None if it
-    would, or if the exporter is not known here.
+    exporter: None if that account is not in the store.
+    export: None if the exporter has no such export.
+    issues: what is wrong with it, in nsc's words.
+    refusal: why a server would not serve it; None if it would, or if the exporter is not in the store.
     """
 
     importer: AccountClaims
@@ -33,7 +35,7 @@ class Relation:
 
     @property
     def from_account(self) -> str:
-        """The exporter's name, its key if it is not known here."""
+        """The exporter's name; its key if it is not in the store."""
         return self.exporter.name if self.exporter is not None else self.item.account
 
 
@@ -41,7 +43,7 @@ class Relation:
 class Relations:
     """The accounts by public key, in the order of their names; their imports; the cycles among them.
 
-    A cycle is a list of account keys along which a message would come back to where it came from.
+    A cycle is a list of account keys along which a message would come back to its origin.
     """
 
     accounts: Mapping[str, AccountClaims]
@@ -50,12 +52,12 @@ class Relations:
 
     @classmethod
     def read(cls, store: OperatorStore, now: int) -> Relations:
-        """Read a store and authorize its imports at `now` (nanoseconds). Raises FolderError."""
+        """Read a store and authorize its imports at `now` (ns). Raises FolderError."""
         return cls.among((store.account(name) for name in store.accounts()), now)
 
     @classmethod
     def among(cls, accounts: Iterable[AccountClaims], now: int) -> Relations:
-        """Authorize the imports among these accounts at `now` (nanoseconds)."""
+        """Authorize the imports among these accounts at `now` (ns)."""
         known = {claims.sub: claims for claims in accounts}
         offers = {key: Offer(claims) for key, claims in known.items()}
         imports = [
@@ -67,11 +69,11 @@ class Relations:
         return cls(MappingProxyType(known), tuple(imports), tuple(tuple(cycle) for cycle in cycles))
 
     def of(self, importer: str) -> list[Relation]:
-        """Give the imports of one account, by its public key."""
+        """Return the imports of one account, by its public key."""
         return [relation for relation in self.imports if relation.importer.sub == importer]
 
     def using(self, exporter: str, export: Export) -> list[Relation]:
-        """Give the imports that use one export of the account `exporter` (a public key)."""
+        """Return the imports that use one export of the account `exporter` (a public key)."""
         return [
             relation
             for relation in self.imports
@@ -81,7 +83,7 @@ class Relations:
         ]
 
     def names(self, keys: Iterable[str]) -> list[str]:
-        """Give the names of accounts, the key itself for one that is not here."""
+        """Return the names of accounts; the key itself for one that is not in the store."""
         return [self.accounts[key].name if key in self.accounts else key for key in keys]
 
 
@@ -90,7 +92,7 @@ def _relation(importer: AccountClaims, item: Import, offer: Offer | None, now: i
     export = offer.find(item) if offer is not None else None
     found = Issues()
     item.check(importer.sub, found)
-    # The one warning there is, of the field `to`, is about how the token is written.
+    # The only warning there is, about the field `to`, is about how the token is written.
     issues = [issue.text for issue in found if issue.level is not Level.WARNING]
     if export is not None and export.token_req and not item.token:
         issues.append("Export is private but no activation token")

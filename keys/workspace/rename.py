@@ -1,6 +1,7 @@
-"""Renaming an account: its token is signed anew, its users and credentials move along.
+"""Renaming an account: its token is signed again, and its users and credentials are moved.
 
-The new account is written first and the old one removed last; what fails before that is taken back.
+The new account is written first and the old one removed last; if something fails before that, the new one is
+removed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ from .workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """The account's new name; `workspace`: where it is current, if the old one was."""
+    """The account's new name.
+
+    workspace: the workspace in which it is current, if the old one was.
+    """
 
     report: OperationReport
     name: str
@@ -31,9 +35,9 @@ class Renamed:
 
 
 def rename_account(workspace: Workspace, old: str, new: str) -> Renamed:
-    """Rename an account, given by name or public key; its public key and users' keys stay.
+    """Rename an account, by name or public key; its public key and its users' keys stay.
 
-    Raises WorkspaceError when the new name is taken, NotFoundError, FolderError; nothing is changed then.
+    Raises WorkspaceError if the new name is taken, NotFoundError, FolderError; nothing is changed then.
     """
     new = chosen(new, "account")
     with workspace.locked():
@@ -76,7 +80,7 @@ def _copied(
     old: str,
     users: dict[str, str],
 ) -> OperationReport:
-    """Write the account and its users under the new name."""
+    """Write the account and its users under the new name, and return a report."""
     both = OperationReport()
     try:
         copy = OperationReport(f"copy account {quote(old)} to {quote(claims.name)}", Grade.OK)

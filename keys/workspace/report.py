@@ -1,7 +1,7 @@
-"""What an operation did, as a tree of lines, each good, bad or in between.
+"""The result of an operation as a tree of lines, each with a grade.
 
-Drawn as `nsc` draws it: `[ OK ] text`, children indented by seven blanks, what a server said as `> text`. A
-report with children has the grade of its worst child.
+It is drawn as `nsc` draws it: `[ OK ] text`, children indented by seven blanks, a server's answer as `>
+text`. A report with children has the grade of its worst child.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TAGS = {1: "[ OK ]", 2: "[WARN]", 3: "[ERR ]"}
 
 
 class Grade(IntEnum):
-    """How a step went; worse is greater. NOTHING: no step was taken."""
+    """The grade of a step; worse is greater. NOTHING: no step was taken."""
 
     NOTHING = 0
     OK = 1
@@ -29,7 +29,7 @@ class Grade(IntEnum):
 
 
 class Show(Enum):
-    """What of a report is drawn: label and children, children alone, or children where they matter."""
+    """What is drawn of a report: label and children, only children, or children if they matter."""
 
     ALL = "all"
     CHILDREN = "children"
@@ -40,7 +40,8 @@ class Show(Enum):
 class OperationReport:
     """One line and those below it. Without `text` it is only the sum of its children.
 
-    `said`: the text is a server's; `summary`: end with a line that counts the children.
+    said: whether the text is a server's.
+    summary: whether it ends with a line that counts the children.
     """
 
     text: str = ""
@@ -52,37 +53,37 @@ class OperationReport:
 
     @property
     def grade(self) -> Grade:
-        """The worst child's grade, or the report's own where it has none."""
+        """The worst child's grade, or the report's own if it has no children."""
         return max((child.grade for child in self.children), default=self.own)
 
     @property
     def failed(self) -> bool:
-        """Whether something in it is an error."""
+        """Whether it contains an error."""
         return self.grade is Grade.ERROR
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to tell."""
+        """Whether there is nothing to report."""
         return not self.text and not self.children
 
     def ok(self, text: str) -> OperationReport:
-        """Add a line about what was done; gives it, for children of its own."""
+        """Add a line about something that was done, and return it, so that it can get children."""
         return self._added(OperationReport(text, Grade.OK))
 
     def warn(self, text: str) -> OperationReport:
-        """Add a warning."""
+        """Add a warning and return it."""
         return self._added(OperationReport(text, Grade.WARN))
 
     def error(self, text: str) -> OperationReport:
-        """Add a failure."""
+        """Add an error and return it."""
         return self._added(OperationReport(text, Grade.ERROR))
 
     def server(self, text: str) -> OperationReport:
-        """Add what a server said, perhaps several lines."""
+        """Add what a server answered, possibly several lines, and return it."""
         return self._added(OperationReport(text.strip(), Grade.OK, said=True))
 
     def add(self, *reports: OperationReport) -> None:
-        """Add reports as children; of one without a text its children are taken."""
+        """Add reports as children; for a report without a text its children are added."""
         for report in reports:
             if report.text:
                 self.children.append(report)
@@ -90,9 +91,9 @@ class OperationReport:
                 self.children += report.children
 
     def summed_up(self) -> str:
-        """Give the closing line about the children, "" if there is nothing to add.
+        """Return the closing line about the children, "" if there is none.
 
-        It says how many failed when some did, whether or not a summary was asked for.
+        If some failed, it says how many, whether or not a summary was asked for.
         """
         counts = {grade: sum(child.grade is grade for child in self.children) for grade in Grade}
         good, warned, bad = counts[Grade.OK], counts[Grade.WARN], counts[Grade.ERROR]
@@ -110,11 +111,11 @@ class OperationReport:
         return f"{good} {_jobs(good)} succeeded - {warned} have warnings"
 
     def render(self) -> str:
-        """Draw the tree, without a final line end."""
+        """Return the drawn tree, without a final newline."""
         return "\n".join(self._lines(""))
 
     def document(self) -> dict[str, Any]:
-        """Give the tree as a JSON object: level, text where there is one, children where there are some."""
+        """Return the tree as a JSON object: level, and text and children if there are any."""
         result: dict[str, Any] = {"level": self.grade.name.lower()}
         if self.text:
             result["server" if self.said else "text"] = self.text
@@ -149,12 +150,12 @@ class OperationReport:
 
 
 def place(path: Path | str) -> str:
-    """Give a path as reports show it: in back-quotes, the home directory as `~`."""
+    """Return a path as reports show it: in back-quotes, with the home directory as `~`."""
     return f"`{short(path)}`"
 
 
 def short(path: Path | str) -> str:
-    """Give a path with the home directory as `~`."""
+    """Return a path with the home directory as `~`."""
     text = str(path)
     try:
         home = str(Path.home())

@@ -1,6 +1,6 @@
-"""Which account, user or key is meant: names where there are names, public keys where only those can be.
+"""Resolving accounts, users and keys from names or public keys.
 
-A secret given by mistake is refused without being repeated.
+A secret that is given by mistake is refused, and the error does not repeat it.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from .workspace import Workspace
 
 
 def account_key(workspace: Workspace, name_or_key: str, *, anyone: bool = False) -> str:
-    """Give an account's public key; of one that is not in the store it must be the key that is given.
+    """Return an account's public key, from its name or key; for an account outside the store only its key.
 
-    `anyone`: `*` is as good. Raises WorkspaceError for an unknown name, NkeyError for a key of another role
-    or a secret.
+    anyone: whether `*` is allowed.
+
+    Raises WorkspaceError for an unknown name, NkeyError for a key of another role or a secret.
     """
     store = workspace.store()
     if anyone and name_or_key == ANY:
@@ -27,7 +28,7 @@ def account_key(workspace: Workspace, name_or_key: str, *, anyone: bool = False)
 
 
 def user_key(workspace: Workspace, account: str, name_or_key: str, *, anyone: bool = False) -> str:
-    """Give the public key of an account's user, by name or key. Raises as `account_key`."""
+    """Return the public key of an account's user, by name or key. Raises as `account_key` does."""
     store = workspace.store()
     if anyone and name_or_key == ANY:
         return ANY
@@ -37,7 +38,7 @@ def user_key(workspace: Workspace, account: str, name_or_key: str, *, anyone: bo
 
 
 def account_label(workspace: Workspace, key: str) -> str:
-    """Give an account's name from its key; "" when it is not in the store, or its token is damaged."""
+    """Return an account's name from its key; "" if it is not in the store or its token is damaged."""
     store = workspace.store()
     for name in store.accounts():
         try:
@@ -49,7 +50,7 @@ def account_label(workspace: Workspace, key: str) -> str:
 
 
 def _key(text: str, role: KeyRole, otherwise: str) -> str:
-    """Check a public key; `otherwise` is said of what is no key at all."""
+    """Check a public key; `otherwise` is the error text for something that is not a key at all."""
     try:
         public_role(text, role)
     except NkeyError as error:

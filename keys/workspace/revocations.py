@@ -19,7 +19,11 @@ from .workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class RevocationResult:
-    """What was done. `key`: whose tokens, `*` for everyone's; `export`: where, None for users."""
+    """The result of a change.
+
+    key: whose tokens are revoked, `*` for all.
+    export: the export, None for users.
+    """
 
     report: OperationReport
     account: str
@@ -30,16 +34,16 @@ class RevocationResult:
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
-    """One entry: tokens of `key` (or `*`) that were issued up to `at` (seconds) are refused."""
+    """One entry: the tokens of `key` (or `*`) that were issued up to `at` (seconds) are refused."""
 
     key: str
     at: int
 
 
 def revoke_user(workspace: Workspace, user: str = "", *, at: int = 0, account: str = "") -> RevocationResult:
-    """Revoke a user (name, public key or `*`; "" is a sole one) as of `at` (seconds; 0 is now).
+    """Revoke a user (name, public key or `*`; "" for the only one) as of `at` (seconds; 0 is now).
 
-    A later revocation that stands already stays. Raises WorkspaceError, NkeyError.
+    A later revocation of the same user stays. Raises WorkspaceError, NkeyError.
     """
     with editing(workspace, account) as update:
         key = _user(update, user)
@@ -55,7 +59,7 @@ def revoke_user(workspace: Workspace, user: str = "", *, at: int = 0, account: s
 
 
 def unrevoke_user(workspace: Workspace, user: str = "", *, account: str = "") -> RevocationResult:
-    """Drop the revocation of a user (name, public key or `*`). Raises WorkspaceError when there is none."""
+    """Remove the revocation of a user (name, public key or `*`). Raises WorkspaceError if there is none."""
     with editing(workspace, account) as update:
         if not update.claims.nats.revocations:
             raise WorkspaceError(f"no user revocations set in account {update.name}")
@@ -72,7 +76,7 @@ def unrevoke_user(workspace: Workspace, user: str = "", *, account: str = "") ->
 
 
 def revoked_users(workspace: Workspace, *, account: str = "") -> tuple[str, list[Revocation]]:
-    """Give the account's name and the revocations of its users, `*` first, then by key."""
+    """Return the account's name and the revocations of its users, `*` first, then by key."""
     update = AccountUpdate.open(workspace, account)
     return update.name, _sorted(update.claims.nats.revocations)
 
@@ -88,7 +92,8 @@ def revoke_activation(
 ) -> RevocationResult:
     """Revoke the activation of an account (name, public key or `*`) as of `at` (seconds; 0 is now).
 
-    The export is the one of `kind` that `subject` lies in, or the only one. Raises WorkspaceError, NkeyError.
+    The export is the one of `kind` that contains `subject`, or the only one. Raises WorkspaceError,
+    NkeyError.
     """
     with editing(workspace, account) as update:
         export = _export(update, subject, kind)
@@ -107,7 +112,7 @@ def revoke_activation(
 def unrevoke_activation(
     workspace: Workspace, target: str, *, subject: str = "", kind: Kind = "stream", account: str = ""
 ) -> RevocationResult:
-    """Drop the revocation of an account's activation. Raises WorkspaceError when there is none."""
+    """Remove the revocation of an account's activation. Raises WorkspaceError if there is none."""
     with editing(workspace, account) as update:
         export = _export(update, subject, kind)
         key = account_key(workspace, target, anyone=True)
@@ -125,13 +130,13 @@ def unrevoke_activation(
 def revoked_activations(
     workspace: Workspace, *, subject: str = "", kind: Kind = "stream", account: str = ""
 ) -> tuple[Export, list[Revocation]]:
-    """Give an export and the revocations on it, `*` first, then by key. Raises WorkspaceError."""
+    """Return an export and the revocations on it, `*` first, then by key. Raises WorkspaceError."""
     export = _export(AccountUpdate.open(workspace, account), subject, kind)
     return export, _sorted(export.revocations)
 
 
 def exports_of(update: AccountUpdate, kind: Kind) -> list[Export]:
-    """Give an account's exports of one kind. Raises WorkspaceError when there are none."""
+    """Return an account's exports of one kind. Raises WorkspaceError if there are none."""
     if not update.claims.nats.exports:
         raise WorkspaceError(f"account {quote(update.name)} doesn't have exports")
     found = [export for export in update.claims.nats.exports if export.type == kind]
@@ -153,7 +158,7 @@ def _export(update: AccountUpdate, subject: str, kind: Kind) -> Export:
 
 
 def _user(update: AccountUpdate, user: str) -> str:
-    """A user's key; without one given, that of the account's only user."""
+    """Return a user's key; if none is given, that of the account's only user."""
     if user:
         return user_key(update.workspace, update.name, user, anyone=True)
     name = update.workspace.user_name(update.name)
@@ -165,5 +170,5 @@ def _sorted(revocations: dict[str, int]) -> list[Revocation]:
 
 
 def _when(seconds: int) -> str:
-    """A time as Go writes it: `2026-01-02 03:04:05 +0000 UTC`."""
+    """Return a time as Go writes it: `2026-01-02 03:04:05 +0000 UTC`."""
     return date(seconds).replace(" UTC", " +0000 UTC")

@@ -17,7 +17,10 @@ from .workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class ScopeResult:
-    """What was done. `scope`: the signing key as it stands now."""
+    """The result of a change.
+
+    scope: the signing key after it.
+    """
 
     report: OperationReport
     account: str
@@ -34,10 +37,11 @@ def edit_signing_key(
     edits: UserEdits | None = None,
     account: str = "",
 ) -> ScopeResult:
-    """Change a scoped signing key; a plain one becomes scoped, a new one is added.
+    """Change a scoped signing key; a plain one becomes scoped, and a new one is added.
 
-    `key`: a public key, a role, a seed, a path or `generate`; "" is the key that has `role` already. Seeds
-    that are new here are not stored, a generated one is. Raises WorkspaceError, NkeyError.
+    key: a public key, a role, a seed, a path or `generate`; "" is the key that has `role` already.
+
+    A seed that is given is not stored, a generated one is. Raises WorkspaceError, NkeyError.
     """
     edits = edits or UserEdits()
     edits.check()
@@ -66,7 +70,7 @@ def edit_signing_key(
 
 
 def _chosen(update: AccountUpdate, key: str, role: str) -> GivenKey:
-    """The signing key that is meant."""
+    """Return the signing key to change."""
     if not key:
         if found := _with_role(update.claims, role):
             return GivenKey(found)
@@ -83,7 +87,7 @@ def _chosen(update: AccountUpdate, key: str, role: str) -> GivenKey:
 
 
 def _with_role(claims: AccountClaims, role: str) -> str:
-    """The signing key of a role, "" if none has it; raises WorkspaceError when several have."""
+    """Return the signing key of a role, "" if none has it. Raises WorkspaceError if several have it."""
     if not role:
         return ""
     found = [
@@ -97,7 +101,7 @@ def _with_role(claims: AccountClaims, role: str) -> str:
 
 
 def _errors(scope: UserScope) -> list[str]:
-    """What is wrong with a template: the rules for a user's permissions and limits hold for it too."""
+    """Return the errors in a template; the rules for a user's permissions and limits apply to it too."""
     issues = Issues()
     scope.template.check_permissions(issues)
     scope.template.check_limits(issues)
@@ -105,7 +109,7 @@ def _errors(scope: UserScope) -> list[str]:
 
 
 def _warn_users(update: AccountUpdate, key: str, report: OperationReport) -> None:
-    """Servers refuse users of a scoped key that have permissions or limits of their own."""
+    """Warn of users of a scoped key with permissions or limits of their own, because servers refuse them."""
     store = update.workspace.store()
     for name in store.users(update.name):
         try:

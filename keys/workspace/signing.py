@@ -1,7 +1,7 @@
-"""Which key signs: what `-K` names, or the first stored key of those that may.
+"""The choice of the key that signs: the one that `-K` names, or the first stored key of those that may sign.
 
 `-K` is the role of a scoped signing key, a public key whose seed is stored, a seed, or a file with one of
-these. Whatever it names must be a key that may sign here; nothing else is tried in its place.
+these. The key that it names must be allowed to sign; no other key is tried instead.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ GENERATE = "generate"
 
 @dataclass(frozen=True, slots=True)
 class GivenKey:
-    """A key as a flag gives it: its public key, and the pair where a secret was given."""
+    """A key as given by a flag: its public key, and the key pair if a secret was given."""
 
     public_key: str
     pair: KeyPair | None = None
 
 
 def given_key(text: str, *roles: KeyRole) -> GivenKey:
-    """Read a flag's key: a public key, a seed, or the path of a file that holds one of them.
+    """Parse a flag's key: a public key, a seed, or the path of a file that contains one of them.
 
-    Raises NkeyError for a key of another role, WorkspaceError for what is none. Its text never shows a seed.
+    Raises NkeyError for a key of another role, WorkspaceError for something that is not a key. The text of
+    the error never contains a seed.
     """
     text = text.strip()
     try:
@@ -62,15 +63,16 @@ def given_key(text: str, *roles: KeyRole) -> GivenKey:
 
 
 def operator_signers(operator: OperatorClaims) -> list[str]:
-    """Give the keys that may sign accounts: the identity (not in strict mode), then the signing keys."""
+    """Return the keys that may sign accounts: the identity (not in strict mode), then the signing keys."""
     strict = operator.nats.strict_signing_key_usage
     return [*([] if strict else [operator.sub]), *operator.nats.signing_keys]
 
 
 def user_signers(operator: OperatorClaims, account: AccountClaims) -> list[str]:
-    """Give the keys that may sign users: the account's identity (not in strict mode), then its signing keys.
+    """Return the keys that may sign users.
 
-    The plain signing keys come before the scoped ones, each sorted.
+    They are the account's identity (not in strict mode), then its signing keys: the plain ones before the
+    scoped ones, each sorted.
     """
     strict = operator.nats.strict_signing_key_usage
     keys = sorted(account.nats.signing_keys, key=lambda key: (account.scope(key) is not None, key))
@@ -78,7 +80,7 @@ def user_signers(operator: OperatorClaims, account: AccountClaims) -> list[str]:
 
 
 def operator_signer(workspace: Workspace) -> KeyPair:
-    """Give the key that signs the operator's own token: `-K`, the identity, or a signing key."""
+    """Return the key that signs the operator's own token: `-K`, the identity, or a signing key."""
     operator = workspace.operator()
     allowed = [operator.sub, *operator.nats.signing_keys]
     if operator.nats.strict_signing_key_usage:
@@ -87,9 +89,11 @@ def operator_signer(workspace: Workspace) -> KeyPair:
 
 
 def account_signer(workspace: Workspace, account: AccountClaims, *, new: KeyPair | None = None) -> KeyPair:
-    """Give the key that signs an account: the operator's, in a managed store perhaps the account's own.
+    """Return the key that signs an account: the operator's, or in a managed store possibly the account's own.
 
-    The key that signed the account last is preferred. `new`: the account's own key if it is not stored yet.
+    The key that signed the account last is preferred.
+
+    new: the account's own key if it is not stored yet.
     """
     operator = workspace.operator()
     allowed, roles = operator_signers(operator), [KeyRole.OPERATOR]
@@ -101,7 +105,10 @@ def account_signer(workspace: Workspace, account: AccountClaims, *, new: KeyPair
 
 
 def user_signer(workspace: Workspace, account: AccountClaims, *, prefer: str = "") -> KeyPair:
-    """Give the key that signs an account's users and activations; `prefer`: a public key to try first."""
+    """Return the key that signs an account's users and activations.
+
+    prefer: a public key to try first.
+    """
     operator = workspace.operator()
     allowed = user_signers(operator, account)
     if not allowed:
@@ -120,9 +127,11 @@ def choose(
     account: AccountClaims | None = None,
     new: KeyPair | None = None,
 ) -> KeyPair:
-    """Give the key that `-K` names, which must be one of `allowed`, or the first of these that is stored.
+    """Return the key that `-K` names, which must be one of `allowed`; without `-K`, the first that is stored.
 
-    `account`: whose scoped signing keys can be named by their role. Raises WorkspaceError, NkeyError.
+    account: the account whose scoped signing keys can be named by their role.
+
+    Raises WorkspaceError, NkeyError.
     """
     keystore = workspace.keystore
     if workspace.private_key:

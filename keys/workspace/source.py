@@ -10,9 +10,9 @@ from . import accountserver
 
 
 def load(where: str) -> str:
-    """Give the text of a file, or of a document at an http or https URL.
+    """Return the text of a file, or of a document at an http or https URL.
 
-    Raises NotFoundError, FolderError; WorkspaceError for a URL that does not answer with a document.
+    Raises NotFoundError, FolderError, or WorkspaceError for a URL that does not return a document.
     """
     if accountserver.is_http(where):
         return accountserver.load(where)
@@ -20,5 +20,5 @@ def load(where: str) -> str:
 
 
 def load_token(where: str) -> str:
-    """Give the token in a file or document, decorated, in credentials, or bare. Raises as `load`."""
+    """Return the token in a file or document: decorated, in credentials, or bare. Raises as `load` does."""
     return undecorate_jwt(load(where))

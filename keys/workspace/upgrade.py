@@ -1,6 +1,6 @@
-"""A store of version 1 tokens turned into version 2: each signed anew by the key that signed it.
+"""Upgrading a store of version 1 tokens to version 2: the key that signed a token signs it again.
 
-Accounts and users whose issuer's seed is not stored stay as they are and are told.
+Accounts and users whose issuer's seed is not stored stay as they are and are reported.
 """
 
 from __future__ import annotations
@@ -21,19 +21,22 @@ from .workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class Upgraded:
-    """How many tokens were turned into version 2."""
+    """How many tokens were upgraded to version 2."""
 
     report: OperationReport
     tokens: int = 0
 
 
 def needs_upgrade(workspace: Workspace) -> bool:
-    """Whether the current operator's token is of version 1. Raises FolderError, TokenError."""
+    """Return whether the current operator's token is of version 1. Raises FolderError, TokenError."""
     return _old(workspace.store().operator_token())
 
 
 def backup(workspace: Workspace, path: Path) -> Path:
-    """Write the current operator's store, which has no seeds, as a zip file. Raises FolderError."""
+    """Write the current operator's store, which contains no seeds, as a zip file; return its path.
+
+    Raises FolderError.
+    """
     store, path = workspace.store(), path.expanduser().absolute()
     if path.exists():
         raise FolderError(f"{place(path)} already exists")
@@ -48,9 +51,9 @@ def backup(workspace: Workspace, path: Path) -> Path:
 
 
 def upgrade(workspace: Workspace) -> Upgraded:
-    """Turn the current operator's store into version 2.
+    """Upgrade the current operator's store to version 2.
 
-    Raises WorkspaceError for a managed store, whose owner must give a new token; NotFoundError when the
+    Raises WorkspaceError for a managed store, whose owner must provide a new token, or NotFoundError if the
     operator's identity key is not stored. Nothing is changed then.
     """
     report = OperationReport("Upgrade operator jwt to v2")
@@ -81,7 +84,7 @@ def upgrade(workspace: Workspace) -> Upgraded:
 
 
 def _paths(store: OperatorStore) -> list[Path]:
-    """The tokens of accounts, each before those of its users."""
+    """Return the paths of the accounts' tokens, each before those of its users."""
     found = []
     for account in store.accounts():
         found += [store.account_path(account), *(store.user_path(account, u) for u in store.users(account))]
@@ -89,7 +92,7 @@ def _paths(store: OperatorStore) -> list[Path]:
 
 
 def _converted(workspace: Workspace, path: Path, report: OperationReport) -> bool:
-    """Turn one token into version 2; False when it is one, or cannot be."""
+    """Convert one token to version 2; return False if it is one already, or cannot be converted."""
     try:
         token = undecorate_jwt(files.read(path))
         if not _old(token):

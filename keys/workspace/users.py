@@ -1,4 +1,4 @@
-"""Users: made, edited, deleted, with their credentials files."""
+"""Users: making, editing and deleting them, with their credentials files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from .workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class UserResult:
-    """A user that was made or edited. `credentials`: its file, None when the seed is not stored."""
+    """The result for a user that was made or edited.
+
+    credentials: its file, None if the seed is not stored.
+    """
 
     report: OperationReport
     name: str
@@ -33,7 +36,7 @@ class UserResult:
 
 @dataclass(frozen=True, slots=True)
 class DeletedUsers:
-    """Users that were deleted: name to public key."""
+    """The users that were deleted: name to public key."""
 
     report: OperationReport
     account: str
@@ -42,7 +45,7 @@ class DeletedUsers:
 
 @dataclass(frozen=True, slots=True)
 class UserRemoval:
-    """What goes along with a deleted user."""
+    """What is removed together with a user."""
 
     revoke: bool = False
     keys: bool = False
@@ -62,11 +65,13 @@ def add_user(
     dates: Dates = NO_DATES,
     tags: tuple[str, ...] = (),
 ) -> UserResult:
-    """Make a user of an account, the current one if none is named, and its credentials.
+    """Make a user of an account, by default the current one, and its credentials.
 
-    `key`: its public key, seed or a file with one of them, instead of a new key; a secret given so is not
-    stored. `-K` may name the role of a scoped signing key: such a user has no permissions or limits of its
-    own. Raises WorkspaceError, NkeyError; nothing is changed.
+    key: its public key, its seed or a file with one of them, instead of a new key. A secret given here is not
+        stored.
+
+    `-K` may name the role of a scoped signing key; such a user has no permissions or limits of its own.
+    Raises WorkspaceError, NkeyError; then nothing is changed.
     """
     name = chosen(name, "user")
     with workspace.locked():
@@ -109,9 +114,9 @@ def edit_user(
     dates: Dates = NO_DATES,
     tags: Tags = NO_TAGS,
 ) -> UserResult:
-    """Change a user, by name or public key, a sole one if none is named, and rewrite its credentials.
+    """Change a user, by name or public key, by default the only one, and rewrite its credentials.
 
-    Raises WorkspaceError, NkeyError; nothing is changed.
+    Raises WorkspaceError, NkeyError; then nothing is changed.
     """
     if not (edits.given or dates.given or tags.given):
         raise WorkspaceError("specify an edit option")
@@ -172,9 +177,9 @@ def delete_users(
 def remove_user(
     workspace: Workspace, account: str, name: str, key: str, removal: UserRemoval, *, revoked_before: bool
 ) -> OperationReport:
-    """Remove one user's token, and its secrets if asked to; tell of it under the user's name.
+    """Remove one user's token, and its secrets if asked to; report it under the user's name.
 
-    What cannot be removed is told as an error; the rest goes.
+    What cannot be removed is reported as an error; the rest is removed.
     """
     report = OperationReport(f"user {name} [{key}]", Grade.OK)
     store, keystore = workspace.store(), workspace.keystore
@@ -194,7 +199,7 @@ def remove_user(
 
 
 def attempt(report: OperationReport, remove: Callable[[], bool], gone: str, absent: str) -> None:
-    """Remove something and tell that it is gone or was not there, or why it could not be removed."""
+    """Remove something; report that it was removed or did not exist, or why it could not be removed."""
     try:
         report.ok(gone if remove() else absent)
     except FolderError as error:
@@ -202,7 +207,7 @@ def attempt(report: OperationReport, remove: Callable[[], bool], gone: str, abse
 
 
 def _permission_lines(edits: UserEdits, claims: UserClaims) -> OperationReport:
-    """Apply the edits of a new user; only those of permissions are told."""
+    """Apply the edits of a new user; only those of permissions are reported."""
     edits.apply(claims.nats)
     outcome = OperationReport()
     outcome.add(edits.permissions.apply(UserClaims.new(claims.sub).nats))
@@ -217,7 +222,7 @@ def _must_be_new(workspace: Workspace, account: str, key: str) -> None:
 
 
 def _check_scope(owner: AccountClaims, signer: str, claims: UserClaims, outcome: OperationReport) -> None:
-    """Raise WorkspaceError when a scoped signing key is to sign a user with permissions of its own."""
+    """Raise WorkspaceError if a scoped signing key would sign a user with permissions of its own."""
     if owner.scope(signer) is None or claims.nats.empty:
         return
     report = OperationReport()

@@ -1,4 +1,4 @@
-"""Validating what is stored: the operator, its accounts with their users; or a file of tokens."""
+"""Validation of what is stored (the operator, its accounts with their users), or of a file of tokens."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ SUMMARY = "summary of all accounts"
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """What was found, one entry for each operator, account or (in a file) token subject."""
+    """The findings: one entry for each operator, account or (in a file) token subject."""
 
     findings: list[TokenIssues]
 
     @property
     def failed(self) -> bool:
-        """Whether something blocks: an error, or a token that is expired or not valid yet."""
+        """Whether something blocks: an error, or a token that has expired or is not valid yet."""
         return any(finding.issues.blocking() for finding in self.findings)
 
 
 def validate(workspace: Workspace, accounts: Iterable[str] | None = None) -> Validation:
     """Validate the current operator and the accounts named (by name or key), or all of them.
 
-    Raises WorkspaceError without an operator, NotFoundError for an unknown account. What is damaged is an
-    error in its finding.
+    Raises WorkspaceError without an operator, NotFoundError for an unknown account. Damage is an error in the
+    findings.
     """
     store = workspace.store()
     named = None if accounts is None else [store.account_named(account) for account in accounts]
@@ -41,9 +41,9 @@ def validate(workspace: Workspace, accounts: Iterable[str] | None = None) -> Val
 
 
 def validate_file(path: Path, now: int) -> Validation:
-    """Validate a file of tokens, one on each line, perhaps as `key|token`; `now`: nanoseconds.
+    """Validate a file of tokens, one on each line, optionally as `key|token`; `now`: ns.
 
-    Raises FolderError; WorkspaceError for a line that is no token (its text is not repeated).
+    Raises FolderError, or WorkspaceError for a line that is not a token (its text is not repeated).
     """
     found: dict[str, Issues] = {}
     for number, line in enumerate(files.read(path.expanduser()).splitlines(), 1):

@@ -1,6 +1,6 @@
 """A workspace: the folders of nsc, what is current in them, and what every operation needs.
 
-An operation takes a Workspace, checks everything it was given, then writes; it gives a small result with a
+An operation takes a Workspace, checks all its arguments, then writes. It returns a small result with an
 `OperationReport`, or raises an IdentityError and has changed nothing.
 """
 
@@ -32,7 +32,9 @@ from .report import Grade, OperationReport, Show, place
 class Workspace:
     """Folders, current operator and account, the time, and the key that `-K` names.
 
-    `now()` gives nanoseconds. Operations that change what is current give a new Workspace.
+    now: returns the time (ns).
+
+    Operations that change what is current return a new Workspace.
     """
 
     context: NscContext
@@ -50,13 +52,15 @@ class Workspace:
     ) -> Workspace:
         """Find out what is current; a first run writes the settings, as `nsc` does.
 
-        `layout`: refuse a keystore of the older layout. Raises FolderError.
+        layout: whether to refuse a keystore of the older layout.
+
+        Raises FolderError.
         """
         context = NscContext.load(directories)
         if layout:
             Keystore(directories.keys).check_layout()
         if directories.cwd_only and not context.from_cwd and directories.stores is None:
-            context = context.with_root(directories.cwd)  # no store is here: one that is made will be
+            context = context.with_root(directories.cwd)  # no store is here yet; a new one will be
         if context.first_run:
             files.make_folder(context.stores.root)
             settings = context.settings.model_copy(update={"last_update": now() // SECOND})
@@ -74,7 +78,7 @@ class Workspace:
         return self.context.stores
 
     def store(self) -> OperatorStore:
-        """Open the current operator's store. Raises WorkspaceError when none is current."""
+        """Open the current operator's store. Raises WorkspaceError if none is current."""
         if not self.context.operator:
             known = self.stores.names()
             advice = (
@@ -90,11 +94,16 @@ class Workspace:
         return self.store().operator()
 
     def account(self, given: str = "") -> AccountClaims:
-        """Read an account's claims, by name or public key, or the current one's. Raises WorkspaceError."""
+        """Read the claims of an account, by name or public key, or of the current one.
+
+        Raises WorkspaceError.
+        """
         return self.store().account(self.account_name(given))
 
     def account_name(self, given: str = "") -> str:
-        """Give an account's name here, from its name or public key; without one, the current account's.
+        """Return an account's name in the store, from its name or public key.
+
+        By default the current account's.
 
         Raises WorkspaceError, NotFoundError.
         """
@@ -106,7 +115,9 @@ class Workspace:
         return self.context.account
 
     def user_name(self, account: str, given: str = "") -> str:
-        """Give the name of an account's user, from its name or public key; without one, that of a sole user.
+        """Return the name of an account's user, from its name or public key.
+
+        By default that of the only user.
 
         Raises WorkspaceError, NotFoundError.
         """
@@ -126,29 +137,29 @@ class Workspace:
         return names[0]
 
     def with_operator(self, name: str) -> Workspace:
-        """Give a workspace in which another operator is current. Raises NotFoundError."""
+        """Return a workspace in which another operator is current. Raises NotFoundError."""
         return replace(self, context=self.context.with_operator(name))
 
     def with_account(self, given: str) -> Workspace:
-        """Give a workspace in which another account is current, by name or public key."""
+        """Return a workspace in which another account is current, by name or public key."""
         self.store()
         return replace(self, context=self.context.with_account(given))
 
     def with_root(self, root: Path) -> Workspace:
-        """Give a workspace in another stores root. Raises WorkspaceError for what is no directory."""
+        """Return a workspace in another stores root. Raises WorkspaceError if it is not a directory."""
         if root.exists() and not root.is_dir():
             raise WorkspaceError(f"{place(root)} is no directory")
         return replace(self, context=self.context.with_root(root))
 
     def save(self) -> Workspace:
-        """Remember what is current; where the working directory alone decides nothing is written."""
+        """Save what is current; if only the working directory decides, nothing is written."""
         if self.context.directories.cwd_only:
             return self
         return replace(self, context=self.context.save())
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other runs from changing this operator's store meanwhile, so that no edit is lost."""
+        """Prevent other runs from changing this operator's store meanwhile, so that no edit is lost."""
         mark = self.store().folder / ".nsc"
         try:
             descriptor = os.open(mark, os.O_RDONLY)
@@ -161,20 +172,24 @@ class Workspace:
             os.close(descriptor)
 
     def write_operator(self, claims: OperatorClaims, signer: Signer, *, reissued: bool = False) -> str:
-        """Sign and store the operator's claims; gives the token."""
+        """Sign and store the operator's claims; return the token."""
         token = encode(claims, signer, now=self.now())
         self.store().write_operator(token, reissued=reissued)
         return token
 
     def write_account(self, claims: AccountClaims, signer: Signer) -> OperationReport:
-        """Sign and store an account's claims; those of a managed store go to its account server first.
+        """Sign and store an account's claims; in a managed store they are sent to its account server first.
 
-        Gives what is to be told of that: nothing, for an operator whose key is here.
+        Returns the report about that, which is empty for an operator whose key is here.
         """
         return self.store_account(encode(claims, signer, now=self.now()))
 
     def store_account(self, token: str) -> OperationReport:
-        """Store an account's token, in a managed store after the account server has had it."""
+        """Store an account's token and return a report.
+
+        In a managed store the token is sent to the operator's account server first, and what the server
+        returns is stored. If that fails, the given token is stored, with a warning.
+        """
         store = self.store()
         if not store.managed:
             store.write_account(token)
@@ -210,7 +225,7 @@ class Workspace:
         return report
 
     def write_user(self, claims: UserClaims, signer: Signer) -> str:
-        """Sign and store a user's claims with the account that signs; gives the token."""
+        """Sign and store a user's claims with the account that signs; return the token."""
         token = encode(claims, signer, now=self.now())
         self.store().write_user(token)
         return token
@@ -218,7 +233,10 @@ class Workspace:
     def put_user(
         self, account: str, claims: UserClaims, signer: Signer, report: OperationReport
     ) -> Path | None:
-        """Sign and store a user's claims and credentials, both or none, and report it; gives their path."""
+        """Sign and store a user's claims and credentials, both or neither, and report it.
+
+        Return their path.
+        """
         store = self.store()
         there = claims.name in store.users(account)
         before = store.user_token(account, claims.name) if there else ""
@@ -234,7 +252,7 @@ class Workspace:
             raise
 
     def write_credentials(self, account: str, user: str, report: OperationReport) -> Path | None:
-        """Write a stored user's credentials if its seed is stored, and report it; gives their path."""
+        """Write a stored user's credentials if its seed is stored, and report it; return their path."""
         store = self.store()
         token, key = store.user_token(account, user), store.user(account, user).sub
         if not self.keystore.has(key):

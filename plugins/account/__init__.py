@@ -1,4 +1,4 @@
-"""`pyjs account`: the account one is connected to."""
+"""`pyjs account`: the account of the connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pyjs account info`: who one is, how one is connected, what one may do and what JetStream gives."""
+"""`pyjs account info`: the user, the connection, the permissions, and the limits of JetStream."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ...cli.jetstream import NOT_ENABLED
 Info = dict[str, Any]
 Pairs = list[tuple[str, object]]
 WIDTH = 38
-SECONDS = 1.0  # servers before 2.10 do not say who one is
+SECONDS = 1.0  # servers before 2.10 do not report the user
 
 
 @click.command(cls=Command)
@@ -34,7 +34,7 @@ async def info() -> None:
 
 
 async def _user(connection: NatsConnection) -> Info:
-    """What the server says of the user; {} when it does not."""
+    """Return what the server says about the user; {} if it says nothing."""
     from nats import errors as nats_errors
 
     try:
@@ -69,7 +69,7 @@ def _connection(connection: NatsConnection, user: Info, begin: int) -> Pairs:
         ("Connected Server Version", said.get("version", "")),
         ("Connected Server Name", said.get("server_name", "")),
     ]
-    writer = getattr(connection.nc._transport, "_io_writer", None)  # nats-py shows it nowhere
+    writer = getattr(connection.nc._transport, "_io_writer", None)  # nats-py has no public way to get it
     secured = writer.get_extra_info("ssl_object") if writer is not None else None
     if secured is None:
         rows.append(("TLS Connection", "no"))
@@ -142,11 +142,11 @@ def _tier(tier: Info) -> Pairs:
 
 
 def _of(tier: Info, used: str, reserved: str, limit: int) -> str:
-    """How much of a kind of storage is used, of how much, and what part is spoken for."""
+    """Return how much of a kind of storage is used, the limit, and how much is reserved."""
     text = f"{render.size(tier.get(used, 0))} of {_unlimited(limit, -1, render.size)}"
     return text + (f" ({render.size(tier[reserved])} reserved)" if tier.get(reserved) else "")
 
 
 def _unlimited(value: int, most: int, shown: Any) -> str:
-    """A limit in words; up to `most` it is none."""
+    """Return a limit in words; a value up to `most` means unlimited."""
     return "Unlimited" if value <= most else str(shown(value))

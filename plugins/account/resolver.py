@@ -1,4 +1,4 @@
-"""`pyjs account resolver`: what the servers of an operator hold of its accounts."""
+"""`pyjs account resolver`: what the servers of an operator hold for its accounts."""
 
 from __future__ import annotations
 

@@ -61,13 +61,13 @@ async def add(
             return
         name = await chosen(connection, stream, everything=all_streams)
         if name != stream and (answers := session().answers):
-            answers.insert(0, answers.pop())  # on a line without questions it stands before the Consumer
+            answers.insert(0, answers.pop())  # on a line without questions it comes before the Consumer
         try:
             info = await create(connection, name, config)
         except RemoteError as error:
             if not (open_pending and error.err_code == TOO_MANY_PENDING):
                 raise
-            # The stream or the server allows fewer than what the documents show: it knows how many.
+            # The stream or the server allows fewer than the documentation shows; it says how many.
             config.max_ack_pending = 0
             info = await create(connection, name, config)
     if as_json:
@@ -77,7 +77,7 @@ async def add(
 
 
 async def _described(consumer: str, file: str | None, given: Given, defaults: bool) -> ConsumerConfig:
-    """The configuration that a file, or flags and answers, describe."""
+    """Return the configuration given by a file, or by flags and answers."""
     if file:
         config = document.read(ConsumerConfig, file)
         if consumer:
@@ -99,7 +99,10 @@ async def _described(consumer: str, file: str | None, given: Given, defaults: bo
 async def create(
     connection: NatsConnection, stream: str, config: ConsumerConfig, action: str = "create"
 ) -> dict[str, Any]:
-    """Create (or, `action` "update", change) a consumer; its information without the answer's type."""
+    """Create a consumer, or change it if `action` is "update".
+
+    Return its information without the answer's type.
+    """
     name = config.durable_name or config.name
     subject = f"CONSUMER.CREATE.{stream}" + (f".{name}" if name else "")
     if name and config.filter_subject:

@@ -1,4 +1,7 @@
-"""`pyjs consumer find`: consumers by what they are and how they do; `criteria` are other commands' too."""
+"""`pyjs consumer find`: consumers by their properties and state.
+
+Other commands use `criteria` too.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +39,14 @@ _CRITERIA = (
 
 
 def criteria(callback: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say which consumers are meant; `matching` filters by their values."""
+    """Add the options that select consumers to a command; `matching` filters by their values."""
     for option in reversed(_CRITERIA):
         callback = option(callback)
     return callback
 
 
 def matching(found: list[Info], wanted: Info) -> list[Info]:
-    """The consumers that meet all criteria given, or with `invert` those that do not."""
+    """Return the consumers that meet all the criteria given, or with `invert` those that do not."""
     tests = _tests(wanted)
     return [info for info in found if all(test(info) for test in tests) is not wanted["invert"]]
 

@@ -21,7 +21,7 @@ NO_SELECT = click.option("--no-select", is_flag=True, help="Do not offer a list 
 async def chosen(
     connection: NatsConnection, stream: str, consumer: str, *, everything: bool = False
 ) -> tuple[str, str]:
-    """Stream and consumer to work on: those given, else chosen from lists."""
+    """Return the stream and the consumer to work on: those given, else those chosen from lists."""
     stream = await chosen_stream(connection, stream, everything=everything)
     if consumer:
         return stream, consumer

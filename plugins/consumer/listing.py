@@ -1,4 +1,4 @@
-"""`pyjs consumer ls`, and the consumers of a stream as lists and reports need them."""
+"""`pyjs consumer ls`, and the consumers of a stream for lists and reports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMNS = ("Name", "Description", "Created", "Ack Pending", "Unprocessed", "Last
 
 
 async def collected(connection: NatsConnection, stream: str) -> tuple[list[Info], list[str]]:
-    """All consumers of a stream by name, and the names of those that no server answered for."""
+    """Return all consumers of a stream by name, and the names of those that no server answered for."""
     found: list[Info] = []
     missing: list[str] = []
     offset = 0
@@ -38,7 +38,7 @@ async def collected(connection: NatsConnection, stream: str) -> tuple[list[Info]
 
 
 def show_missing(missing: list[str]) -> None:
-    """A table of consumers that exist but did not answer."""
+    """Show a table of the consumers that exist but did not answer."""
     if missing:
         render.show(
             render.table("Inaccessible Consumers", ("Consumer",), [(name,) for name in missing]) + "\n"
@@ -72,7 +72,7 @@ async def ls(stream: str, names: bool, as_json: bool, no_select: bool, all_strea
 
 
 def row(info: Info) -> tuple[str, ...]:
-    """The cells of a consumer in `ls` and `find`."""
+    """Return the cells of a consumer in `ls` and `find`."""
     created = render.parse_time(info["created"])
     last = info["delivered"].get("last_active", "")
     return (

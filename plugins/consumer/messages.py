@@ -18,7 +18,7 @@ from ..stream.info import ALL, STREAM
 from .info import CONSUMER, chosen
 
 SECOND = 1_000_000_000
-ASK_SECONDS = 1.0  # for finding out why nothing came: through a restricted import nobody answers
+ASK_SECONDS = 1.0  # to find out why nothing came: through a restricted import nobody answers
 PUSH_BASED = "Consumer is push based"  # how servers refuse a pull
 ACK, NAK, TERM = b"+ACK", b"-NAK", b"+TERM"
 SPOKEN = {ACK: "Acknowledged message", NAK: "Negative Acknowledged message", TERM: "Terminated message"}
@@ -68,7 +68,7 @@ def _answer(ack: bool | None, nak: bool, term: bool) -> bytes | None:
 
 
 async def _pull(connection: NatsConnection, stream: str, consumer: str) -> Any:
-    """One message. Raises CliError when none comes, saying why where that can be found out."""
+    """Return one message. Raises CliError if none comes, with the reason if it can be found out."""
     from nats import errors as nats_errors
 
     inbox = connection.nc.new_inbox()
@@ -88,7 +88,7 @@ async def _pull(connection: NatsConnection, stream: str, consumer: str) -> Any:
 
 
 async def _why(connection: NatsConnection, stream: str, consumer: str, status: str, message: Any) -> CliError:
-    """The error for a pull that brought nothing."""
+    """Return the error for a pull that brought nothing."""
     refusal = message.headers.get("Description", status) if status == "409" else ""
     if refusal and refusal != PUSH_BASED:
         return CliError(f"no message received: {refusal}")
@@ -125,7 +125,7 @@ def _show(message: Any, raw: bool) -> None:
 
 
 def _heading(message: Any) -> str:
-    """The line above a message: where it came from, and what there is after it."""
+    """Return the line above a message: where it came from, and how much is left after it."""
     if not message.reply.startswith("$JS.ACK."):
         reply = f" reply: {message.reply}" if message.reply else ""
         return f"--- subject: {message.subject}{reply}"
@@ -180,7 +180,7 @@ async def sub(
 async def _listen(
     connection: NatsConnection, config: dict[str, Any], group: str, answers: bool, raw: bool
 ) -> None:
-    """Show what is pushed, until the run is ended."""
+    """Show pushed messages until the run ends."""
     if not raw:
         word = "true" if answers else "false"
         render.show(f"Subscribing to topic {config['deliver_subject']} auto acknowledgment: {word}\n")

@@ -1,6 +1,6 @@
-"""The flags that describe a consumer's configuration, and how those given change a configuration.
+"""The flags for a consumer's configuration, and how they change one.
 
-Used by `add`, `copy` and `edit`. Only flags that were given change anything: `apply` never invents.
+`add`, `copy` and `edit` use them. Only flags that were given change anything.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ GROUPS = {
 
 
 def apply(config: ConsumerConfig, given: Given) -> None:
-    """Change `config` by the flags given. Raises CliError for values that make no sense."""
+    """Change `config` by the flags given. Raises CliError for invalid values."""
     if given.get("pull") and given.get("target"):
         raise CliError("a Consumer pushes or is pulled from", "give --pull or --target, not both")
     put(config, SETTINGS, given)
@@ -105,7 +105,7 @@ def apply(config: ConsumerConfig, given: Given) -> None:
 
 
 def start_at(config: ConsumerConfig, policy: str) -> None:
-    """Where delivery starts. Raises ValueError for what is no policy, duration, sequence or time."""
+    """Set where delivery starts. Raises ValueError if it is not a policy, duration, sequence or time."""
     config.opt_start_seq, config.opt_start_time = 0, None
     if policy in POLICIES:
         config.deliver_policy = POLICIES[policy]
@@ -131,7 +131,7 @@ def _moment(text: str) -> int:
 
 
 def filter_by(config: ConsumerConfig, subjects: list[str]) -> None:
-    """Deliver only messages of these subjects; none means all. Raises ValueError for a wrong one."""
+    """Deliver only messages with these subjects; none means all. Raises ValueError for an invalid one."""
     wrong = [each for each in subjects if not subject.is_valid(each)]
     if wrong:
         raise ValueError(f'"{" ".join(wrong)}" is not a valid subject')
@@ -148,7 +148,7 @@ def _sampling(percent: int) -> str:
 
 
 def until(text: str) -> int:
-    """A point in time (ns): `2006-01-02 15:04:05` in UTC, an RFC 3339 time, or a duration from now."""
+    """Return a point in time (ns): `2006-01-02 15:04:05` in UTC, an RFC 3339 time, or a duration from now."""
     if re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", text):
         try:
             moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
@@ -178,7 +178,7 @@ def _back_off(config: ConsumerConfig, given: Given) -> None:
         raise CliError("--backoff-min is longer than --backoff-max")
     config.backoff = [least + step * ((most - least) // steps) for step in range(steps)]
     if config.max_deliver <= 0:
-        config.max_deliver = steps + 1  # the server wants more deliveries than waits
+        config.max_deliver = steps + 1  # the server demands more deliveries than waits
 
 
 def _prioritize(config: ConsumerConfig, given: Given) -> None:

@@ -1,7 +1,7 @@
-"""How a consumer is shown: the information page of the documents.
+"""The information page of a consumer, as in the documentation.
 
-`show` writes the page of a `CONSUMER.INFO` answer. What the documents' page does not have is shown only
-where it is not at its default, so that the page reads as there and still says everything unusual.
+`show` writes the page of a `CONSUMER.INFO` answer. A value that the documentation's page does not have is
+shown only if it differs from its default, so that the page looks the same and still shows everything unusual.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ REPLAY = {"instant": "Instant", "original": "Original"}
 
 
 def show(info: Info) -> None:
-    """The page of a consumer."""
+    """Write the page of a consumer."""
     lines = [
         f"Information for Consumer {info['stream_name']} > {info['name']} "
         f"created {render.when(info['created'])}",
@@ -39,14 +39,14 @@ def show(info: Info) -> None:
 
 
 def show_state(info: Info) -> None:
-    """The page of a consumer's state only."""
+    """Write the part of a consumer's page about its state."""
     created = render.when(info["created"])
     render.show(f"State for Consumer {info['stream_name']} > {info['name']} created {created}\n")
     render.show(f"State:\n\n{render.fields(state(info), STATE_WIDTH)}\n")
 
 
 def configuration(info: Info) -> Pairs:
-    """Label and value of everything that a configuration says."""
+    """Return label and value of everything in a configuration."""
     config = info["config"]
     ack, replay = config.get("ack_policy", "none"), config.get("replay_policy", "instant")
     rows: Pairs = []
@@ -104,7 +104,7 @@ def _limits(config: Info) -> Pairs:
 
 
 def _unusual(info: Info) -> Pairs:
-    """Options that are shown only when they are set."""
+    """Return the options that are shown only if they are set."""
     config = info["config"]
     rows: Pairs = []
     if config.get("headers_only"):
@@ -145,7 +145,7 @@ def _unusual(info: Info) -> Pairs:
 
 
 def _backoff(steps: list[int]) -> str:
-    """The waits of a policy; a long one with its middle left out."""
+    """Return the waits of a policy; the middle of a long one is left out."""
     shown = [render.go_span(step) for step in steps]
     if len(shown) > 6:
         shown = [*shown[:3], "...", *shown[-3:]]
@@ -153,7 +153,7 @@ def _backoff(steps: list[int]) -> str:
 
 
 def state(info: Info) -> Pairs:
-    """How far a consumer is."""
+    """Return label and value of a consumer's progress."""
     config = info["config"]
     rows: Pairs = [("Last Delivered Message", _position(info["delivered"], info, "Last delivery"))]
     if config.get("ack_policy", "none") != "none":

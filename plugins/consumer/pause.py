@@ -1,4 +1,4 @@
-"""`pyjs consumer pause` and `resume`: delivering nothing for a while."""
+"""`pyjs consumer pause` and `resume`: suspending delivery for a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pyjs consumer reset` and `unpin`: where a consumer goes on, and who it is bound to."""
+"""`pyjs consumer reset` and `unpin`: where a consumer continues, and which client it is bound to."""
 
 from __future__ import annotations
 

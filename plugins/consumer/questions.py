@@ -1,7 +1,7 @@
-"""The questions of `consumer add`, in the documents' words and order.
+"""The questions of `consumer add`, in the documentation's words and order.
 
-A flag answers its question. Without a terminal, and with `--defaults`, the defaults stand in; the name has
-none. Answers change the configuration they are given.
+A flag answers its question. Without a terminal, and with `--defaults`, the defaults are used; the name has
+none. Answers change the configuration that is passed in.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from .options import filter_by, start_at
 ACK_CHOICES = (("explicit", "explicit"), ("all", "all"), ("none", "none"))
 REPLAY_CHOICES = (("instant", "instant"), ("original", "original"))
 
-# What the documents show for the answer 0. Servers of today would take 1,000, those of then took this.
+# The documentation shows this for the answer 0. The servers of that time took it; those of today would take
+# 1,000.
 MAX_ACK_PENDING = 20_000
 
 
 async def ask(config: ConsumerConfig, given: Given, *, name: str, defaults: bool) -> None:
-    """Ask for everything that `given` leaves open; with `defaults`, only for the name."""
+    """Ask everything that `given` leaves open; with `defaults`, only for the name."""
     ephemeral = bool(given.get("ephemeral"))
     if not name and not ephemeral:
         name = await prompt.text(

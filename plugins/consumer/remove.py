@@ -1,4 +1,4 @@
-"""`pyjs consumer rm`: what cannot be undone. Asks first unless `--force`."""
+"""`pyjs consumer rm`: deletes a consumer, which cannot be undone. Asks first unless `--force` is given."""
 
 from __future__ import annotations
 

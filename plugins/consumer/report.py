@@ -1,4 +1,4 @@
-"""`pyjs consumer report`: how far each consumer of a stream is, and who leads them."""
+"""`pyjs consumer report`: the progress of each consumer of a stream, and the leaders."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def report(stream: str, raw: bool, leaders: bool, all_streams: bool) -> No
         found, missing = await collected(connection, name)
     state = info["state"]
     title = f"Consumer report for {name} with {render.number(state.get('consumer_count', 0))} consumers"
-    for each in found:  # one without a group of its own runs where its stream does
+    for each in found:  # a consumer without a group of its own runs where its stream does
         each["cluster"] = each.get("cluster") or info.get("cluster")
     rows = [_row(each, state["messages"], raw) for each in found]
     render.show(render.table(title, COLUMNS, rows) + "\n")
@@ -69,7 +69,7 @@ def _row(info: Info, messages: int, raw: bool) -> tuple[str, ...]:
 
 
 def _unprocessed(pending: int, messages: int) -> str:
-    """How many messages wait, and what part of the stream's that is."""
+    """Return how many messages wait, and their share of the stream."""
     if not pending:
         return "0"
     part = min(100, math.floor(100 * pending / messages)) if messages else 100

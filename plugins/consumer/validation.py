@@ -1,4 +1,4 @@
-"""Validating a consumer's configuration before a server has seen it."""
+"""Validation of a consumer's configuration before it is sent to a server."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ...protocol.api.consumer import ConsumerConfig
 
 
 def validate(config: ConsumerConfig) -> None:
-    """Raise CliError with everything that is wrong with a configuration."""
+    """Raise CliError with all the mistakes in a configuration."""
     found = problems(config)
     if found:
         raise CliError("Validation Failed: " + "; ".join(found))
 
 
 def problems(config: ConsumerConfig) -> list[str]:
-    """What is wrong with a configuration; empty if nothing is."""
+    """Return the mistakes in a configuration; empty if there are none."""
     found = []
     name = config.durable_name or config.name
     if not is_name(name):

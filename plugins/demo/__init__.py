@@ -1,4 +1,4 @@
-"""`pyjs demo …`: whole scenarios on servers of your own, played and checked."""
+"""`pyjs demo …`: whole scenarios on servers of your own, run and checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands of `pyjs demo`: what they print, and their exit codes (0: every claim held)."""
+"""The commands of `pyjs demo`: their output and their exit codes (0: every claim held)."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ system_account: SYS
 
 
 def hub(port: int, leafnodes: int) -> str:
-    """hub.conf of the page."""
+    """Return the page's hub.conf."""
     return f"""\
 port: {port}
 server_name: hub-server
@@ -78,7 +78,7 @@ include ./accounts.conf
 
 
 def leaf(port: int, leafnodes: int) -> str:
-    """leaf.conf of the page."""
+    """Return the page's leaf.conf."""
     return f"""\
 port: {port}
 server_name: leaf-server

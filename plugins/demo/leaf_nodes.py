@@ -1,8 +1,8 @@
-"""`pyjs demo leaf-nodes`: the documentation page "JetStream on Leaf Nodes", played and checked.
+"""`pyjs demo leaf-nodes`: the documentation page "JetStream on Leaf Nodes", run and checked.
 
-Two real servers, a hub and a leaf, in a temporary directory; every command of the page with its output; a
-result for each thing that the page claims. The configurations are the page's own but for the ports, when
-its are taken.
+It uses two real servers, a hub and a leaf, in a temporary directory. It shows every command of the page with
+its output, and a result for each claim of the page. The configurations are the page's own; only the ports
+differ if the page's ports are taken.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ REQUEST_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Ports:
-    """Where the two servers listen: the page's 4222, 4111 and 7422 when they are free."""
+    """The ports of the two servers: the page's 4222, 4111 and 7422 if they are free."""
 
     hub: int
     leaf: int
@@ -33,11 +33,11 @@ class Ports:
 
     @classmethod
     def choose(cls) -> Ports:
-        """The page's ports, or free ones."""
+        """Return the page's ports, or free ones."""
         return cls(port(4222), port(4111), port(7422))
 
     def url(self, user: str, where: str = "hub") -> str:
-        """Where `user` (whose password is the same) connects."""
+        """Return the URL with which `user` connects; the password is the same word."""
         return f"nats://{user}:{user}@localhost:{self.hub if where == 'hub' else self.leaf}"
 
 
@@ -54,7 +54,7 @@ async def _request(url: str, subject: str, body: dict[str, Any]) -> dict[str, An
 
 
 def ask(url: str, subject: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-    """One JetStream API answer; {} when nobody answers."""
+    """Return the answer to one JetStream API request; {} if nobody answers."""
     try:
         return asyncio.run(_request(url, subject, body or {}))
     except (NoRespondersError, NatsError, OSError):
@@ -75,7 +75,7 @@ async def _linked(hub: str, leaf: str) -> bool:
 
 
 def linked(ports: Ports, user: str) -> bool:
-    """Whether what `user` publishes at the leaf is received by the same user at the hub."""
+    """Return whether what `user` publishes at the leaf is received by the same user at the hub."""
     try:
         return asyncio.run(_linked(ports.url(user), ports.url(user, "leaf")))
     except (NatsError, OSError):
@@ -83,19 +83,22 @@ def linked(ports: Ports, user: str) -> bool:
 
 
 def messages(url: str, domain: str, stream: str) -> int:
-    """Messages in a stream, -1 when it cannot be asked."""
+    """Return the number of messages in a stream, -1 if it cannot be asked."""
     state = ask(url, f"$JS.{domain}.API.STREAM.INFO.{stream}").get("state", {})
     return int(state.get("messages", -1))
 
 
 def size(url: str, domain: str, stream: str) -> int:
-    """Bytes in a stream, -1 when it cannot be asked."""
+    """Return the number of bytes in a stream, -1 if it cannot be asked."""
     state = ask(url, f"$JS.{domain}.API.STREAM.INFO.{stream}").get("state", {})
     return int(state.get("bytes", -1))
 
 
 def play(stage: Stage) -> bool:
-    """Play the page from top to bottom; True when every claim held. Raises DemoError when it cannot go on."""
+    """Play the page from top to bottom; return whether every claim held.
+
+    Raises DemoError if it cannot continue.
+    """
     ports = Ports.choose()
     open_the_stage(stage, ports)
     domains(stage, ports)
@@ -110,7 +113,7 @@ def play(stage: Stage) -> bool:
 
 
 def open_the_stage(stage: Stage, ports: Ports) -> None:
-    """Configuration, the two servers, and the report that sees both."""
+    """Write the configurations, start the two servers, and show the report that sees both."""
     stage.chapter(
         "Two servers, one hub and one leaf",
         """Every JetStream needs a name of its own when several can be reached over one connection: the
@@ -122,7 +125,7 @@ def open_the_stage(stage: Stage, ports: Ports) -> None:
     leaf = stage.write("leaf.conf", configuration.leaf(ports.leaf, ports.leafnodes))
     stage.start("hub", hub)
     stage.start("leaf", leaf)
-    # Asked with plain messages: a call of the JetStream API would count in the report.
+    # Asked with plain messages, because a call of the JetStream API would count in the report.
     connected = wait_until(lambda: linked(ports, "admin") and linked(ports, "acc"))
     stage.console.print()
     report = stage.run(f"pyjs --server {ports.url('admin')} server report jetstream")
@@ -137,7 +140,7 @@ def open_the_stage(stage: Stage, ports: Ports) -> None:
 
 
 def domains(stage: Stage, ports: Ports) -> None:
-    """One name, two streams, and a message that lands in both."""
+    """Show one stream name in two domains, and a message that is stored in both."""
     acc = ports.url("acc")
     stage.chapter(
         "The same stream name in two domains",
@@ -176,7 +179,7 @@ def domains(stage: Stage, ports: Ports) -> None:
 
 
 def copies(stage: Stage, ports: Ports) -> None:
-    """A mirror and a source in the hub of the leaf's stream."""
+    """Show a mirror and a source in the hub of the leaf's stream."""
     acc = ports.url("acc")
     stage.chapter(
         "Copying across domains",
@@ -207,7 +210,7 @@ def copies(stage: Stage, ports: Ports) -> None:
 
 
 def cut(stage: Stage, ports: Ports) -> None:
-    """The leaf goes away and comes back."""
+    """Stop the leaf and start it again."""
     acc, acc_leaf = ports.url("acc"), ports.url("acc", "leaf")
     stage.chapter(
         "The leaf goes offline",
@@ -231,7 +234,7 @@ def cut(stage: Stage, ports: Ports) -> None:
 
 
 def accounts(stage: Stage, ports: Ports) -> None:
-    """Exports, imports, and a mirror in another account."""
+    """Show exports, imports, and a mirror in another account."""
     importer = ports.url("import_mirror")
     stage.chapter(
         "Across accounts",
@@ -261,8 +264,10 @@ def accounts(stage: Stage, ports: Ports) -> None:
 
 
 async def _fetch(url: str) -> tuple[bytes, int, int]:
-    """What the page's Go program does: bind to the consumer through the import, fetch one message,
-    acknowledge it."""
+    """Do what the page's Go program does.
+
+    It binds to the consumer through the import, fetches one message and acknowledges it.
+    """
     connection = await nats.connect(url, allow_reconnect=False)
     try:
         bound = await connection.jetstream(prefix="JS.acc@hub.API").pull_subscribe_bind(
@@ -276,7 +281,7 @@ async def _fetch(url: str) -> tuple[bytes, int, int]:
 
 
 def pull(stage: Stage, ports: Ports) -> None:
-    """A durable pull consumer, used from the leaf by another account."""
+    """Show a durable pull consumer that another account uses from the leaf."""
     acc, client = ports.url("acc"), ports.url("import_client", "leaf")
     consumer = "$JS.hub.API.CONSUMER.INFO.aggregate-test-leaf.dur"
     stage.chapter(
@@ -312,7 +317,7 @@ def pull(stage: Stage, ports: Ports) -> None:
 
 
 def farewell(stage: Stage, ports: Ports) -> None:
-    """What is left running, and how to use and end it."""
+    """Say what is left running, and how to use and stop it."""
     pids = " ".join(str(pid) for pid in stage.processes().values())
     stage.say(f"The servers keep running in {stage.directory}. Contexts to use them with:")
     for name, user, where in (

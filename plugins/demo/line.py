@@ -1,7 +1,7 @@
-"""One command line of pyjs, run in this process as if typed in a directory with variables of its own.
+"""Runs a pyjs command line in this process, as if typed in another directory with other variables.
 
-Promises: what it prints is captured in the order in which it came; directory, variables and streams of this
-process are restored; nothing of the user's own settings reaches the command but what `variables` has.
+Promises: its output is captured in the order in which it came. The directory, variables and streams of this
+process are restored. None of the user's own settings reaches the command, apart from `variables`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from typing import NamedTuple
 from ...cli import entry
 from ...cli.errors import INTERRUPTED, PROGRAM, CliError, InterruptedRunError
 
-# Settings of the user that would change what a command speaks to, or the folders it writes to.
+# Settings of the user that would change the server that a command connects to, or the folders that it writes
+# to.
 FOREIGN = ("NATS_", "NSC_", "NKEYS_", "XDG_")
 
 
 class CommandOutput(NamedTuple):
-    """The exit code, and all that was printed."""
+    """The exit code and the whole output of a command."""
 
     code: int
     text: str
@@ -35,7 +36,7 @@ class Replies:
         self._left = [line.strip() for line in lines.splitlines() if line.strip()]
 
     def __call__(self, question: str) -> str:
-        """What is typed at `question`. Raises CliError when another question should have come."""
+        """Return what is typed at `question`. Raises CliError if another question was expected."""
         expected = self._left.pop(0) if self._left else ""
         start = f"? {question}"
         if not f"{expected} ".startswith(f"{start} "):
@@ -43,13 +44,13 @@ class Replies:
         return expected.removeprefix(start).strip()
 
     def end(self) -> None:
-        """Raise CliError when an answer was not asked for."""
+        """Raise CliError if an answer is left that no question asked for."""
         if self._left:
             raise CliError(f'nobody asked for "{self._left[0]}"')
 
 
 def variables(more: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a command: this process's without FOREIGN variables, and `more`."""
+    """Return the environment of a command: this process's without FOREIGN variables, and `more`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     return {**kept, **more}
 
@@ -57,7 +58,7 @@ def variables(more: Mapping[str, str]) -> dict[str, str]:
 def run(
     words: list[str], directory: Path, environment: Mapping[str, str], replies: str = ""
 ) -> CommandOutput:
-    """Run `pyjs words…`; Ctrl-C during the command raises InterruptedRunError."""
+    """Run `pyjs words…`. Raises InterruptedRunError on Ctrl-C during the command."""
     answers = Replies(replies)
     sink = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
     with _home(directory, environment), _streams(sink):

@@ -1,8 +1,8 @@
-"""The stage of a demo: a directory, real servers, commands run and shown, a result for each claim.
+"""The stage of a demo: a directory, real servers, commands that are run and shown, a result for each claim.
 
-Promises: every command shown was really run by this installation's `pyjs`, and its output is printed as it
-came; every result is the outcome of a check made on the running servers; unless told to keep them, the
-servers are ended by process id and the directory is removed, also after a failure or Ctrl-C.
+Promises: every command shown was really run by this installation's `pyjs`, and its output is printed
+unchanged. Every result is the outcome of a check on the running servers. Unless they are to be kept, the
+servers are stopped by process id and the directory is removed, also after a failure or Ctrl-C.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .line import CommandOutput, run, variables
 READY_SECONDS = 60.0
 WAIT_SECONDS = 20.0
 STOP_SECONDS = 10.0
-ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # what ends a demo, and its servers with it
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the signals that end a demo, and its servers with it
 
 
 class DemoError(Exception):
@@ -40,7 +40,7 @@ class DemoError(Exception):
 
 @dataclass
 class Claim:
-    """What the page says, whether it was seen to be so, and what was seen."""
+    """A claim of the page, whether it held, and what was seen."""
 
     text: str
     held: bool
@@ -49,7 +49,11 @@ class Claim:
 
 @dataclass
 class Stage:
-    """Where a demo plays. `pause` waits for Enter between steps; `keep` leaves the servers and files."""
+    """Where a demo runs.
+
+    pause: whether it waits for Enter between steps.
+    keep: whether the servers and files stay at the end.
+    """
 
     console: Console
     pause: bool = False
@@ -57,12 +61,12 @@ class Stage:
     directory: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="pyjs-demo-")))
     claims: list[Claim] = field(default_factory=list)
     server: Sequence[str] = field(default_factory=lambda: (*pyjs(), "server", "run"))  # before `-c FILE`
-    variables: dict[str, str] = field(default_factory=dict)  # of commands and servers, beside the usual ones
+    variables: dict[str, str] = field(default_factory=dict)  # of commands and servers, besides the usual ones
     _servers: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     _began: dict[str, int] = field(default_factory=dict)  # where the log of the server's present run begins
 
     def chapter(self, title: str, text: str = "") -> None:
-        """A heading and what it is about; with `pause`, waits for Enter before it."""
+        """Show a heading and what the chapter is about; with `pause`, wait for Enter before it."""
         if self.pause and self.claims:
             self.console.input("[dim]Enter for the next step[/dim] ")
         self.console.print()
@@ -71,15 +75,15 @@ class Stage:
             self.say(text)
 
     def say(self, text: str) -> None:
-        """Prose between the commands."""
+        """Show prose between the commands."""
         self.console.print(Padding(escape(" ".join(text.split())), (0, 0, 1, 0)), highlight=False)
 
     def notice(self, text: str) -> None:
-        """What to look at in the output above."""
+        """Point out something in the output above."""
         self.console.print(Padding(f"[yellow]▸ {escape(' '.join(text.split()))}[/yellow]", (0, 0, 1, 0)))
 
     def write(self, name: str, text: str, *, show: bool = True) -> Path:
-        """Write a file of the demo, and show it unless told not to."""
+        """Write a file of the demo and return its path; show it unless `show` is false."""
         path = self.directory / name
         path.write_text(text)
         if show:
@@ -93,10 +97,11 @@ class Stage:
         self.console.print(escape(indented) + "\n", highlight=False, soft_wrap=True)
 
     def run(self, command: str, *, answers: str = "", check: bool = True) -> str:
-        """Run `pyjs …`, show the command and its output, and return what it printed.
+        """Run `pyjs …`, show the command and its output, and return the output.
 
-        `answers`: what is typed at its questions, in lines such as `? Storage backend file`.
-        Raises DemoError when it ends with an error and `check` is set.
+        answers: what is typed at its questions, in lines such as `? Storage backend file`.
+
+        Raises DemoError if it ends with an error and `check` is set.
         """
         self.command(command)
         done = self.look(command, answers)
@@ -106,7 +111,7 @@ class Stage:
         return done.text
 
     def look(self, command: str, answers: str = "") -> CommandOutput:
-        """Run `pyjs …` without showing it."""
+        """Run `pyjs …` without showing it, and return its output."""
         return run(shlex.split(command)[1:], self.directory, self.environment(), answers)
 
     def command(self, text: str, remark: str = "") -> None:
@@ -115,12 +120,12 @@ class Stage:
         self.console.print(f"[bold green]$[/bold green] [bold]{escape(text)}[/bold]{said}", soft_wrap=True)
 
     def output(self, text: str) -> None:
-        """Show what a command has printed."""
+        """Show the output of a command."""
         self.console.print(escape(text.rstrip("\n")), highlight=False, soft_wrap=True)
         self.console.print()
 
     def environment(self) -> dict[str, str]:
-        """The variables of what the demo starts: nothing of the user's own settings for NATS."""
+        """The variables of what the demo starts, without the user's own settings for NATS."""
         own = {
             "COLUMNS": str(max(self.console.width, 118)),
             "XDG_CONFIG_HOME": str(self.directory / ".config"),
@@ -139,15 +144,16 @@ class Stage:
         self.console.print(f"{mark} {text} [dim]({seen})[/dim]", highlight=False)
 
     def start(self, name: str, config: Path, **more: str) -> None:
-        """Start a server process with `config` and variables `more`, show the command, wait until ready.
+        """Start a server process and wait until it is ready.
 
-        Raises DemoError with the end of its log when it does not get there.
+        `config` is its configuration, `more` its further variables; the command is shown. Raises DemoError
+        with the end of its log if it does not become ready.
         """
         self.launch(name, config, **more)
         self.ready(name)
 
     def launch(self, name: str, config: Path, **more: str) -> None:
-        """`start` without waiting."""
+        """Start a server as `start` does, without waiting."""
         given = "".join(f"{key}={shlex.quote(value)} " for key, value in more.items())
         self.command(f"{given}pyjs server run -c {config.name}", f"in the background, log in {name}.log")
         log = self._log(name)
@@ -164,7 +170,10 @@ class Stage:
             )
 
     def ready(self, name: str) -> None:
-        """Wait until a launched server is ready. Raises DemoError with the end of its log when it is not."""
+        """Wait until a launched server is ready.
+
+        Raises DemoError with the end of its log if it does not get there.
+        """
         for _ in until(READY_SECONDS):
             ended = self._servers[name].poll() is not None
             text = self._log(name).read_bytes()[self._began[name] :].decode(errors="replace")
@@ -179,7 +188,7 @@ class Stage:
         return self.directory / f"{name}.log"
 
     def stop(self, *names: str) -> None:
-        """Stop servers as an operator would, and wait for their end."""
+        """Stop servers as an operator would, and wait until they have ended."""
         leaving = [self._servers.pop(name) for name in names]
         for process in leaving:
             process.send_signal(signal.SIGTERM)
@@ -192,7 +201,7 @@ class Stage:
                 process.wait()
 
     def kill(self, *names: str) -> None:
-        """End servers without a warning, as a power cut would; show the command."""
+        """Kill servers without warning, as a power cut would; show the command."""
         leaving = [self._servers.pop(name) for name in names]
         self.command(f"kill -9 {' '.join(str(process.pid) for process in leaving)}", " ".join(names))
         for process in leaving:
@@ -205,7 +214,7 @@ class Stage:
         self._servers[name].send_signal(number)
 
     def show_results(self) -> bool:
-        """Show every claim with its outcome; True when all held."""
+        """Show every claim with its outcome; return whether all held."""
         self.console.print()
         self.console.print(Rule("[bold]Verdict", align="left"))
         for claim in self.claims:
@@ -216,11 +225,11 @@ class Stage:
         return held == len(self.claims)
 
     def processes(self) -> dict[str, int]:
-        """Process ids of the running servers by name."""
+        """Return the process ids of the running servers by name."""
         return {name: process.pid for name, process in self._servers.items()}
 
     def close(self) -> None:
-        """End the servers and remove the files, unless they are to be kept."""
+        """Stop the servers and remove the files, unless they are to be kept."""
         if self.keep:
             return
         with unbroken():
@@ -241,7 +250,7 @@ class Stage:
 
 @contextlib.contextmanager
 def unbroken() -> Iterator[None]:
-    """What is begun within is finished; an interrupt meanwhile (Ctrl-C, SIGTERM, SIGHUP) comes after it."""
+    """Delay interrupts (Ctrl-C, SIGTERM, SIGHUP) until the block is finished."""
     came: list[int] = []
     handlers = {number: signal.signal(number, lambda seen, _: came.append(seen)) for number in ENDS}
     try:
@@ -254,12 +263,12 @@ def unbroken() -> Iterator[None]:
 
 
 def pyjs() -> list[str]:
-    """The command line of this very installation."""
+    """Return the command line of this installation."""
     return [sys.executable, "-m", "pyjs"]
 
 
 def port(preferred: int) -> int:
-    """`preferred` when nobody listens there, else any free port of 127.0.0.1."""
+    """Return `preferred` if nobody listens there, else a free port of 127.0.0.1."""
     for candidate in (preferred, 0):
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -269,7 +278,7 @@ def port(preferred: int) -> int:
 
 
 def until(seconds: float, step: float = 0.05) -> Iterator[None]:
-    """Turns of a wait that ends after `seconds`."""
+    """Yield the turns of a wait that ends after `seconds`."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         yield
@@ -277,5 +286,5 @@ def until(seconds: float, step: float = 0.05) -> Iterator[None]:
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = WAIT_SECONDS) -> bool:
-    """Whether `condition` became true within `seconds`."""
+    """Return whether `condition` became true within `seconds`."""
     return any(condition() for _ in until(seconds))

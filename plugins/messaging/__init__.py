@@ -1,1 +1,1 @@
-"""`pyjs pub`, `sub`, `request`, `reply` and `rtt`: messages without JetStream's management."""
+"""`pyjs pub`, `sub`, `request`, `reply` and `rtt`: messages without the management of JetStream."""

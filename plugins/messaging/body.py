@@ -1,4 +1,4 @@
-"""What the messaging commands share: the body from argument or stdin, headers, and messages as text."""
+"""What the messaging commands share: the body from an argument or stdin, headers, and messages as text."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SEND_ON = click.option(
 
 
 def bodies(body: str | None, force_stdin: bool, send_on: str) -> Iterator[bytes]:
-    """The bodies to send: the argument, or what stdin holds, whole or line by line."""
+    """Yield the bodies to send: the argument, or what stdin holds, whole or line by line."""
     if body is not None and not force_stdin:
         yield body.encode()
         return
@@ -45,7 +45,10 @@ def bodies(body: str | None, force_stdin: bool, send_on: str) -> Iterator[bytes]
 
 
 def parse_headers(texts: Sequence[str]) -> Headers:
-    """`K:V` texts as headers; equal names keep all their values. Raises CliError for one without a colon."""
+    """Parse `K:V` texts as headers; equal names keep all their values.
+
+    Raises CliError for a text without a colon.
+    """
     found: Headers = {}
     for text in texts:
         name, colon, value = text.partition(":")
@@ -56,7 +59,7 @@ def parse_headers(texts: Sequence[str]) -> Headers:
 
 
 def flat(headers: Headers) -> dict[str, str]:
-    """Headers as the client takes them. Raises CliError where a name has several values."""
+    """Return headers as the client takes them. Raises CliError if a name has several values."""
     for name, values in headers.items():
         if len(values) > 1:
             raise CliError(f'the header "{name}" is given {len(values)} times', "give one value for a name")
@@ -64,13 +67,16 @@ def flat(headers: Headers) -> dict[str, str]:
 
 
 def header_lines(message: Any) -> str:
-    """The headers of a message as lines, or an empty string."""
+    """Return the headers of a message as lines, or an empty string."""
     lines = "\n".join(f"{name}: {value}" for name, value in (message.headers or {}).items())
     return f"{lines}\n" if lines else ""
 
 
 def show_body(data: bytes, translate: str | None = None, subject: str = "") -> None:
-    """Write a body to stdout, through `translate` when given. Bytes that are no text go out as they are."""
+    """Write a body to stdout, through the command `translate` if there is one.
+
+    Bytes that are not text are written unchanged.
+    """
     if translate:
         import shlex
 

@@ -1,4 +1,4 @@
-"""`pyjs publish`: messages to a subject, plain or acknowledged by JetStream."""
+"""`pyjs publish`: publishes messages to a subject, with or without JetStream's acknowledgement."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ...cli.param import DURATION
 from .body import FORCE_STDIN, HEADER, SEND_ON, TEMPLATES, bodies, flat, parse_headers
 from .template import Filler
 
-SILENT_ABOVE = 20  # messages; more than these are told of by a progress bar instead of lines
+SILENT_ABOVE = 20  # messages; beyond this number a progress bar replaces the lines
 SECOND = 1_000_000_000
 
 
@@ -80,7 +80,7 @@ async def publish(
 
 
 def filled(filler: Filler | None, subject: str, body: bytes, count: int) -> tuple[str, bytes]:
-    """Subject and body with their templates filled; a body that is no text stays as it is."""
+    """Return subject and body with their templates filled; a body that is not text stays unchanged."""
     if filler is None:
         return subject, body
     try:
@@ -98,7 +98,7 @@ async def _send(
     headers: dict[str, str],
     jetstream: bool,
 ) -> str:
-    """Send one message; where JetStream stored it, in words, or an empty string."""
+    """Send one message; return where JetStream stored it, in words, or an empty string."""
     import nats.errors
 
     if not jetstream:
@@ -138,9 +138,9 @@ def _stored(data: bytes) -> str:
 
 @contextmanager
 def progress(count: int, quiet: bool) -> Iterator[Callable[[str, bytes, str], None]]:
-    """A function to call for each message sent (subject, body, where it was stored).
+    """Yield a function to call for each message sent (subject, body, where it was stored).
 
-    It logs the message; when there are many, it moves a bar, or, not on a terminal, only the end is told.
+    It logs the message. If there are many, it moves a progress bar, or off a terminal logs only the end.
     """
     if quiet:
         yield _nothing

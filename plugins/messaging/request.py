@@ -1,4 +1,4 @@
-"""`pyjs request`: a question on a subject, and its answers."""
+"""`pyjs request`: sends a request to a subject and shows the answers."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def request(
 
 
 class _Asker:
-    """Asks, and shows what comes: `wanted` answers, or all until `quiet` seconds pass without one."""
+    """Sends requests and shows the answers: `wanted` of them, or all until none comes for `quiet` seconds."""
 
     def __init__(
         self, connection: NatsConnection, raw: bool, translate: str | None, quiet: float, until_empty: bool
@@ -89,7 +89,10 @@ class _Asker:
         self.until_empty = until_empty
 
     async def ask(self, subject: str, data: bytes, headers: dict[str, str], wanted: int) -> None:
-        """Ask once. Says so on stderr when nobody listens or the time is up; like nats, no more than that."""
+        """Send one request.
+
+        If nobody listens or the time is up, say so on stderr; this is no error, as in nats.
+        """
         nc = self.connection.nc
         inbox = nc.new_inbox()
         received = await nc.subscribe(inbox)

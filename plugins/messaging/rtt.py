@@ -47,7 +47,7 @@ async def rtt(iterations: int, as_json: bool) -> None:
 
 
 def in_words(nanoseconds: int) -> str:
-    """A short time as people read it: `96µs`, `1.61ms`, `2.10s`."""
+    """Return a short time in readable units: `96µs`, `1.61ms`, `2.10s`."""
     if nanoseconds < 1_000_000:
         return f"{nanoseconds / 1e3:.0f}µs"
     if nanoseconds < 1_000_000_000:

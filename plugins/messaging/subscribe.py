@@ -1,4 +1,4 @@
-"""`pyjs subscribe`: what is published on subjects, or what a stream holds, as it comes."""
+"""`pyjs subscribe`: shows what is published on subjects, or what a stream holds."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ async def _live(
 
 
 async def _within(received: asyncio.Queue[Any], wait: int) -> Any | None:
-    """The next message; None when `wait` ns pass without one (0: no limit)."""
+    """Return the next message; None if `wait` ns pass without one (0: no limit)."""
     try:
         return await asyncio.wait_for(received.get(), wait / SECOND if wait else None)
     except TimeoutError:
@@ -100,7 +100,7 @@ async def _within(received: asyncio.Queue[Any], wait: int) -> Any | None:
 
 
 def _start_policy(given: dict[str, Any]) -> dict[str, Any]:
-    """Where in a stream to begin, as fields of a consumer; {} when no stream flag was given."""
+    """Return where in a stream to begin, as fields of a consumer; {} if no stream flag was given."""
     chosen: list[dict[str, Any]] = []
     if given["start_sequence"]:
         chosen.append({"deliver_policy": "by_start_sequence", "opt_start_seq": given["start_sequence"]})
@@ -143,7 +143,7 @@ async def _stored(
     if given["terminate_at_end"] and not left:
         return
     while True:
-        if ask is not None:  # only now that one more is wanted: what is delivered must be shown
+        if ask is not None:  # only when one more is wanted, since what is delivered must be shown
             await ask()
         message = await _within(received, given["wait"])
         if message is None:
@@ -157,7 +157,7 @@ async def _stored(
 
 
 async def _control(connection: NatsConnection, message: Any) -> None:
-    """Answer a flow control request; a pull that ran out needs nothing. Raises CliError for a refusal."""
+    """Answer a flow control request; a pull that ran out needs no answer. Raises CliError for a refusal."""
     if message.headers["Status"] == "409":
         raise CliError(f"the Consumer refuses: {message.headers.get('Description', '409')}")
     if message.headers.get("Status") == "100" and message.reply:
@@ -179,7 +179,7 @@ async def _push(
     start: dict[str, Any],
     received: asyncio.Queue[Any],
 ) -> int:
-    """Start an ephemeral push consumer into `received`; how many messages wait in the stream."""
+    """Start an ephemeral push consumer into `received`; return how many messages wait in the stream."""
     inbox = connection.nc.new_inbox()
     await connection.nc.subscribe(inbox, cb=received.put)
     config = {
@@ -210,7 +210,7 @@ async def _push(
 async def _pull(
     connection: NatsConnection, stream: str, durable: str, received: asyncio.Queue[Any]
 ) -> tuple[Callable[[], Awaitable[None]], int]:
-    """What asks a durable consumer for one message into `received`, and how many wait for it."""
+    """Return what asks a durable consumer for one message into `received`, and how many wait for it."""
     info = await connection.js.consumer_info(stream, durable)
     inbox = connection.nc.new_inbox()
     await connection.nc.subscribe(inbox, cb=received.put)
@@ -228,7 +228,7 @@ def _say(given: dict[str, Any], text: str) -> None:
 
 
 class _Show:
-    """Shows messages as the flags want them; `message` is False after the last one wanted."""
+    """Shows messages as the flags demand; `message` returns False after the last one wanted."""
 
     def __init__(self, given: dict[str, Any]) -> None:
         self.given = given
@@ -238,7 +238,7 @@ class _Show:
             Path(given["dump"]).mkdir(parents=True, exist_ok=True)
 
     def message(self, message: Any) -> bool:
-        """Show one; whether more are wanted."""
+        """Show a message; return whether more are wanted."""
         from ...protocol.subject import matches
 
         if any(matches(pattern, message.subject) for pattern in self.ignored):

@@ -21,13 +21,21 @@ LETTERS = string.ascii_letters + string.digits
 
 @dataclass
 class Filler:
-    """Fills templates. `clock` gives the time, `random_source` the randomness; `request` is for replies."""
+    """Fills templates.
+
+    clock: returns the time.
+    random_source: the source of randomness.
+    """
 
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     random_source: random.Random = field(default_factory=random.Random)
 
     def fill(self, text: str, count: int, request: str = "") -> str:
-        """`text` with its calls replaced; `count` is the number of the message. Raises CliError."""
+        """Return `text` with its calls replaced. Raises CliError.
+
+        count: the number of the message.
+        request: the request, for templates of a reply.
+        """
         if "{{" not in text:
             return text
         return CALL.sub(lambda found: self._call(found[1], found[2].split(), count, request), text)

@@ -1,7 +1,8 @@
-"""The command classes of `pyjs nsc`: nsc's own global flags, its way to read flags, and its way to end.
+"""The command classes of `pyjs nsc`: nsc's global flags, and its way of reading flags and of ending.
 
-`run()` is what the flags say, `open_workspace()` the folders they name, `finish(result)` tells what was done.
-Flags are read as nsc's library reads them: `--bearer=false`, lists with commas, counts that may be left out.
+`run()` returns what the flags say, `open_workspace()` opens the folders they name, and `finish(result)`
+reports what was done. Flags are read as nsc's library reads them: `--bearer=false`, lists with commas, counts
+that may be left out.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ...cli.errors import EXIT_ERROR, CliError
 from ...cli.flags import session
 from ...keys.errors import IdentityError, WorkspaceError
 
-if TYPE_CHECKING:  # claims bring pydantic along: not for a page of help
+if TYPE_CHECKING:  # claims import pydantic, which a page of help does not need
     from ...keys import OperationReport, Workspace
     from ...keys.folders.locations import NscDirectories
 
@@ -36,7 +37,7 @@ _DIRS = {
 
 @dataclass(slots=True)
 class NscRun:
-    """What the global flags of one run say."""
+    """The values of the global flags of one run."""
 
     private_key: str = ""
     interactive: bool = False
@@ -48,35 +49,35 @@ class NscRun:
 
 
 class OperationResult(Protocol):
-    """What an operation gives: a dataclass with a report, and facts as its other fields.
+    """The result of an operation: a dataclass with a report, and facts as its other fields.
 
-    Fields that its repr leaves out are not told.
+    Fields that its repr leaves out are not reported.
     """
 
     @property
     def report(self) -> OperationReport:
-        """What was done."""
+        """The report about what was done."""
 
 
 def run() -> NscRun:
-    """What the global flags of the command that is running say."""
+    """Return the global flags of the command that is running."""
     return run_of(click.get_current_context())
 
 
 def run_of(context: click.Context) -> NscRun:
-    """What the global flags of a line say, as far as it has been read."""
+    """Return the global flags of a line, as far as it has been read."""
     found = context.meta.setdefault(_KEY, NscRun())
     assert isinstance(found, NscRun)
     return found
 
 
 def directories() -> NscDirectories:
-    """The folders that flags, environment and defaults name. Raises FolderError."""
+    """Return the folders that flags, environment and defaults name. Raises FolderError."""
     return directories_of(run())
 
 
 def directories_of(flags: NscRun) -> NscDirectories:
-    """The folders that these flags, environment and defaults name. Raises FolderError."""
+    """Return the folders that these flags, environment and defaults name. Raises FolderError."""
     from ...keys.folders.locations import NscDirectories
 
     return NscDirectories.locate(
@@ -90,16 +91,16 @@ def directories_of(flags: NscRun) -> NscDirectories:
 
 
 def open_workspace(*, layout: bool = True) -> Workspace:
-    """The workspace of this run. Raises FolderError."""
+    """Open the workspace of this run. Raises FolderError."""
     from ...keys import Workspace
 
     return Workspace.open(directories(), now=time.time_ns, private_key=run().private_key, layout=layout)
 
 
 def finish(result: OperationResult) -> None:
-    """Tell what an operation did: its report, or with `--json` one object with the facts too.
+    """Report what an operation did: its report, or with `--json` one object that has the facts too.
 
-    On stdout; on stderr if something failed, and then the run ends with exit code 1.
+    It goes to stdout; if something failed it goes to stderr, and the run ends with exit code 1.
     """
     report = result.report
     last = report.summed_up()
@@ -137,7 +138,7 @@ def _ended(text: str) -> click.exceptions.Exit:
 
 
 def _failed(error: IdentityError | CliError) -> click.exceptions.Exit:
-    """Tell an error as nsc does, with what was found out before it."""
+    """Report an error as nsc does, with what was found out before it; return the exit."""
     found = error.report if isinstance(error, WorkspaceError) else None
     if run().json:
         document: dict[str, Any] = {"error": str(error)}
@@ -155,7 +156,9 @@ def _failed(error: IdentityError | CliError) -> click.exceptions.Exit:
 class Bare(click.Option):
     """An option whose value may be left out, as in `--bearer`, `--bearer=false` and `--count=3`.
 
-    A value must be attached with `=`. `bare` is what stands for a value that is left out.
+    A value must be attached with `=`.
+
+    bare: the value that stands for one that is left out.
     """
 
     def __init__(self, *args: Any, bare: str = "true", **attributes: Any) -> None:
@@ -164,12 +167,12 @@ class Bare(click.Option):
 
 
 def switch(*names: str, default: bool | None = False, text: str, **more: Any) -> Callable[..., Any]:
-    """An option that is true or false; with `default=None` one can tell that it was not given."""
+    """Return an option that is true or false; with `default=None` it can be seen whether it was given."""
     return click.option(*names, cls=Bare, type=click.BOOL, default=default, metavar="", help=text, **more)
 
 
 def listed(*names: str, text: str, **more: Any) -> Callable[..., Any]:
-    """An option that may come several times and holds a list with commas; gives a tuple of str."""
+    """Return an option that may be repeated and takes a list with commas; its value is a tuple of str."""
     return click.option(*names, multiple=True, callback=_split, metavar="TEXT,...", help=text, **more)
 
 
@@ -183,7 +186,7 @@ def _split(context: click.Context, param: click.Parameter, values: Iterable[str]
 
 
 def _globals(taken: set[str]) -> list[click.Option]:
-    """nsc's global flags, without the spellings that a command has for itself."""
+    """Return the global flags of nsc, without the spellings that a command uses itself."""
 
     def option(name: str, short: str, text: str, **more: Any) -> click.Option | None:
         spellings = [s for s in (f"--{name}", short) if s and s not in taken]
@@ -218,7 +221,10 @@ def _with_globals(params: list[click.Parameter], ctx: click.Context) -> list[cli
 
 
 def _spelled_out(args: list[str], params: Iterable[click.Parameter], *, whole: bool) -> list[str]:
-    """The words of a line with every left-out value filled in; `whole`: options stand after arguments too."""
+    """Return the words of a line with every left-out value filled in.
+
+    whole: whether options may come after arguments too.
+    """
     options = {text: p for p in params if isinstance(p, click.Option) for text in p.opts}
     result: list[str] = []
     words = iter(args)
@@ -238,7 +244,7 @@ def _spelled_out(args: list[str], params: Iterable[click.Parameter], *, whole: b
 
 
 def _filled(word: str, options: dict[str, click.Option]) -> tuple[list[str], bool]:
-    """(a long option with its value if it can be left out, whether the next word is its value)."""
+    """Return (a long option, with its value if that can be left out; whether the next word is its value)."""
     name, equals, _ = word.partition("=")
     known = options.get(name)
     if isinstance(known, Bare):
@@ -247,7 +253,7 @@ def _filled(word: str, options: dict[str, click.Option]) -> tuple[list[str], boo
 
 
 def _letters(word: str, options: dict[str, click.Option]) -> tuple[list[str], bool]:
-    """(short options written together, one by one; whether the next word is the last one's value)."""
+    """Return (short options written together, one by one; whether the next word is the last one's value)."""
     name, _, value = word.partition("=")
     done: list[str] = []
     letters = name[1:]
@@ -266,25 +272,25 @@ def _letters(word: str, options: dict[str, click.Option]) -> tuple[list[str], bo
 
 
 class NscCommand(Command):
-    """A command of nsc: its global flags, and `Error: …` with exit code 1 for what cannot be done."""
+    """A command of nsc, with its global flags. Errors end it with `Error: …` and exit code 1."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """The command's own parameters and nsc's global flags."""
+        """Return the command's own parameters and nsc's global flags."""
         return _with_globals(click.Command.get_params(self, ctx), ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click's, with values that may be left out."""
+        """Parse as click does, with values that may be left out."""
         return super().parse_args(ctx, _spelled_out(args, self.get_params(ctx), whole=True))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; what cannot be done is told as nsc tells it."""
+        """Run the command; report an error as nsc does."""
         try:
             return super().invoke(ctx)
         except (IdentityError, CliError) as error:
             raise _failed(error) from None
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Nsc's global flags."""
+        """Write the global flags of nsc."""
         click.Command.format_epilog(self, ctx, formatter)
         _describe_globals(ctx, formatter)
 
@@ -295,11 +301,11 @@ class NscGroup(CommandGroup):
     command_class = NscCommand
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """The group's own parameters and nsc's global flags."""
+        """Return the group's own parameters and nsc's global flags."""
         return _with_globals(click.Group.get_params(self, ctx), ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click's, with values that may be left out."""
+        """Parse as click does, with values that may be left out."""
         return super().parse_args(ctx, _spelled_out(args, self.get_params(ctx), whole=False))
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -310,7 +316,7 @@ class NscGroup(CommandGroup):
         return super().invoke(ctx)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Nsc's global flags."""
+        """Write the global flags of nsc."""
         click.Group.format_epilog(self, ctx, formatter)
         _describe_globals(ctx, formatter)
 

@@ -1,6 +1,6 @@
 """Shell completion of names in the folders of nsc: operators, accounts, users.
 
-Promises: nothing is written, nothing printed, nothing raised.
+Promises: it writes nothing, prints nothing and raises nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
 def operators(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Names of operators that start so."""
+    """Return the names of operators that start so."""
 
     def names() -> list[str]:
         return _here(context).stores.names()
@@ -26,12 +26,12 @@ def operators(context: click.Context, _param: click.Parameter, incomplete: str) 
 
 
 def accounts(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Names of the current operator's accounts that start so."""
+    """Return the names of the current operator's accounts that start so."""
     return _starting(incomplete, lambda: _here(context).store().accounts())
 
 
 def users(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Names of users that start so: of the account given with --account, or of the current one."""
+    """Return the names of users that start so, of the account in --account or of the current one."""
 
     def names() -> list[str]:
         here = _here(context)

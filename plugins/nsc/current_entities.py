@@ -1,4 +1,4 @@
-"""The account and the user that a command is about: named, asked for with `-i`, or the only ones."""
+"""The account and the user that a command works on: named, asked for with `-i`, or the only ones."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from .command import run
 
 
 async def account(workspace: Workspace, given: str) -> str:
-    """Give an account's name here, from a name or key. Raises WorkspaceError, NotFoundError."""
+    """Return an account's name in the store, from a name or key. Raises WorkspaceError, NotFoundError."""
     return workspace.account_name(await prompts.account(workspace, given))
 
 
 async def user(workspace: Workspace, owner: str, given: str) -> str:
-    """Give the name of a user of the account `owner`, from a name or key.
+    """Return the name of a user of the account `owner`, from a name or key.
 
-    Raises WorkspaceError when none is named and there is not just one, NotFoundError.
+    Raises WorkspaceError if none is named and there is not exactly one, NotFoundError.
     """
     names = workspace.store().users(owner)
     if not given and run().interactive and len(names) > 1:

@@ -1,4 +1,4 @@
-"""`nsc expirations`: what has ended, and what ends soon."""
+"""`nsc expirations`: the tokens that have expired, and those that expire soon."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _when(seconds: int, now: int) -> str:
 
 
 def _stamp(seconds: int) -> str:
-    """RFC 3339, in UTC."""
+    """Return a time as RFC 3339, in UTC."""
     try:
         return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
     except (OverflowError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""`nsc fix`: stores and keystore rebuilt from loose files."""
+"""`nsc fix`: rebuilds stores and keystore from loose files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`nsc load`: everything from an account server."""
+"""`nsc load`: sets everything up from an account server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`nsc migrate`: accounts of another operator under the current one."""
+"""`nsc migrate`: brings accounts of another operator under the current one."""
 
 from __future__ import annotations
 

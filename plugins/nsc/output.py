@@ -1,4 +1,4 @@
-"""Where a command writes what it makes: stdout, or a file for its owner's eyes only."""
+"""The output of a command: stdout, or a file that only its owner can read."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class WrittenFile:
 
 
 def output_file(*names: str) -> Callable[..., Any]:
-    """The option that names the file; `--` is stdout."""
+    """Return the option that names the file; `--` is stdout."""
     return click.option(*names, "where", default=STDOUT, metavar="FILE", help="Output file, '--' is stdout.")
 
 
 def write(text: str, where: str, what: str, *, is_json: bool = False) -> None:
-    """Write a text to stdout, or to the file `where` (mode 0600, in one step) and report `wrote <what> to`.
+    """Write a text to stdout, or to the file `where` (mode 0600, in one step), and report `wrote <what> to`.
 
-    With `--json` stdout gets an object with the `text`, unless that `is_json` itself. Raises FolderError.
+    With `--json` stdout gets an object with the `text`, unless the text itself `is_json`. Raises FolderError.
     """
     if where == STDOUT:
         click.echo(text if is_json or not run().json else json.dumps({"text": text}, ensure_ascii=False))

@@ -26,7 +26,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def folded(name: str, fold: Callable[[dict[str, Any]], Any], *options: Decorator) -> Decorator:
-    """Put options on a command whose values arrive together as `name`, made by `fold` of all values."""
+    """Return a decorator that adds options, whose values arrive together as `name`, made by `fold`."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -43,7 +43,12 @@ def folded(name: str, fold: Callable[[dict[str, Any]], Any], *options: Decorator
 
 
 def permission_options(what: str = "permissions", *, remove: bool = False) -> Decorator:
-    """Flags of permissions: `permissions`, a PermissionEdits. `remove`: those that take away too."""
+    """Return a decorator that adds the flags of permissions.
+
+    They arrive as `permissions`, a PermissionEdits.
+
+    remove: whether there are flags that take permissions away too.
+    """
     options: list[Decorator] = []
     for verb, kinds in (("allow", ("pub", "pubsub", "sub")), ("deny", ("pub", "pubsub", "sub"))):
         for kind in kinds:
@@ -77,7 +82,10 @@ def permission_options(what: str = "permissions", *, remove: bool = False) -> De
 
 
 def user_options() -> Decorator:
-    """Flags of what a user may do, permissions too: `edits`, a UserEdits."""
+    """Return a decorator that adds the flags for what a user may do: `edits`, a UserEdits.
+
+    The flags of permissions are among them.
+    """
     options = [
         click.option(
             "--time", "times", multiple=True, metavar="RANGE", help="add a range of hours hh:mm:ss-hh:mm:ss"
@@ -105,14 +113,14 @@ def user_options() -> Decorator:
     both = (permission_options(remove=True), folded("edits", _edits, *options))
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        # `permissions` is made first, being outermost, and goes into `edits`
+        # `permissions` is outermost, so it is made first and goes into `edits`
         return both[0](both[1](function))
 
     return decorate
 
 
 def date_options() -> Decorator:
-    """`--start` and `--expiry`: `dates`, a Dates."""
+    """Return a decorator that adds `--start` and `--expiry`, which arrive as `dates`, a Dates."""
     return folded(
         "dates",
         _dates,
@@ -132,7 +140,7 @@ def date_options() -> Decorator:
 
 
 def tag_options() -> Decorator:
-    """`--tag` and `--rm-tag`: `tags`, a Tags."""
+    """Return a decorator that adds `--tag` and `--rm-tag`, which arrive as `tags`, a Tags."""
     return folded(
         "tags",
         lambda values: Tags(values.pop("tag"), values.pop("rm_tag")),
@@ -142,7 +150,7 @@ def tag_options() -> Decorator:
 
 
 def signing_key_options() -> Decorator:
-    """`--sk` and `--rm-sk`: `signing_keys`, a SigningKeys."""
+    """Return a decorator that adds `--sk` and `--rm-sk`, which arrive as `signing_keys`, a SigningKeys."""
     return folded(
         "signing_keys",
         lambda values: SigningKeys(values.pop("sk"), values.pop("rm_sk")),
@@ -152,7 +160,7 @@ def signing_key_options() -> Decorator:
 
 
 def number(text: str | None) -> int | None:
-    """A flag's number or size; None when it was not given. Raises WorkspaceError."""
+    """Return a flag's number or size; None if it was not given. Raises WorkspaceError."""
     return None if text is None else size(text)
 
 

@@ -1,4 +1,4 @@
-"""What several commands of nsc ask for, by flag or with `-i`: the account, one of its exports, subjects."""
+"""What several commands of nsc ask for, by flag or with `-i`: the account, an export, subjects."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ACCOUNT = click.option(
 
 
 async def account(workspace: Workspace, given: str) -> str:
-    """The account to work on: asked for with `-i` when there are several and none is named."""
+    """Return the account to work on; with `-i`, ask if there are several and none is named."""
     if given or not run().interactive:
         return given
     names = workspace.store().accounts()
@@ -43,7 +43,7 @@ async def account(workspace: Workspace, given: str) -> str:
 
 
 async def kind(message: str, service: bool) -> bool:
-    """Whether it is a service, asked as a choice."""
+    """Return whether it is a service, asked as a choice."""
     chosen = await prompt.choose(message, [(k, k) for k in KINDS], flag="", default=KINDS[service])
     if chosen == "service":
         prompt.note("--service")
@@ -51,7 +51,7 @@ async def kind(message: str, service: bool) -> bool:
 
 
 async def export(message: str, exports: Sequence[Export], account: str) -> Export:
-    """One of these exports; with one only there is nothing to ask."""
+    """Ask for one of these exports; if there is only one, return it without asking."""
     if not exports:
         raise CliError(f"account {quote(account)} doesn't have exports")
     choices = [(label(item, account), f"{at}") for at, item in enumerate(exports)]
@@ -61,7 +61,7 @@ async def export(message: str, exports: Sequence[Export], account: str) -> Expor
 
 
 def label(item: Export, account: str) -> str:
-    """An export in a list of choices: `TEST -> [name] subject [!]`, the mark for a private one."""
+    """Return an export for a list of choices: `TEST -> [name] subject [!]`; the mark is for a private one."""
     arrow = "<-" if item.type == "service" else "->"
     name = "" if item.name in ("", item.subject) else f"[{item.name}] "
     return f"{account} {arrow} {name}{item.subject}{' [!]' if item.token_req else ''}"
@@ -77,7 +77,7 @@ def subject(text: str) -> str:
 
 
 def optional(check: Callable[[str], str]) -> Callable[[str], str]:
-    """The same check, where nothing is an answer too."""
+    """Return the same check for an answer that may also be empty."""
     return lambda text: check(text) if text else ""
 
 
@@ -95,16 +95,16 @@ def sampling(text: str) -> str:
 
 
 async def yes(message: str, flag: str, default: bool) -> bool:
-    """Yes or no, noted as `--flag` or `--flag=false`."""
+    """Ask yes or no; the answer is noted as `--flag` or `--flag=false`."""
     answer = await prompt.confirm(message, default=default)
     prompt.note(flag, *([] if answer else ["false"]))
     return answer
 
 
 async def service(given: dict[str, Any], old: Export | None = None) -> dict[str, Any]:
-    """What only a service has: latency tracking, response type, response threshold (nanoseconds).
+    """Ask for what only a service has: latency tracking, response type, response threshold (ns).
 
-    `old`: the export as it is, whose values are the defaults.
+    old: the present export, whose values are the defaults.
     """
     latency = old.service_latency if old is not None else None
     answers: dict[str, Any] = {"latency": None, "sampling": None}
@@ -141,12 +141,12 @@ async def service(given: dict[str, Any], old: Export | None = None) -> dict[str,
 
 
 def named_kind(service: bool | None) -> Kind:
-    """The kind that `--service` names, "" when it was not given."""
+    """Return the kind that `--service` names, "" if it was not given."""
     if service is None:
         return ""
     return "service" if service else "stream"
 
 
 async def wanted_subject(message: str, flag: str, given: str) -> str:
-    """A subject that must be said; what is given is the default."""
+    """Ask for a subject that is required; the given one is the default."""
     return await prompt.text(message, flag=flag, default=given or None, required=True, check=subject)

@@ -1,4 +1,4 @@
-"""What the commands for operators, accounts and users ask with `-i`, in the words of nsc."""
+"""The questions of the commands for operators, accounts and users with `-i`, in the words of nsc."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _OTHER = "Other..."
 
 
 async def name(message: str, given: str) -> str:
-    """A name; what the flags say is the default."""
+    """Ask for a name; the flag's value is the default."""
     return await prompt.text(message, flag="--name", default=given or None, required=True)
 
 
 async def key(kind: str, given: str) -> str:
-    """The key that a new account or user gets: "" to make one."""
+    """Ask for the key of a new account or user; "" has one generated."""
     if await prompt.confirm(f"generate an {kind} nkey", default=not given):
         return ""
     role = KeyRole.ACCOUNT if kind == "account" else KeyRole.USER
@@ -39,7 +39,7 @@ async def key(kind: str, given: str) -> str:
 
 
 async def identity(workspace: Workspace) -> Workspace:
-    """The identity of a new operator: one that is made, or a given one."""
+    """Ask for the identity of a new operator: a generated or a given one."""
     if await prompt.confirm("generate an operator nkey", default=True):
         return workspace
     check = _key_check(KeyRole.OPERATOR)
@@ -48,7 +48,7 @@ async def identity(workspace: Workspace) -> Workspace:
 
 
 async def dates(given: Dates, present: Claims | None = None) -> Dates:
-    """From when until when; what the flags say, else what the claims have, is the default."""
+    """Ask for the validity dates; the default is what the flags say, else what the claims have."""
     start = given.start if given.start is not None else present.nbf if present is not None else 0
     expiry = given.expiry if given.expiry is not None else present.exp if present is not None else 0
     return Dates(
@@ -58,7 +58,7 @@ async def dates(given: Dates, present: Claims | None = None) -> Dates:
 
 
 async def tags(given: Tags, present: Iterable[str]) -> Tags:
-    """Tags to remove and to add."""
+    """Ask for tags to remove and to add."""
     there = list(present)
     removed = list(given.remove)
     if there and await prompt.confirm("remove tags"):
@@ -70,7 +70,7 @@ async def tags(given: Tags, present: Iterable[str]) -> Tags:
 
 
 async def signing_keys(given: SigningKeys, role: KeyRole) -> SigningKeys:
-    """Signing keys to add."""
+    """Ask for signing keys to add."""
     added = list(given.add)
     while await prompt.confirm("add another signing key" if added else "add a signing key"):
         check = _key_check(role, generate=True)
@@ -79,7 +79,7 @@ async def signing_keys(given: SigningKeys, role: KeyRole) -> SigningKeys:
 
 
 async def signer(workspace: Workspace, keys: Sequence[str], message: str, *roles: KeyRole) -> Workspace:
-    """Choose the key that signs, if there is a choice; the workspace then has it as `-K`."""
+    """Ask for the signing key, if there is a choice; the workspace then has it as `-K`."""
     stored = [key for key in keys if workspace.keystore.has(key)]
     if workspace.private_key or (len(stored) == 1 and len(keys) == 1):
         return workspace
@@ -101,14 +101,14 @@ async def signer(workspace: Workspace, keys: Sequence[str], message: str, *roles
 
 
 async def operator_signer(workspace: Workspace, message: str) -> Workspace:
-    """Choose the key that signs a new account."""
+    """Ask for the key that signs a new account."""
     if workspace.store().managed:
         return workspace
     return await signer(workspace, operator_signers(workspace.operator()), message, KeyRole.OPERATOR)
 
 
 async def account_signer(workspace: Workspace, claims: AccountClaims) -> Workspace:
-    """Choose the key that signs an edited account."""
+    """Ask for the key that signs an edited account."""
     keys = operator_signers(workspace.operator())
     if workspace.store().managed:
         return workspace
@@ -116,14 +116,14 @@ async def account_signer(workspace: Workspace, claims: AccountClaims) -> Workspa
 
 
 async def user_signer(workspace: Workspace, account: str, message: str) -> Workspace:
-    """Choose the key that signs a user."""
+    """Ask for the key that signs a user."""
     owner = workspace.account(account)
     stored = [key for key in signers_of_users(workspace.operator(), owner) if workspace.keystore.has(key)]
     return await signer(workspace, stored, message, KeyRole.ACCOUNT) if stored else workspace
 
 
 async def users(workspace: Workspace, account: str, given: tuple[str, ...]) -> tuple[str, ...]:
-    """Users out of those of an account."""
+    """Ask for some of an account's users."""
     if given:
         return given
     there = workspace.store().users(account)
@@ -133,13 +133,13 @@ async def users(workspace: Workspace, account: str, given: tuple[str, ...]) -> t
 
 
 async def user_edits(given: UserEdits, present: UserPermissionLimits) -> UserEdits:
-    """A user's limit of payload; the rest has flags only."""
+    """Ask for a user's payload limit; everything else has only flags."""
     default = given.payload if given.payload is not None else present.payload
     return replace(given, payload=await _number("max payload (-1 unlimited)", "--payload", default))
 
 
 async def operator_edits(workspace: Workspace, given: OperatorEdits) -> tuple[OperatorEdits, Workspace]:
-    """Everything that can be changed of the current operator, and the key that signs."""
+    """Ask for all that can be changed of the current operator, and for the signing key."""
     present = workspace.operator()
     body = present.nats
     changed: dict[str, Any] = {
@@ -179,7 +179,7 @@ async def operator_edits(workspace: Workspace, given: OperatorEdits) -> tuple[Op
 async def account_edits(
     workspace: Workspace, account: str, given: AccountEdits
 ) -> tuple[AccountEdits, Workspace]:
-    """Everything that nsc asks about an account, and the key that signs."""
+    """Ask for all that nsc asks about an account, and for the signing key."""
     present = workspace.store().account(account)
     body = present.nats
     keys = await signing_keys(given.signing_keys, KeyRole.ACCOUNT)
@@ -256,7 +256,7 @@ async def _jetstream(given: JetStreamEdits, present: AccountClaims) -> JetStream
 
 
 async def _key(message: str, flag: str, given: str, check: Any) -> str:
-    """A key or its file. A seed that was typed is not repeated in the line that would have asked nothing."""
+    """Ask for a key or its file. A typed seed is not repeated in the equivalent command line."""
     answer: str = await prompt.text(message, flag="", default=given or None, required=True, check=check)
     secret = not is_public(answer) and answer != GENERATE and not _is_file(answer)
     prompt.note(flag, "<SEED>" if secret else answer)
@@ -299,7 +299,7 @@ def _service_url(text: str) -> str:
 
 
 def _key_check(*roles: KeyRole, generate: bool = False) -> Any:
-    """A check that an answer is a key of a role, or its file."""
+    """Return a check that an answer is a key of a role, or its file."""
 
     def check(text: str) -> str:
         if not (generate and text == GENERATE):

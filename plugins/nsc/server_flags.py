@@ -1,4 +1,4 @@
-"""The flags that say how servers are reached: as whom, and with which TLS files."""
+"""The flags for the connection to servers: as which user, and with which TLS files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SYSTEM = ("system_account", "system_user")
 
 
 def tls_flags(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The TLS flags."""
+    """Add the TLS flags to a command."""
     for option in reversed(
         (
             switch("--tls-first", text="Start with TLS, before the server says anything."),
@@ -31,7 +31,7 @@ def tls_flags(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def system_flags(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The flags that name a user of the system account, and the TLS flags."""
+    """Add the flags that name a user of the system account, and the TLS flags, to a command."""
     for option in (
         tls_flags,
         click.option("--system-user", default="", metavar="NAME", help="User; else a temporary one is made."),
@@ -44,19 +44,19 @@ def system_flags(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def timeout_flag(function: Callable[..., Any]) -> Callable[..., Any]:
-    """How long answers are waited for."""
+    """Add the flag for how long answers are waited for to a command."""
     text = f"Seconds to wait for servers that do not answer [{SHORTEST}-{LONGEST}]."
     return click.option("--timeout", type=int, default=1, metavar="SECONDS", help=text)(function)
 
 
 def tls(given: dict[str, Any]) -> Tls:
-    """Take the values of the TLS flags out of `given`, and the environment's."""
+    """Remove the values of the TLS flags from `given`; return them, completed from the environment."""
     first, *files = (given.pop(name) for name in TLS)
     return Tls(bool(first), *files).with_environment(os.environ)
 
 
 def reach(given: dict[str, Any], url: str = "") -> ServersAccess:
-    """Take the values of all these flags out of `given`."""
+    """Remove the values of all these flags from `given`, and return them."""
     account, user = (given.pop(name) for name in SYSTEM)
     timeout = min(max(given.pop("timeout", SHORTEST), SHORTEST), LONGEST)
     return ServersAccess(url, account, user, timeout, tls(given))

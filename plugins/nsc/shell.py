@@ -1,4 +1,4 @@
-"""`nsc completion`: the script that makes a shell complete pyjs, and with it `pyjs nsc`."""
+"""`nsc completion`: the script with which a shell completes pyjs, and with it `pyjs nsc`."""
 
 from __future__ import annotations
 

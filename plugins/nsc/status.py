@@ -1,4 +1,4 @@
-"""`nsc status`: what each server holds of each account, beside the store."""
+"""`nsc status`: what each server holds for each account, compared with the store."""
 
 from __future__ import annotations
 

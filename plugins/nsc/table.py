@@ -1,6 +1,6 @@
-"""Tables as `nsc` draws them: `+---+` boxes, the title centred in a row of its own, cells to the left.
+"""Tables as `nsc` draws them: `+---+` boxes, the title centred in a row of its own, cells left-aligned.
 
-Everything is text: a row has as many cells as it is given (a short row ends early, as nsc's do), colours do
+Everything is text. A row has as many cells as it is given (a short row ends early, as nsc's do); colours do
 not count for the width. `render` ends with a newline; nsc prints one more after each table.
 """
 
@@ -11,17 +11,17 @@ from collections.abc import Iterable
 
 _COLOUR = re.compile("\x1b\\[(?:\\d+(?:;\\d+)*)?m")
 
-# Names come from any token: nothing in them moves a terminal's cursor or breaks a row.
+# Names come from any token: nothing in them may move a terminal's cursor or break a row.
 _CONTROL = re.compile("[\x00-\x1a\x1c-\x1f\x7f-\x9f]|\x1b(?!\\[(?:\\d+(?:;\\d+)*)?m)")
 
 
 def bold(text: str) -> str:
-    """Mark a text, as the current entry of a list."""
+    """Return a text in bold, as for the current entry of a list."""
     return f"\x1b[1m{text}\x1b[0m"
 
 
 class Table:
-    """A table that grows by rows; `None` among the lines is a separator."""
+    """A table that is built row by row; `None` among the lines is a separator."""
 
     def __init__(self, title: str = "", headers: Iterable[str] = ()) -> None:
         self.title = _text(title)
@@ -29,11 +29,11 @@ class Table:
         self._lines: list[tuple[str, ...] | None] = []
 
     def row(self, *cells: object) -> None:
-        """Add a row. Booleans read `true` and `false`."""
+        """Add a row. Booleans become `true` and `false`."""
         self._lines.append(tuple(_text(cell) for cell in cells))
 
     def rows(self, label: str, values: Iterable[object]) -> None:
-        """Add a row for each value, the label before the first one only; none for no values."""
+        """Add a row for each value, with the label before the first one only; none if there are no values."""
         for index, value in enumerate(values):
             self.row("" if index else label, value)
 
@@ -42,7 +42,7 @@ class Table:
         self._lines.append(None)
 
     def render(self) -> str:
-        """Draw the table."""
+        """Return the drawn table."""
         lines = [None, *([self.headers, None] if self.headers else []), *self._lines, None]
         widths = self._widths(lines)
         rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
@@ -55,7 +55,7 @@ class Table:
         return "\n".join(drawn) + "\n"
 
     def _widths(self, lines: list[tuple[str, ...] | None]) -> list[int]:
-        """The width of each column; the last one makes room for a long title."""
+        """Return the width of each column; the last one is widened for a long title."""
         widths: list[int] = []
         for line in lines:
             for index, cell in enumerate(line or ()):

@@ -1,4 +1,4 @@
-"""`nsc validate`: exit code 1 when something blocks."""
+"""`nsc validate`: validates what is stored, with exit code 1 if something blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pyjs pipeline check`: is the document right, are server and streams there, and what would be done?"""
+"""`pyjs pipeline check`: checks the document, the server and the streams, and shows what would be done."""
 
 from __future__ import annotations
 

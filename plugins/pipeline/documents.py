@@ -1,4 +1,4 @@
-"""Reading a document for a command: the connection that the line names, mistakes as the house tells them."""
+"""Reading a document for a command, with the connection that the line names, and reporting its mistakes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...pipeline.declared.reading import LoadedDocument
 
 INSTALL = "pip install 'pyjs[spark]'"
-# Global flags, and the options of the data source that say the same.
+# Global flags, and the equivalent options of the data source.
 OPTIONS = {
     "server": "servers",
     "context": "context",
@@ -37,7 +37,7 @@ OPTIONS = {
 
 
 def _validated(_context: click.Context, _param: click.Parameter, value: str) -> str:
-    """A trigger that a document could have. Raises click.BadParameter."""
+    """Return a trigger that a document could have. Raises click.BadParameter."""
     try:
         from ...pipeline.declared.document import AVAILABLE_NOW, BATCH, milliseconds
     except ImportError as error:
@@ -61,7 +61,7 @@ FILE = click.argument("file", type=click.Path(path_type=Path))
 
 
 def loaded(file: Path, *, trigger: str = "") -> LoadedDocument:
-    """The document in `file`. Raises DocumentError, CliError."""
+    """Return the document in `file`. Raises DocumentError, CliError."""
     try:
         from ...pipeline.declared import reading
     except ImportError as error:
@@ -75,12 +75,12 @@ def loaded(file: Path, *, trigger: str = "") -> LoadedDocument:
 
 
 def lacking(error: ImportError) -> CliError:
-    """The error for a package that is not there."""
+    """Return the error for a package that is not installed."""
     return CliError(f"pipelines need packages that are not installed ({error.name})", INSTALL)
 
 
 def playable(loaded: LoadedDocument) -> None:
-    """Raises DocumentError for what the document's session cannot do."""
+    """Raise DocumentError for what the document's session cannot do."""
     from ...pipeline.declared import engine
     from ...pipeline.declared.problem import DocumentError
 
@@ -90,7 +90,7 @@ def playable(loaded: LoadedDocument) -> None:
 
 
 def refused(error: DocumentError) -> CliError:
-    """A document's mistakes as an error of the command line; all but the last are said at once."""
+    """Return a document's mistakes as an error of the command line; all but the last are shown at once."""
     *others, last = error.problems
     for problem in others:
         click.echo(problem.text(error.file) + (f" ({problem.hint})" if problem.hint else ""), err=True)
@@ -98,7 +98,7 @@ def refused(error: DocumentError) -> CliError:
 
 
 def overlay() -> Overlay:
-    """The connection that flags, or else the environment and the selected context, describe."""
+    """Return the connection that flags, or else the environment and the selected context, describe."""
     from ...pipeline.declared.options import Overlay
 
     session = flags.session()
@@ -117,7 +117,7 @@ def overlay() -> Overlay:
 
 def _options(settings: dict[str, object]) -> dict[str, str]:
     found = {OPTIONS[name]: _text(name, value) for name, value in settings.items() if name in OPTIONS}
-    if "user" in found and "password" not in found:  # as `nats`: a user without a password is a token
+    if "user" in found and "password" not in found:  # as in `nats`, a user without a password is a token
         found["token"] = found.pop("user")
     return found
 

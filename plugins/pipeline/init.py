@@ -1,4 +1,4 @@
-"""`pyjs pipeline init`: write a document to start from, by questions on a terminal, else with defaults."""
+"""`pyjs pipeline init`: writes a document to start from, by questions on a terminal, else with defaults."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _validated(name: str) -> str:
 
 
 def _connection() -> tuple[tuple[str, str], ...]:
-    """What the line says of the connection, without secrets; nothing when it says nothing."""
+    """Return the connection that the line gives, without secrets; empty if it gives none."""
     overlay = documents.overlay()
     kept = {key: value for key, value in overlay.given.items() if key not in {"password", "token", "user"}}
     return tuple(kept.items())
@@ -107,7 +107,7 @@ def _write(file: Path, text: str) -> None:
 
     try:
         reading.parse(text, file, overlay=documents.overlay())
-    except DocumentError as error:  # an answer that makes no valid document, such as a stream "a b"
+    except DocumentError as error:  # an answer that gives no valid document, such as a stream "a b"
         problem = error.problems[0]
         raise CliError(f"{problem.path}: {problem.message}", problem.hint) from None
     file.parent.mkdir(parents=True, exist_ok=True)

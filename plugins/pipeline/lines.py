@@ -1,4 +1,4 @@
-"""A run as lines: words for people whose output goes into a pipe or file, JSON for machines."""
+"""A run as lines: words for people who redirect the output to a pipe or file, JSON for machines."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ class TextLines:
     """One line for each batch, on stdout."""
 
     def started(self, facts: Mapping[str, Any]) -> None:
-        """The run has its folder; Spark starts now."""
+        """Show that the run has its folder, and that Spark starts now."""
         render.show(f"{facts['id']} started on {facts['on']}: {facts['runs']}")
         render.show(f"log: {facts['log']}")
 
     def batch(self, batch: Batch) -> None:
-        """A batch was completed."""
+        """Show a batch that was completed."""
         when = datetime.fromisoformat(batch.time).astimezone()
         render.show(f"{when:%H:%M:%S} {batch.sink} batch {batch.batch}: {told(batch)}")
 
     def tick(self, doing: Mapping[str, str]) -> None:
-        """Nothing new: nothing to say."""
+        """Show nothing: there is nothing new."""
 
     def rows(
         self, sink: str, batch: int, columns: Sequence[str], rows: Sequence[Sequence[Any]], total: int | None
     ) -> None:
-        """Rows for the console."""
+        """Show rows for the console."""
         render.show(grid(sink, batch, columns, rows, total))
 
     def stopping(self, *, now: bool) -> None:
-        """Ctrl-C was pressed; a second time: `now`."""
+        """Show that Ctrl-C was pressed; the second time `now` is set."""
         render.show(STOPPING_NOW if now else "stopping after the batch under way; once more stops at once")
 
     def ended(self, run: str, outcome: Outcome, totals: Totals, seconds: float) -> None:
-        """The run is over."""
+        """Show that the run is over."""
         render.show(f"{run} {summary(outcome, totals, seconds)}")
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 class JsonLines:
@@ -57,30 +57,30 @@ class JsonLines:
         self._run = ""
 
     def started(self, facts: Mapping[str, Any]) -> None:
-        """The run has its folder; Spark starts now."""
+        """Write that the run has its folder, and that Spark starts now."""
         self._run = str(facts["id"])
         self._say("started", {key: value for key, value in facts.items() if key != "id"})
 
     def batch(self, batch: Batch) -> None:
-        """A batch was completed."""
+        """Write a batch that was completed."""
         self._say("batch", batch.to_json())
 
     def tick(self, doing: Mapping[str, str]) -> None:
-        """Nothing new: nothing to say."""
+        """Write nothing: there is nothing new."""
 
     def rows(
         self, sink: str, batch: int, columns: Sequence[str], rows: Sequence[Sequence[Any]], total: int | None
     ) -> None:
-        """Rows for the console."""
+        """Write rows for the console."""
         found = [dict(zip(columns, row, strict=True)) for row in rows]
         self._say("rows", {"sink": sink, "batch": batch, "rows": found, "total": total})
 
     def stopping(self, *, now: bool) -> None:
-        """A signal came; a second one: `now`."""
+        """Write that a signal came; the second time `now` is set."""
         self._say("stopping", {"now": now})
 
     def ended(self, run: str, outcome: Outcome, totals: Totals, seconds: float) -> None:
-        """The run is over."""
+        """Write that the run is over."""
         self._say(
             "ended",
             {
@@ -93,14 +93,14 @@ class JsonLines:
         )
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
     def _say(self, event: str, document: Mapping[str, Any]) -> None:
         render.show(json.dumps({"event": event, "run": self._run, **document}, ensure_ascii=False))
 
 
 def told(batch: Batch) -> str:
-    """A batch in words; what is not known is left out."""
+    """Return a batch in words; unknown values are left out."""
     words = []
     if batch.rows_in is not None:
         words.append(f"{render.number(batch.rows_in)} rows in")
@@ -114,7 +114,7 @@ def told(batch: Batch) -> str:
 
 
 def summary(outcome: Outcome, totals: Totals, seconds: float) -> str:
-    """How a run ended, and what it did."""
+    """Return how a run ended, and what it did."""
     batches = f"{render.number(totals.batches)} batch{'' if totals.batches == 1 else 'es'}"
     return (
         f"{outcome.state} after {render.span(int(seconds * 1e9))}: {batches}, "
@@ -125,7 +125,7 @@ def summary(outcome: Outcome, totals: Totals, seconds: float) -> str:
 def grid(
     sink: str, batch: int, columns: Sequence[str], rows: Sequence[Sequence[Any]], total: int | None
 ) -> str:
-    """A batch's rows as a table."""
+    """Return a batch's rows as a table."""
     shown = f"the first {render.number(len(rows))}"
     if total is None:
         return render.table(f"{sink} batch {batch}: {shown} rows", columns, rows)

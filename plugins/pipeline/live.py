@@ -1,4 +1,7 @@
-"""A run on a terminal: a panel that is drawn again as batches come; a console sink's rows scroll above it."""
+"""A run on a terminal: a panel that is redrawn as batches come.
+
+The rows of a console sink scroll above it.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ COLORS = {"finished": "green", "stopped": "yellow", "interrupted": "red", "faile
 
 
 class Live:
-    """What a run does now. Use it as a context manager: the terminal is its own meanwhile."""
+    """The present activity of a run. It is a context manager, which has the terminal to itself meanwhile."""
 
     def __init__(self, sinks: Sequence[str], console: Console | None = None) -> None:
         self.console = console or Console()
@@ -49,21 +52,21 @@ class Live:
         self.close()
 
     def close(self) -> None:
-        """Give the terminal back, with its cursor."""
+        """Restore the terminal, with its cursor."""
         self._live.stop()
 
     def started(self, facts: Mapping[str, Any]) -> None:
-        """The run has its folder; Spark starts now."""
+        """Show that the run has its folder, and that Spark starts now."""
         self._title, self._log = str(facts["id"]), str(facts["log"])
         self._where = f"{facts['on']}, {facts['runs']}"
 
     def batch(self, batch: Batch) -> None:
-        """A batch was completed."""
+        """Show a batch that was completed."""
         self._running()
         self._sinks[batch.sink].add(batch)
 
     def tick(self, doing: Mapping[str, str]) -> None:
-        """What each sink does now."""
+        """Show what each sink does now."""
         self._running()
         for name, line in self._sinks.items():
             line.doing = doing.get(name, "")
@@ -71,17 +74,17 @@ class Live:
     def rows(
         self, sink: str, batch: int, columns: Sequence[str], rows: Sequence[Sequence[Any]], total: int | None
     ) -> None:
-        """Rows for the console, above the panel."""
+        """Show rows for the console, above the panel."""
         self.console.print(Text(grid(sink, batch, columns, rows, total), no_wrap=True, overflow="ellipsis"))
 
     def stopping(self, *, now: bool) -> None:
-        """Ctrl-C was pressed; a second time: `now`."""
+        """Show that Ctrl-C was pressed; the second time `now` is set."""
         self._state = (
             STOPPING_NOW if now else "stopping after the batch under way; Ctrl-C once more stops at once"
         )
 
     def ended(self, run: str, outcome: Outcome, totals: Totals, seconds: float) -> None:
-        """The run is over: the panel stays as it is, with how it ended."""
+        """Show how the run ended; the panel stays as it is."""
         color = COLORS.get(outcome.state, "")
         self._over = Text.assemble((f"{run} ", "bold"), (summary(outcome, totals, seconds), color))
         self._live.refresh()
@@ -113,7 +116,7 @@ class Live:
 
 
 class _Line:
-    """One sink's line of the panel."""
+    """The line of one sink in the panel."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -124,7 +127,7 @@ class _Line:
         self.rates: deque[float] = deque(maxlen=HISTORY)
 
     def add(self, batch: Batch) -> None:
-        """Take in a batch."""
+        """Add a batch to the line."""
         self.last = batch
         self.rows_in += batch.rows_in or 0
         self.rows_out += batch.rows_out or 0
@@ -132,7 +135,7 @@ class _Line:
             self.rates.append(batch.rate)
 
     def cells(self, *, over: bool) -> list[RenderableType]:
-        """The line, sums of the run and values of the last batch."""
+        """Return the cells of the line: sums of the run, and values of the last batch."""
         batch = self.last
         if batch is None:
             return [self.name, *[""] * 7, "" if over else self.doing]
@@ -152,7 +155,7 @@ class _Line:
 
 
 def spark_line(values: Sequence[float]) -> str:
-    """The values as bars, the highest one full."""
+    """Return the values as bars, the highest one full."""
     top = max(values, default=0.0)
     if top <= 0:
         return BARS[0] * len(values)
@@ -160,5 +163,5 @@ def spark_line(values: Sequence[float]) -> str:
 
 
 def _behind(lag: int, rows: int) -> Text:
-    """The lag; yellow when it is more than a batch takes."""
+    """Return the lag, in yellow if it is more than a batch takes."""
     return Text(render.number(lag), style="green" if lag == 0 else "yellow" if lag > rows else "")

@@ -1,4 +1,4 @@
-"""`pyjs pipeline run`: play a document on Spark, show and record what it does, stop as asked."""
+"""`pyjs pipeline run`: runs a document on Spark, shows and records what it does, stops as asked."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ if TYPE_CHECKING:
     from ...pipeline.declared.record import Recorder
     from ...pipeline.declared.run import Halt, Observer, Outcome
 
-EXIT_INTERRUPTED = 130  # before it was done: what there was to do is not done to its end
-LAST_SECONDS = 5.0  # what Spark may take to end when it is to stop at once
+EXIT_INTERRUPTED = 130  # it was stopped before it was done: the work is not complete
+LAST_SECONDS = 5.0  # the time that Spark may take to end when it should stop at once
 
 
 class Display(Protocol):
-    """Who shows a run; besides these an `Observer` of it."""
+    """Shows a run; it is also an `Observer` of it."""
 
     def started(self, facts: dict[str, Any]) -> None:
-        """The run has its folder; Spark starts now."""
+        """The run has its folder, and Spark starts now."""
 
     def stopping(self, *, now: bool) -> None:
-        """It was asked to stop after the batch under way, or `now`."""
+        """It was asked to stop after the current batch, or `now`."""
 
     def ended(self, run: str, outcome: Outcome, totals: Totals, seconds: float) -> None:
         """The run is over."""
 
     def close(self) -> None:
-        """Give back what it holds of the terminal."""
+        """Restore what it uses of the terminal."""
 
 
 @click.command(cls=Command)
@@ -92,7 +92,7 @@ def run(
 
 
 def _placed(loaded: LoadedDocument, master: str, remote: str) -> LoadedDocument:
-    """The document with the session that flags name. Raises CliError."""
+    """Return the document with the session that flags name. Raises CliError."""
     import dataclasses
 
     from ...pipeline.declared import engine
@@ -115,7 +115,7 @@ def _placed(loaded: LoadedDocument, master: str, remote: str) -> LoadedDocument:
 
 
 def _recorded(loaded: LoadedDocument, *, as_json: bool, verbose: bool) -> tuple[Outcome, Path]:
-    """Run, show and record it."""
+    """Run the document, show the run and record it."""
     from ...pipeline.declared import cross_checks, record
 
     document = loaded.document
@@ -135,7 +135,7 @@ def _recorded(loaded: LoadedDocument, *, as_json: bool, verbose: bool) -> tuple[
 
 
 def _facts(loaded: LoadedDocument, checkpoint: str) -> dict[str, Any]:
-    """What is known of a run before it starts."""
+    """Return what is known of a run before it starts."""
     from dataclasses import asdict
 
     from ...pipeline.declared import engine, plan, progress
@@ -156,7 +156,7 @@ def _facts(loaded: LoadedDocument, checkpoint: str) -> dict[str, Any]:
 
 
 def _display(document: PipelineDocument, stack: contextlib.ExitStack, *, as_json: bool, verbose: bool) -> Any:
-    """Who shows the run: JSON, lines, or on a terminal a panel."""
+    """Return what shows the run: JSON, lines, or on a terminal a panel."""
     if as_json:
         return JsonLines()
     if verbose or not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
@@ -169,7 +169,7 @@ def _display(document: PipelineDocument, stack: contextlib.ExitStack, *, as_json
 def _played(
     loaded: LoadedDocument, checkpoint: str, recorder: Recorder, display: Any, *, verbose: bool
 ) -> Outcome:
-    """Run it between the start and the end of a Spark session, and record how it ended."""
+    """Run it within a Spark session, and record how it ended."""
     from ...pipeline import java, session
     from ...pipeline.declared import engine, progress
     from ...pipeline.declared.run import Halt, Outcome, play
@@ -215,7 +215,7 @@ def _played(
 
 @contextlib.contextmanager
 def _warnings(recorder: Recorder) -> Iterator[None]:
-    """Python's warnings, PySpark's mostly, go into the log while the block lasts."""
+    """Send Python's warnings, mostly PySpark's, to the log while the block runs."""
 
     def noted(
         message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: object
@@ -236,7 +236,7 @@ class _Noted:
         self.rows = display.rows
 
     def batch(self, batch: Batch) -> None:
-        """A batch was completed."""
+        """Record and count a batch that was completed, then show it."""
         self._totals.add(batch)
         self._recorder.batch(batch)
         self._display.batch(batch)
@@ -244,7 +244,7 @@ class _Noted:
 
 @contextlib.contextmanager
 def _stoppable(halt: Halt, display: Display, leave: Callable[[], None]) -> Iterator[None]:
-    """SIGINT and SIGTERM ask `halt`; the second one also sees to it that the process ends soon."""
+    """Have SIGINT and SIGTERM ask `halt`; the second one also makes the process end soon."""
 
     def asked(_number: int, _frame: FrameType | None) -> None:
         halt.ask()

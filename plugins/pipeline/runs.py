@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def complete(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Names of pipelines and ids of runs that start so."""
+    """Return the names of pipelines and the ids of runs that start so."""
     from ...pipeline.declared import record
 
     names = record.pipelines()
@@ -24,7 +24,7 @@ def complete(_context: click.Context, _param: click.Parameter, incomplete: str) 
 
 
 def found(name: str) -> PipelineRun:
-    """The run called `name`: an id, a pipeline's newest, or the newest of all. Raises CliError."""
+    """Return the run called `name`: an id, a pipeline's newest, or the newest of all. Raises CliError."""
     try:
         from ...pipeline.declared import record
     except ImportError as error:
@@ -43,7 +43,7 @@ def found(name: str) -> PipelineRun:
 
 
 def document(run: PipelineRun, batches: list[Batch]) -> dict[str, Any]:
-    """A run for machines."""
+    """Return a run as a document for machines."""
     from ...pipeline.declared.progress import Totals
 
     facts = {key: value for key, value in run.facts.items() if key != "steps"}
@@ -59,5 +59,5 @@ def document(run: PipelineRun, batches: list[Batch]) -> dict[str, Any]:
 
 
 def last(batches: list[Batch]) -> dict[str, Batch]:
-    """Each sink's newest batch."""
+    """Return the newest batch of each sink."""
     return {batch.sink: batch for batch in batches}

@@ -1,4 +1,4 @@
-"""`pyjs pipeline status`: what a run does now, or did; while it runs, and after whatever ended it."""
+"""`pyjs pipeline status`: what a run does or did; works during the run and after it, however it ended."""
 
 from __future__ import annotations
 

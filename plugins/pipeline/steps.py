@@ -1,4 +1,4 @@
-"""A pipeline's plan on the terminal: what is read, what is made of it, where it goes."""
+"""A pipeline's plan on the terminal: what is read, what is computed, where the result goes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COLUMNS = ("Step", "Name", "What", "Reads")
 
 
 def show(loaded: LoadedDocument) -> None:
-    """The plan as a table, and where and when it runs."""
+    """Show the plan as a table, and where and when it runs."""
     from ...pipeline.declared import engine, plan
 
     document = loaded.document
@@ -33,7 +33,7 @@ def show(loaded: LoadedDocument) -> None:
 
 
 def warn_of_unread(loaded: LoadedDocument) -> None:
-    """Warn of sources and transforms that nothing reads: a query may have mistyped their name."""
+    """Warn about sources and transforms that nothing reads: a query may have their name misspelt."""
     from ...pipeline.declared import plan
 
     for step in plan.steps(loaded.document, loaded.folder):

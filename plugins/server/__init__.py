@@ -1,4 +1,4 @@
-"""`pyjs server`: run a server, check its configuration, look at the servers one is connected to."""
+"""`pyjs server`: runs a server, checks its configuration, and shows the servers of the connection."""
 
 from __future__ import annotations
 

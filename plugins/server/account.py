@@ -1,4 +1,4 @@
-"""`pyjs server account`: an account as the servers see it, and removing all it has in JetStream."""
+"""`pyjs server account`: shows an account as the servers see it, and removes all that it has in JetStream."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def info(name: str, host: str, as_json: bool) -> None:
 
 
 def _sections(found: Info) -> list[tuple[str, list[Pairs]]]:
-    """The sections of the page, each of blocks of lines."""
+    """Return the sections of the page, each with blocks of lines."""
     mapped = [_mapped(subject, targets) for subject, targets in (found.get("mappings") or {}).items()]
     revoked: Pairs = sorted((found.get("revoked_user") or {}).items())
     sections = [
@@ -89,7 +89,7 @@ def _details(found: Info) -> Pairs:
 
 
 def _mapped(subject: str, targets: list[Info]) -> Pairs:
-    """A row for each destination of a mapping; the subject stands at the first."""
+    """Return a row for each destination of a mapping, with the subject in the first one."""
     rows: Pairs = []
     for target in targets:
         words = [target.get("subject", "")]

@@ -1,4 +1,4 @@
-"""`pyjs server report connections` and `accounts`: who is connected, and how much they send and get."""
+"""`pyjs server report connections` and `accounts`: who is connected, and their traffic."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .order import REVERSE, ordered, sorting
 from .poll import only, poll, selection
 
 Info = dict[str, Any]
-STATES = {"open": 0, "closed": 1, "all": 2}  # the numbers the service knows them by
+STATES = {"open": 0, "closed": 1, "all": 2}  # the numbers of these in the service
 TRAFFIC = ("In Msgs", "Out Msgs", "In Bytes", "Out Bytes")
 FIELDS = ("in_msgs", "out_msgs", "in_bytes", "out_bytes")
 COLUMNS = ("CID", "Name", "Server", "Cluster", "IP", "Account", "Uptime", *TRAFFIC, "Subs")
@@ -83,7 +83,10 @@ async def connections(
 
 
 async def gathered(connection: NatsConnection, asked: Info, expect: int = 0) -> list[Info]:
-    """The connections of all servers, page by page; each with `server`, `server_id`, `cluster` and `now`."""
+    """Return the connections of all servers, fetched page by page.
+
+    Each has `server`, `server_id`, `cluster` and `now` added.
+    """
     found: list[Info] = []
     offset = 0
     while True:
@@ -106,7 +109,7 @@ async def gathered(connection: NatsConnection, asked: Info, expect: int = 0) -> 
 
 
 def show(found: list[Info], by: str, top: int, *, reasons: bool) -> None:
-    """The connections as a table with sums, and how many each server has."""
+    """Show the connections as a table with sums, and the number on each server."""
     shown = found[:top]
     rows = [_row(each, reasons) for each in shown]
     sums = _traffic([sum(each.get(name, 0) for each in shown) for name in FIELDS])
@@ -151,7 +154,7 @@ def _traffic(values: Iterable[int]) -> list[str]:
 
 @dataclass
 class Traffic:
-    """What the connections of an account come to together."""
+    """The total traffic of an account's connections."""
 
     account: str
     connections: int = 0
@@ -159,7 +162,7 @@ class Traffic:
     traffic: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FIELDS, 0))
 
     def document(self) -> Info:
-        """The same as JSON."""
+        """Return the same as a JSON object."""
         counts = {"connections": self.connections, **self.traffic, "subscriptions": self.subscriptions}
         return {"account": self.account, **counts}
 

@@ -1,4 +1,4 @@
-"""`pyjs server report health`: whether servers, streams and consumers are well, and what is wrong."""
+"""`pyjs server report health`: whether servers, streams and consumers are healthy, and what is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pyjs server info`: all about one server."""
+"""`pyjs server info`: everything about one server."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def info(name: str) -> None:
 
 
 def show(found: Info) -> None:
-    """The page of a server, of what it says of itself (varz)."""
+    """Show the page of a server from its statistics (varz)."""
     name, identifier = found.get("server_name", ""), found.get("server_id", "")
     shown = identifier if name == identifier else f"{name} ({identifier})"
     lines = [f"Server information for {shown}", ""]
@@ -38,7 +38,7 @@ def show(found: Info) -> None:
 
 
 async def one(connection: NatsConnection, wanted: str) -> Info:
-    """What the server of this name or id says of itself. Raises CliError when none answers to it."""
+    """Return the statistics of the server with this name or id. Raises CliError if none answers to it."""
     if IDENTIFIER.fullmatch(wanted):
         answers = await poll(connection, f"$SYS.REQ.SERVER.{wanted}.VARZ", expect=1)
         return answers[0].document.get("data") or {}
@@ -150,7 +150,7 @@ def _statistics(found: Info) -> Pairs:
 
 
 def _cluster(found: Info) -> Pairs:
-    """The cluster that a server listens for; nothing for one that is alone."""
+    """Return the cluster address of a server; nothing for a single server."""
     cluster = found.get("cluster") or {}
     if not cluster.get("cluster_port"):
         return []
@@ -162,7 +162,7 @@ def _cluster(found: Info) -> Pairs:
 
 
 def _links(found: Info) -> Pairs:
-    """The leaf connections that are accepted and solicited; nothing for a server without either."""
+    """Return the accepted and solicited leaf connections; nothing for a server without either."""
     leaf = found.get("leaf") or {}
     rows: Pairs = []
     if leaf.get("port"):

@@ -1,4 +1,4 @@
-"""`pyjs server report jetstream`: what each server's JetStream holds and does, and who leads."""
+"""`pyjs server report jetstream`: what each server's JetStream holds and does, and the leaders."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ async def jetstream(
 
 
 def _of_account(info: Info) -> Info:
-    """The numbers of the one account that was asked for, under the names that they have for a server."""
+    """Return the numbers of the one account asked for, under the names that a server has for them."""
     detail: Info = next(iter(info["data"].get("account_details") or []), {})
     streams = detail.get("stream_detail") or []
     consumers = [each for stream in streams for each in stream.get("consumer_detail") or []]
@@ -145,17 +145,17 @@ def _cells(counts: tuple[int, ...]) -> list[str]:
 
 
 def meta(info: Info) -> Info:
-    """What a server's answer says of its meta group; {} when it has none."""
+    """Return what a server's answer says about its meta group; {} if it has none."""
     return info["data"].get("meta_cluster") or {}
 
 
 def is_meta_leader(info: Info) -> bool:
-    """Whether the server that answered leads its meta group."""
+    """Return whether the server that answered leads its meta group."""
     return bool(meta(info)) and meta(info).get("leader") == info["server"].get("name")
 
 
 def _show_meta_group(group: Info, compact: bool) -> None:
-    """The servers that decide together, as their leader sees them."""
+    """Show the servers of the meta group, as their leader sees them."""
     leader = {"name": group["leader"], "peer": group.get("peer", ""), "current": True}
     peers = sorted([leader, *(group.get("replicas") or [])], key=lambda peer: str(peer.get("name", "")))
     names = [peer.get("name", "") for peer in peers]
@@ -176,7 +176,7 @@ def _show_meta_group(group: Info, compact: bool) -> None:
 
 
 def show_leaders(kind: str, found: list[Info], field: str) -> None:
-    """How many streams or consumers each server leads, by the numbers in `field`."""
+    """Show how many streams or consumers each server leads, by the numbers in `field`."""
     counts = [
         (info["server"].get("name", ""), info["server"].get("cluster", ""), info["data"].get(field, 0))
         for info in found

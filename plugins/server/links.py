@@ -60,7 +60,7 @@ def _entries(document: Info, key: str) -> list[Info]:
 
 
 def _route(document: Info, route: Info) -> Info:
-    """A route with the server that told of it, and nothing missing that is sorted by."""
+    """Return a route with the server that reported it, and with all keys that it is sorted by."""
     server = document["server"]
     return {
         **NOTHING,
@@ -90,7 +90,7 @@ def _cells(each: Info) -> list[str]:
 
 
 def _without_repeats(rows: list[list[str]], columns: int) -> list[list[str]]:
-    """The rows with the first columns left empty where they say the same as the row above."""
+    """Return the rows with their first columns empty where they repeat the row above."""
     shown = [list(row) for row in rows]
     for above, row, out in zip(rows, rows[1:], shown[1:], strict=False):
         for column in range(columns):
@@ -138,7 +138,7 @@ async def gateways(
 
 
 def _gateways(data: Info) -> list[tuple[str, str, str, Info]]:
-    """(kind, the field of its bytes, the other cluster, the gateway) of all gateways of a server."""
+    """Return (kind, the field of its bytes, the other cluster, the gateway) for all gateways of a server."""
     inbound = data.get("inbound_gateways") or {}
     outbound = data.get("outbound_gateways") or {}
     found = [("Inbound", "in_bytes", there, each) for there, many in inbound.items() for each in many]

@@ -1,4 +1,4 @@
-"""`pyjs server list`: every server that the system account sees, and the clusters they form."""
+"""`pyjs server list`: every server that the system account sees, and their clusters."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ KEYS = {
     "uptime": lambda answers: _stats(answers).get("start", ""),
     "rtt": lambda answers: answers.after,
 }
-ASCENDING = {"name", "cluster", "uptime"}  # where the first is the more interesting
+ASCENDING = {"name", "cluster", "uptime"}  # the keys by which the first row is the most interesting one
 
 
 @click.command(cls=Command)
@@ -102,7 +102,7 @@ def _row(name: str, answers: TimedResponse) -> tuple[str, ...]:
 
 
 def _slow(stats: Info) -> str:
-    """Slow consumers, by kind of connection where others than clients are among them."""
+    """Return the slow consumers, by kind of connection if there are others than clients."""
     kinds = stats.get("slow_consumer_stats") or {}
     parts = [
         f"{key[0]}: {render.number(kinds[key])}"
@@ -117,7 +117,7 @@ def _slow(stats: Info) -> str:
 
 @dataclass
 class ClusterTotals:
-    """What a cluster's servers come to together."""
+    """The totals of a cluster's servers."""
 
     nodes: int = 0
     connections: int = 0
@@ -127,7 +127,7 @@ class ClusterTotals:
 
 
 def _clusters(answers: list[TimedResponse]) -> dict[str, ClusterTotals]:
-    """The clusters, in the order in which their servers are listed."""
+    """Return the clusters, in the order in which their servers are listed."""
     found: dict[str, ClusterTotals] = {}
     for each in answers:
         name, stats = _who(each).get("cluster", ""), _stats(each)
@@ -143,7 +143,7 @@ def _clusters(answers: list[TimedResponse]) -> dict[str, ClusterTotals]:
 
 
 def _footer(answers: list[TimedResponse], clusters: dict[str, ClusterTotals]) -> tuple[str, ...]:
-    """Sums, and an X below a column in which servers differ that should not."""
+    """Return sums, and an X below a column in which servers differ that should not."""
 
     def total(key: str) -> int:
         return sum(_stats(each).get(key, 0) for each in answers)
@@ -170,7 +170,7 @@ def _footer(answers: list[TimedResponse], clusters: dict[str, ClusterTotals]) ->
 
 
 def counted(number: int, what: str) -> str:
-    """A number of things: `1 Cluster`, `9 Servers`."""
+    """Return a number of things: `1 Cluster`, `9 Servers`."""
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 

@@ -1,4 +1,4 @@
-"""`pyjs server mappings`: what a subject mapping makes of subjects, tried without a server."""
+"""`pyjs server mappings`: applies a subject mapping to subjects, without a server."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`pyjs server cluster`: the meta group, which decides what each server of a cluster holds.
 
-The meta group meant is that of the JetStream domain of the server connected to. Promises: removing a server
-for good is confirmed or forced; with more than one group in sight none is guessed.
+It works on the meta group of the JetStream domain of the server connected to. Promises: removing a server
+permanently is confirmed or forced; if more than one group is visible, none is guessed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ cluster.add_command(balance)
 
 
 async def meta_group(connection: NatsConnection) -> Info:
-    """What the leader of the meta group says of it: `leader`, `peer`, `replicas`, `cluster_size`, `name`."""
+    """Return what the leader of the meta group says about it.
+
+    Its keys are `leader`, `peer`, `replicas`, `cluster_size`, `name`.
+    """
     if connection.profile.domain:
         raise CliError(
             "--js-domain cannot be used with the system account",
@@ -89,14 +92,14 @@ async def down(where: str, tags: tuple[str, ...], host: str, as_json: bool, forc
 
 
 async def _next(connection: NatsConnection, before: str) -> Info:
-    """The meta group once another server than `before` leads it."""
+    """Wait until another server than `before` leads the meta group, and return the group."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         await asyncio.sleep(PAUSE)
         try:
             group = await meta_group(connection)
         except CliError:
-            continue  # while a leader is elected none answers, and sometimes the old one does too
+            continue  # during an election none answers, and sometimes the old leader answers too
         if group["leader"] != before:
             return group
     raise CliError("the meta group did not elect a new leader in time")

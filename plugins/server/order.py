@@ -1,4 +1,4 @@
-"""The order of reports' rows: the options `--sort` and `--reverse`, alike for all of them."""
+"""The order of rows in reports: the options `--sort` and `--reverse`, which all reports have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def _of_group_too(context: click.Context, _param: click.Parameter, value: bool) -> bool:
-    """`--reverse` may stand after `report` as well."""
+    """Return whether `--reverse` was given; it may come after `report` as well."""
     return value or bool(context.parent and context.parent.params.get("backwards"))
 
 
@@ -23,7 +23,7 @@ REVERSE = click.option(
 def sorting(
     keys: Mapping[str, Callable[[Any], Any]], default: str
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The option `--sort` with the names of `keys`."""
+    """Return the option `--sort` with the names of `keys`."""
     return click.option(
         "--sort",
         "by",
@@ -35,5 +35,5 @@ def sorting(
 
 
 def ordered(rows: list[T], keys: Mapping[str, Callable[[T], Any]], by: str, backwards: bool) -> list[T]:
-    """Rows with the largest first, or, backwards, the smallest; equals in the order they came."""
+    """Return rows with the largest first or, in reverse, the smallest; equal ones keep their order."""
     return sorted(rows, key=keys[by], reverse=not backwards)

@@ -1,4 +1,4 @@
-"""`pyjs server passwd`: a password's bcrypt hash, for a server's configuration."""
+"""`pyjs server passwd`: the bcrypt hash of a password, for a server's configuration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...cli import prompt, render
 from ...cli.command import Command
 from ...cli.errors import CliError
 
-_SHORTEST, _LONGEST = 10, 72  # characters; bytes beyond which bcrypt takes no notice
+_SHORTEST, _LONGEST = 10, 72  # characters; bytes that bcrypt uses, it ignores the rest
 _GENERATED = 22
 _COSTS = (4, 31)
 
@@ -47,7 +47,7 @@ def _made_up() -> str:
 
 
 def _asked() -> str:
-    """Ask twice on a terminal, without showing it."""
+    """Ask twice on a terminal, without showing the password."""
     if not prompt.interactive():
         raise prompt.needed("Enter password", "--pass")
     first = click.prompt("Enter password", hide_input=True)

@@ -40,7 +40,7 @@ def _statistics(answers: list[TimedResponse]) -> str:
 
 
 def _graph(times: list[int]) -> str:
-    """Response times in equal steps, and how many fall into each."""
+    """Return a graph of response times in equal steps, with the number of servers in each."""
     width = max(1, -(-max(times) // STEPS))
     counts = [0] * STEPS
     for each in times:

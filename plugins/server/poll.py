@@ -1,8 +1,8 @@
-"""Asking all servers at once through the system account, and what they answer.
+"""Requests to all servers through the system account, and their answers.
 
-`poll` publishes one request on a `$SYS.REQ.SERVER.PING…` subject and gathers the documents that servers
-send, until as many as wanted have answered, none came for a moment, or time is up. Promises: silence is an
-error that says which rights are needed. Never interprets what servers say.
+`poll` publishes one request on a `$SYS.REQ.SERVER.PING…` subject and collects the documents that servers
+send, until as many as wanted have answered, none came for a moment, or the time is up. Promises: if nobody
+answers, an error says which rights are needed. It does not interpret the answers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NOTHING = "no results received, ensure the account used has system privileges an
 
 @dataclass
 class TimedResponse:
-    """A server's document and how long it took to come, in nanoseconds."""
+    """A server's document, and how long it took to arrive (ns)."""
 
     document: Answer
     after: int
@@ -38,10 +38,14 @@ class TimedResponse:
 async def poll(
     connection: NatsConnection, subject: str, request: object = None, *, expect: int = 0
 ) -> list[TimedResponse]:
-    """The documents of all servers that answer `subject` within the run's timeout, in order of arrival.
+    """Return the documents of all servers that answer `subject`, in order of arrival.
 
-    `expect`: end with this many answers (and wait for them as long as the timeout allows); 0 ends when no
-    answer came for a moment. Raises CliError when nobody answers or servers answer with an error.
+    They must answer within the run's timeout.
+
+    expect: stop after this many answers, and wait for them as long as the timeout allows; 0 stops when no
+        answer came for a moment.
+
+    Raises CliError if nobody answers, or if servers answer with an error.
     """
     body = json.dumps(request).encode() if request else b""
     if connection.js.trace:
@@ -83,7 +87,7 @@ def _document(data: bytes) -> Answer:
 
 
 def _without_errors(found: list[TimedResponse]) -> list[TimedResponse]:
-    """The answers without those that are errors; warned of, or raised when there is nothing else."""
+    """Return the answers that are no errors; warn about errors, or raise if there is nothing else."""
     good = [each for each in found if "error" not in each.document]
     failed = [each.document for each in found if "error" in each.document]
     texts = [
@@ -99,9 +103,10 @@ def _without_errors(found: list[TimedResponse]) -> list[TimedResponse]:
 
 
 def only(callback: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
-    """The options of reports: which servers shall answer (`--host`, `--cluster`, `--tags`), and `--watch`.
+    """Add the options of reports to a command.
 
-    A watched report is made again and again until Ctrl-C, which is no error then.
+    They select servers (`--host`, `--cluster`, `--tags`) and repeat the report (`--watch`) until Ctrl-C,
+    which then is not an error.
     """
 
     @functools.wraps(callback)
@@ -116,7 +121,7 @@ def only(callback: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[No
                 await asyncio.sleep(watch)
         except asyncio.CancelledError:
             if not watch:
-                raise  # Ctrl-C ends a watch, and that is how it ends well
+                raise  # Ctrl-C ends a watch successfully
 
     for option in (
         click.option("--watch", type=click.IntRange(min=1), metavar="SECONDS", help="Again every so often."),
@@ -129,13 +134,13 @@ def only(callback: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[No
 
 
 def selection(host: str, cluster: str, tags: Sequence[str]) -> Answer:
-    """What `only` gave, as fields of a request."""
+    """Return the values of `only` as fields of a request."""
     asked: Answer = {"host": host, "cluster": cluster, "tags": split_list(tuple(tags))}
     return {name: value for name, value in asked.items() if value}
 
 
 def compacted(names: Sequence[str]) -> list[str]:
-    """Names of servers without the dotted suffix that all have in common."""
+    """Return the names of servers without the dotted suffix that all have in common."""
     if len(set(names)) < 2:
         return list(names)
     parts = [name.split(".") for name in names]

@@ -1,4 +1,4 @@
-"""`pyjs server config`: the configuration of servers that run."""
+"""`pyjs server config`: the configuration of running servers."""
 
 from __future__ import annotations
 

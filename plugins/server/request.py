@@ -1,6 +1,6 @@
-"""`pyjs server request`: what servers say of themselves, as they say it: one line of JSON for each.
+"""`pyjs server request`: the raw answers of servers about themselves, one line of JSON for each.
 
-The commands are a table: the endpoint asked, and which options become which fields of the request.
+The commands are a table: the endpoint, and which options become which fields of the request.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SORTS = ("cid", "start", "subs", "pending", "msgs_to", "msgs_from", "bytes_to", 
 
 
 class Field(NamedTuple):
-    """An option of a command, and the fields of the request that its value becomes."""
+    """An option of a command, and the fields of the request that its value sets."""
 
     spelling: str
     help: str
@@ -33,7 +33,7 @@ class Field(NamedTuple):
     default: Any = None
 
     def option(self) -> click.Option:
-        """The option, its value in the keyword argument of its name."""
+        """Return the option, whose value arrives in the keyword argument `name`."""
         words = [*self.spelling.split(), "value_" + self.name]
         if self.kind is bool:
             return click.Option(words, is_flag=True, default=bool(self.default), help=self.help)
@@ -41,19 +41,22 @@ class Field(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The long spelling as a name."""
+        """The long spelling as a Python name."""
         return self.spelling.split()[-1].partition("/")[0].removeprefix("--").replace("-", "_")
 
 
 class RequestSpec(NamedTuple):
-    """A command: the endpoint it asks and its options. `paged`: --limit and --offset count for it."""
+    """A command: its endpoint and its options.
+
+    paged: whether it has --limit and --offset.
+    """
 
     name: str
     endpoint: str
     help: str
     aliases: tuple[str, ...] = ()
     fields: tuple[Field, ...] = ()
-    fixed: tuple[str, ...] = ()  # fields of the request that are true always
+    fixed: tuple[str, ...] = ()  # fields of the request that are always true
     paged: bool = False
 
 
@@ -136,7 +139,7 @@ QUERIES = (
     ),
     RequestSpec("variables", "VARZ", "Settings and numbers", ("var", "varz")),
 )  # fmt: skip
-# They may stand after `request` as well as after the command.
+# They may come after `request` as well as after the command.
 SHARED = (
     Field("--limit", "Show this many (default: 2048).", (), int),
     Field("--offset", "Begin with this one.", (), int),
@@ -152,14 +155,14 @@ def _tags() -> click.Option:
 
 
 def _given(context: click.Context, name: str) -> Any:
-    """A shared option's value, given after the command or after `request`."""
+    """Return a shared option's value, given after the command or after `request`."""
     key = "value_" + name
     parent = context.parent.params if context.parent is not None else {}
     return context.params.get(key) or parent.get(key)
 
 
 def asked(context: click.Context, query: RequestSpec) -> Info:
-    """The request that the options of a command's context make."""
+    """Return the request for the options of a command's context."""
     body: Info = dict.fromkeys(query.fixed, True)
     for field in query.fields:
         value = context.params["value_" + field.name]
@@ -177,7 +180,7 @@ def asked(context: click.Context, query: RequestSpec) -> Info:
 
 
 def _command(query: RequestSpec) -> click.Command:
-    """The command of a row of the table."""
+    """Return the command of a row of the table."""
 
     async def ask(wait: int, filter_name: str = "", **_: Any) -> None:
         context = click.get_current_context()
@@ -208,7 +211,7 @@ def _command(query: RequestSpec) -> click.Command:
 
 
 def show(document: Info) -> None:
-    """An answer on one line."""
+    """Show an answer on one line."""
     render.show(json.dumps(document, separators=(",", ":"), ensure_ascii=False))
 
 

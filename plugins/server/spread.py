@@ -1,7 +1,7 @@
-"""`pyjs server cluster balance`: sending clients away from servers that have more than their share.
+"""`pyjs server cluster balance`: disconnects clients from servers that have more than their share.
 
-Clients that are sent away connect again, to another server of the cluster as a rule. Promises: a server
-keeps at least its share; our own connection stays.
+These clients connect again, usually to another server of the cluster. Promises: a server keeps at least its
+share; our own connection stays.
 """
 
 from __future__ import annotations
@@ -72,7 +72,10 @@ async def balance(
 
 
 def surplus(found: list[Info], servers: list[str]) -> list[Info]:
-    """The connections above the share of their server (`server_id`), which is the average, rounded up."""
+    """Return the connections above the share of their server (`server_id`).
+
+    The share is the average, rounded up.
+    """
     share = -(-len(found) // max(1, len(servers)))
     leaving = []
     for server in servers:
@@ -81,7 +84,7 @@ def surplus(found: list[Info], servers: list[str]) -> list[Info]:
 
 
 async def _send_away(connection: NatsConnection, leaving: list[Info], duration: int) -> int:
-    """Disconnect the clients, evenly over `duration` nanoseconds; how many went."""
+    """Disconnect the clients, evenly over `duration` ns; return how many were disconnected."""
     own = (connection.greeting.get("server_id"), connection.greeting.get("client_id"))
     moved = 0
     for number, each in enumerate(leaving):

@@ -1,4 +1,4 @@
-"""`pyjs server report cpu` and `mem`: how busy the servers are and how much memory they take, as bars."""
+"""`pyjs server report cpu` and `mem`: the CPU and memory that the servers use, as bars."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LIMIT = click.argument("limit", required=False, type=click.IntRange(min=0), defa
 
 
 async def _usage(field: str, limit: int, asked: dict[str, object]) -> dict[str, float]:
-    """A field of each server's statistics, by the server's name, smallest first."""
+    """Return a field of each server's statistics by the server's name, smallest first."""
     async with connect() as connection:
         answers = await poll(connection, "$SYS.REQ.SERVER.PING", asked, expect=limit)
     documents = [each.document for each in answers]
@@ -51,7 +51,7 @@ async def mem(limit: int, host: str, cluster: str, tags: tuple[str, ...], as_jso
 
 
 def _bars(title: str, found: dict[str, float], shown: dict[str, str]) -> str:
-    """A bar for each value, in proportion to the largest one."""
+    """Return a bar for each value, in proportion to the largest one."""
     most = max(found.values(), default=0) or 1
     wide = max(map(len, found), default=0)
     lines = [

@@ -53,7 +53,7 @@ async def add(
 async def _described(
     connection: NatsConnection, stream: str, file: str | None, given: Given, defaults: bool
 ) -> StreamConfig:
-    """The configuration that a file, or flags and answers, describe."""
+    """Return the configuration given by a file, or by flags and answers."""
     if file:
         config = document.read(StreamConfig, file)
         config.name = stream or config.name
@@ -73,7 +73,7 @@ async def _described(
 
 
 async def requires_size(connection: NatsConnection) -> bool:
-    """Whether the account demands a maximum size. Unknown counts as no: creating will tell."""
+    """Return whether the account demands a maximum size; False if unknown, since creating then reports it."""
     try:
         info = await connection.js.request("INFO")
     except CliError:

@@ -1,8 +1,8 @@
 """`pyjs stream backup` and `pyjs stream restore`: a stream as a directory, in the form of `nats`.
 
-The directory holds `backup.json` (configuration and state) and `stream.tar.s2` (what the server sends,
-byte for byte; this end never looks inside). Promises: nothing is overwritten by a backup that fails at
-the start; a restore touches no stream that exists.
+The directory holds `backup.json` (configuration and state) and `stream.tar.s2` (the bytes that the server
+sends, which are not interpreted here). Promises: a backup that fails at the start overwrites nothing; a
+restore changes no stream that exists.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .options import apply
 
 CHUNK = 128 * 1024
 RESTORE_CHUNK = 64 * 1024
-FINISH_SECONDS = 3600.0  # a server may take long to open what it was given
+FINISH_SECONDS = 3600.0  # a server may need long to process what it was sent
 DOCUMENT, DATA = "backup.json", "stream.tar.s2"
 
 
@@ -87,13 +87,13 @@ def _prepared(target: str) -> Path:
 
 
 def _show_progress(wanted: bool, done: int) -> None:
-    """How much is done, on one line of a terminal's stderr."""
+    """Show the progress, on one line of a terminal's stderr."""
     if wanted and sys.stderr.isatty():
         click.echo(f"\r{render.size(done)} ", nl=False, err=True)
 
 
 async def _receive(connection: NatsConnection, arrived: Any, path: Path, progress: bool) -> tuple[int, int]:
-    """Write the chunks to a file until the empty one; returns how many chunks and bytes there were."""
+    """Write the chunks to a file until the empty one; return the numbers of chunks and bytes."""
     chunks = received = 0
     patience = max(5.0, connection.timeout)
     draft = path.with_name(path.name + ".part")
@@ -156,7 +156,7 @@ async def restore(directory: str, progress: bool, file: str | None, **given: Any
 
 
 def _saved(folder: Path) -> dict[str, Any]:
-    """The document of a backup. Raises CliError when the directory is not one."""
+    """Return the document of a backup. Raises CliError if the directory is not a backup."""
     if not (folder / DATA).is_file():
         raise CliError(f"{folder} is no backup: it has no {DATA}")
     try:
@@ -169,7 +169,7 @@ def _saved(folder: Path) -> dict[str, Any]:
 
 
 async def _send(connection: NatsConnection, subject: str, path: Path, progress: bool) -> None:
-    """Send a backup's data, each piece acknowledged, and the empty piece that ends it."""
+    """Send a backup's data in acknowledged pieces, and the empty piece that ends it."""
     with path.open("rb") as data:
         while piece := data.read(RESTORE_CHUNK):
             _accepted(await connection.nc.request(subject, piece, timeout=max(30.0, connection.timeout)))
@@ -178,7 +178,7 @@ async def _send(connection: NatsConnection, subject: str, path: Path, progress: 
 
 
 def _accepted(answer: Any) -> None:
-    """Raise RemoteError if an answer to a piece is an error."""
+    """Raise RemoteError if the answer to a piece is an error."""
     if not answer.data:
         return
     error = json.loads(answer.data).get("error")

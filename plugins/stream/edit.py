@@ -108,9 +108,9 @@ def _changed(
 
 
 def _with_defaults(config: StreamConfig) -> StreamConfig:
-    """The configuration with what a server fills in for what a document leaves out.
+    """Return the configuration with what a server fills in for values that a document omits.
 
-    Without it, what is only not written would be told as a change.
+    Without it, a value that is merely not written would be reported as a change.
     """
     for unlimited in ("max_msgs", "max_msgs_per_subject", "max_bytes", "max_msg_size", "max_consumers"):
         setattr(config, unlimited, getattr(config, unlimited) or -1)

@@ -1,4 +1,7 @@
-"""`pyjs stream find`: streams by what they are, hold and do; `criteria` are other commands' options too."""
+"""`pyjs stream find`: streams by their properties, contents and state.
+
+Other commands use `criteria` too.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +40,14 @@ _CRITERIA = (
 
 
 def criteria(callback: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say which streams are meant; `matching` filters by their values."""
+    """Add the options that select streams to a command; `matching` filters by their values."""
     for option in reversed(_CRITERIA):
         callback = option(callback)
     return callback
 
 
 def matching(found: list[Info], wanted: Info) -> list[Info]:
-    """The streams that meet all criteria given, or with `invert` those that do not."""
+    """Return the streams that meet all the criteria given, or with `invert` those that do not."""
     tests = _tests(wanted)
     return [info for info in found if all(test(info) for test in tests) is not wanted["invert"]]
 
@@ -103,7 +106,7 @@ def _tests(wanted: Info) -> list[Test]:
 
 
 def level(info: Info) -> int:
-    """The API level that a stream or consumer requires."""
+    """Return the API level that a stream or consumer requires."""
     found = (info["config"].get("metadata") or {}).get("_nats.req.level", "0")
     return int(found) if found.isdecimal() else 0
 
@@ -114,6 +117,6 @@ def _servers(info: Info) -> list[str]:
 
 
 def age(info: Info, time: str) -> int:
-    """Nanoseconds since `time`; since creation for what never happened."""
+    """Return the nanoseconds since `time`, or since creation for what never happened."""
     since = render.since(time, info.get("ts", ""))
     return since if since >= 0 else render.since(info["created"], info.get("ts", ""))

@@ -17,7 +17,7 @@ JSON = click.option("-j", "--json", "as_json", is_flag=True, help="Produce JSON 
 
 
 def _of_group_too(context: click.Context, _param: click.Parameter, value: bool) -> bool:
-    """`--all` may stand after `stream` as well."""
+    """Return whether `--all` was given; it may come after `stream` as well."""
     return value or bool(context.parent and context.parent.params.get("all_streams"))
 
 
@@ -33,12 +33,12 @@ INTERNAL = ("KV_", "OBJ_", "MQTT_", "$MQTT_")
 
 
 def is_internal(name: str) -> bool:
-    """Whether a stream serves a KV bucket, an object store or MQTT."""
+    """Return whether a stream belongs to a KV bucket, an object store or MQTT."""
     return name.startswith(INTERNAL)
 
 
 async def chosen(connection: NatsConnection, given: str, *, everything: bool = False) -> str:
-    """The stream to work on: the one given, else one chosen from a list."""
+    """Return the stream to work on: the one given, else one chosen from a list."""
     if given:
         return given
     names = await connection.js.stream_names() if prompt.interactive() else ["…"]
@@ -49,7 +49,7 @@ async def chosen(connection: NatsConnection, given: str, *, everything: bool = F
 async def loaded(
     connection: NatsConnection, given: str, *, select: bool = True, everything: bool = False
 ) -> dict[str, Any]:
-    """The information of the stream given or chosen."""
+    """Return the information of the stream given or chosen."""
     if not given and not select:
         raise CliError("no Stream name supplied", "give it as <STREAM>")
     return await connection.js.stream_info(await chosen(connection, given, everything=everything))
@@ -90,5 +90,5 @@ def _show(found: dict[str, Any], *, as_json: bool, only_state: bool) -> None:
 
 
 def plain(info: dict[str, Any]) -> dict[str, Any]:
-    """An answer without the parts of the protocol: its type and paging."""
+    """Return an answer without the fields of the protocol: its type and paging."""
     return {key: value for key, value in info.items() if key not in ("type", "total", "offset", "limit")}

@@ -1,7 +1,7 @@
-"""Who leads a replicated stream or consumer: having its leader stand down, and spreading leaders evenly.
+"""The leaders of replicated streams and consumers: having one stand down, and spreading leaders evenly.
 
-What happens is logged on stderr with the time of day, as `nats` does. Promises: an asset without replicas is
-an error and nothing was asked; `even` never makes a cluster less even, and needs no connection.
+What happens is logged on stderr with the time of day, as `nats` does. Promises: for an asset without replicas
+there is an error and nothing is asked; `even` never makes a cluster less even, and needs no connection.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ...cli.errors import CliError, RemoteError, warn
 from ...cli.jetstream import UNAVAILABLE
 
 Info = dict[str, Any]
-PATIENCE = 5.0  # seconds for the next leader to be there
+PATIENCE = 5.0  # seconds until the next leader must be there
 PAUSE = 0.1  # seconds between two looks
 LOOK = 1.0  # seconds for one look
 GATHERING = 2.0  # seconds for the replicas of a new asset
@@ -31,7 +31,7 @@ LEADERLESS = click.option("-f", "--force", is_flag=True, help="Ask even when no 
 
 @dataclass(frozen=True)
 class HaAsset:
-    """A stream or consumer: what messages call it, how its leader is asked to stand down, how it is now."""
+    """A stream or consumer: its name in messages, the request to stand down, and its information."""
 
     title: str  # stream "ORDERS"
     request: str  # the API's name of the request: STREAM.LEADER.STEPDOWN.ORDERS
@@ -39,7 +39,7 @@ class HaAsset:
 
 
 def servers(cluster: Info | None) -> list[str]:
-    """The names of the servers that have an asset, the leader first; none where no cluster is told of."""
+    """Return the names of the servers that have an asset, the leader first; none if it has no cluster."""
     if not cluster:
         return []
     led = [cluster["leader"]] if cluster.get("leader") else []
@@ -47,14 +47,14 @@ def servers(cluster: Info | None) -> list[str]:
 
 
 def stream_asset(connection: NatsConnection, name: str) -> HaAsset:
-    """A stream as something that is led."""
+    """Return a stream as an asset with a leader."""
     return HaAsset(
         f'stream "{name}"', f"STREAM.LEADER.STEPDOWN.{name}", lambda: connection.js.stream_info(name)
     )
 
 
 def consumer_asset(connection: NatsConnection, stream: str, name: str) -> HaAsset:
-    """A consumer as something that is led."""
+    """Return a consumer as an asset with a leader."""
     return HaAsset(
         f'consumer "{stream} > {name}"',
         f"CONSUMER.LEADER.STEPDOWN.{stream}.{name}",
@@ -63,7 +63,7 @@ def consumer_asset(connection: NatsConnection, stream: str, name: str) -> HaAsse
 
 
 async def step_down(connection: NatsConnection, asset: HaAsset, *, preferred: str, forced: bool) -> Info:
-    """Have the leader step down and wait for the next one; the asset's information then."""
+    """Have the leader step down and wait for the next one; return the asset's information then."""
     cluster = (await asset.look()).get("cluster") or {}
     if not cluster.get("replicas"):
         raise CliError(f"{asset.title} is not clustered", "with one replica there is no other leader")
@@ -89,7 +89,7 @@ async def _ask(connection: NatsConnection, asset: HaAsset, preferred: str) -> No
 
 
 async def next_leader(asset: HaAsset, before: str) -> Info:
-    """The asset's information once another server than `before` leads it."""
+    """Return the asset's information once another server than `before` leads it."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
@@ -97,14 +97,14 @@ async def next_leader(asset: HaAsset, before: str) -> Info:
             if (info.get("cluster") or {}).get("leader", "") not in ("", before):
                 return info
         except (CliError, TimeoutError):
-            pass  # while a leader is elected nobody may be there to answer
+            pass  # during an election nobody may be there to answer
         if time.monotonic() >= deadline:
             raise CliError(f"{asset.title} did not elect a new leader in time")
         await asyncio.sleep(PAUSE)
 
 
 async def steady(asset: HaAsset) -> Info:
-    """The asset's information; one that is without a leader just now, as after a change, is waited for."""
+    """Return the asset's information; wait for a leader if it has none just now, as after a change."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
@@ -116,7 +116,7 @@ async def steady(asset: HaAsset) -> Info:
 
 
 async def gathered(asset: HaAsset, info: Info) -> Info:
-    """`info` of an asset made or changed just now, with its cluster as it is once all replicas have joined.
+    """Return `info` of an asset made or changed just now, with its cluster once all replicas have joined.
 
     The answer may come before they have, or before there is a leader; the rest of it stays as it was then.
     """
@@ -126,7 +126,7 @@ async def gathered(asset: HaAsset, info: Info) -> Info:
         try:
             looked = await asyncio.wait_for(asset.look(), LOOK)
         except (CliError, TimeoutError):
-            continue  # while a leader is elected nobody may be there to answer
+            continue  # during an election nobody may be there to answer
         info = {**info, "cluster": looked.get("cluster")}
     return info
 
@@ -137,7 +137,7 @@ def _is_gathering(cluster: Info) -> bool:
 
 
 class LeaderMove(NamedTuple):
-    """A leader that shall change: the asset, who leads it and who shall."""
+    """A change of leader: the asset, its leader and the next one."""
 
     name: str
     origin: str
@@ -145,10 +145,12 @@ class LeaderMove(NamedTuple):
 
 
 def even(clusters: Mapping[str, Info]) -> list[LeaderMove]:
-    """The moves that spread the leaders of these assets (`cluster` of each, by name) over their servers.
+    """Return the moves that spread the leaders of some assets evenly over their servers.
 
-    In the end no server leads two more than another one that has a copy of one of them. Servers that are
-    offline or behind are given nothing.
+    clusters: the `cluster` of each asset's information, by the asset's name.
+
+    After them no server leads two more than another server that has a copy of one of its assets. Servers that
+    are offline or behind get no leaders.
     """
     leaders = {name: cluster["leader"] for name, cluster in clusters.items() if cluster.get("leader")}
     able = {
@@ -179,9 +181,9 @@ def even(clusters: Mapping[str, Info]) -> list[LeaderMove]:
 async def balance(
     connection: NatsConnection, assets: Mapping[str, HaAsset], found: Iterable[tuple[str, Info]]
 ) -> int:
-    """Spread the leaders of the assets `found` (name and information); how many were moved.
+    """Spread the leaders of the assets `found` (name and information); return how many were moved.
 
-    One that cannot be moved is warned of; CliError when none could.
+    If one cannot be moved, there is a warning. Raises CliError if none could be moved.
     """
     moves = even({name: info.get("cluster") or {} for name, info in found})
     moved = 0
@@ -189,7 +191,7 @@ async def balance(
         asset = assets[move.name]
         try:
             if ((await asset.look()).get("cluster") or {}).get("leader") != move.origin:
-                continue  # it went along with another one that was moved
+                continue  # it moved together with another one
             render.log(f'Moving the leader of {asset.title} from "{move.origin}" to "{move.target}"')
             await _ask(connection, asset, move.target)
             await next_leader(asset, move.origin)

@@ -1,4 +1,4 @@
-"""`pyjs stream ls`, and the streams of an account in the order that lists show them."""
+"""`pyjs stream ls`, and the streams of an account in the order of lists."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NONE = "No Streams defined"
 async def collected(
     connection: NatsConnection, subject: str = "", *, everything: bool = True
 ) -> tuple[list[Info], list[str]]:
-    """All streams by size, then name; and the names of those that no server answered for."""
+    """Return all streams by size, then name; and the names of those that no server answered for."""
     found: list[Info] = []
     missing: list[str] = []
     offset = 0
@@ -37,12 +37,12 @@ async def collected(
 
 
 def by_size(info: Info) -> tuple[int, str]:
-    """The order of lists and reports: smallest first, equals by name."""
+    """Return streams in the order of lists and reports: smallest first, equal ones by name."""
     return info["state"]["bytes"], info["config"]["name"]
 
 
 def show_missing(missing: list[str]) -> None:
-    """A table of streams that exist but did not answer."""
+    """Show a table of the streams that exist but did not answer."""
     if missing:
         render.show(render.table("Inaccessible Streams", ("Stream",), [(name,) for name in missing]) + "\n")
 
@@ -75,7 +75,7 @@ async def ls(subject: str, names: bool, as_json: bool, all_streams: bool) -> Non
 
 
 def row(info: Info) -> tuple[str, ...]:
-    """The cells of a stream in `ls` and `find`."""
+    """Return the cells of a stream in `ls` and `find`."""
     config, state = info["config"], info["state"]
     created = render.parse_time(info["created"])
     return (

@@ -115,7 +115,7 @@ async def view(
 
 
 async def _next(connection: NatsConnection, stream: str, query: Message) -> Message | None:
-    """The next message that matches, or None at the end of the stream."""
+    """Return the next message that matches, or None at the end of the stream."""
     try:
         answer = await connection.js.request(f"STREAM.MSG.GET.{stream}", query)
     except RemoteError as error:
@@ -156,7 +156,10 @@ def _text(body: bytes) -> str:
 
 
 def show_body(body: bytes, translate: str | None, subject: str, stream: str) -> None:
-    """A body as text, perhaps through a command (`{{Subject}}` and `{{Stream}}` are filled in)."""
+    """Show a body as text, through a command if there is one.
+
+    `{{Subject}}` and `{{Stream}}` are filled in.
+    """
     if translate:
         command = translate.replace("{{Subject}}", subject).replace("{{Stream}}", stream)
         try:

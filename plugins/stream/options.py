@@ -1,6 +1,6 @@
-"""The flags that describe a stream's configuration, and how those given change a configuration.
+"""The flags for a stream's configuration, and how they change one.
 
-Used by `add`, `copy` and `edit`. Only flags that were given change anything: `apply` never invents.
+`add`, `copy` and `edit` use them. Only flags that were given change anything.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ SETTINGS: tuple[Setting, ...] = (
 
 
 def limit(value: int | None) -> int:
-    """A limit as the API wants it: -1 for what is not limited."""
+    """Return a limit as the API has it: -1 for unlimited."""
     return -1 if value is None or value <= 0 else value
 
 
 def apply(config: StreamConfig, given: Given) -> None:
-    """Change `config` by the flags given. Raises CliError for combinations that make no sense."""
+    """Change `config` by the flags given. Raises CliError for invalid combinations."""
     put(config, SETTINGS, given)
     if given.get("subjects"):
         config.subjects = split_list(given["subjects"])
@@ -107,7 +107,7 @@ def apply(config: StreamConfig, given: Given) -> None:
 
 
 def _placement(config: StreamConfig, given: Given) -> None:
-    """`--cluster ''` and `--tag ''` take a placement away."""
+    """Set the placement; `--cluster ''` and `--tag ''` remove it."""
     tags = (*(given.get("tag") or ()), *(given.get("tags") or ()))
     cluster = given.get("cluster")
     if cluster is None and not tags:

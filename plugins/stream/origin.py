@@ -1,8 +1,8 @@
-"""Where a mirror's or source's messages come from: reading `--mirror` and `--source`, asking the rest.
+"""The origins of mirrors and sources: reads `--mirror` and `--source`, and asks for the rest.
 
-The value of the flag is a stream's name, or a JSON object that answers everything. With a name, the
-questions of the documents follow: where to start, whether the origin is in another JetStream domain
-or in another account. In the end the flag with the JSON object is what would have asked nothing.
+The value of the flag is a stream's name, or a JSON object that answers everything. After a name the questions
+of the documentation follow: where to start, and whether the origin is in another JetStream domain or in
+another account. The flag with the resulting JSON object is what would have asked nothing.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ...cli.setting import Given
 from ...protocol.api.stream import ExternalStream, StreamConfig, StreamSource
 from ...protocol.errors import ApiError
 
-TIME_FORMAT = "%Y:%m:%d %H:%M:%S"  # as the questions say: colons in the date too, in UTC
+TIME_FORMAT = "%Y:%m:%d %H:%M:%S"  # as in the questions: colons in the date too, in UTC
 
 
 @dataclass(frozen=True)
 class OriginQuestions:
-    """The questions of one kind of origin; `{name}` is its stream's name."""
+    """The questions about one kind of origin; `{name}` is its stream's name."""
 
     flag: str
     start: str
@@ -66,7 +66,7 @@ SOURCE = OriginQuestions(
 
 
 async def resolve(config: StreamConfig, given: Given, *, defaults: bool) -> None:
-    """Put the mirror and the sources into `config`, asking what their flags leave open."""
+    """Put the mirror and the sources into `config`, and ask for what their flags leave open."""
     sources = list(given.get("source") or ())
     if given.get("mirror"):
         config.mirror = await _resolve_one(given["mirror"], MIRROR, defaults)
@@ -89,14 +89,14 @@ def _is_object(value: str) -> bool:
 
 
 def _note(words: OriginQuestions, values: list[str], origins: list[StreamSource], defaults: bool) -> None:
-    """If anything was asked of these origins, note all of them: a flag is replaced as a whole."""
+    """Note all of these origins if anything was asked about one, because a flag is replaced as a whole."""
     if prompt.interactive() and not defaults and not all(map(_is_object, values)):
         for origin in origins:
             prompt.note(words.flag, json.dumps(origin.to_json(), separators=(",", ":"), ensure_ascii=False))
 
 
 def parse(value: str, flag: str) -> StreamSource:
-    """A StreamSource from JSON. Raises CliError naming the flag."""
+    """Return a StreamSource from JSON. Raises CliError that names the flag."""
     try:
         origin = StreamSource.from_json(json.loads(value))
     except ValueError as error:

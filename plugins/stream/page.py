@@ -1,7 +1,7 @@
-"""How a stream is shown: the information page of the documents.
+"""The information page of a stream, as in the documentation.
 
-`show` writes the page of a `STREAM.INFO` answer. What is at its default and not in the documents'
-page is left out, so that the page reads as there and still says everything unusual.
+`show` writes the page of a `STREAM.INFO` answer. A value that the documentation's page does not have is shown
+only if it differs from its default, so that the page looks the same and still shows everything unusual.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ DEFAULT_WINDOW = 120_000_000_000
 
 
 def show(info: Info, *, created: bool = False) -> None:
-    """The page of a stream. `created`: it was made just now, by this command.
+    """Write the page of a stream.
 
-    A stream just created has copied nothing yet: how its mirror or sources are doing is part of that
-    page only in a cluster, as in the documents.
+    created: whether this command has just created it.
+
+    A new stream has copied nothing yet, so the state of its mirror or sources is part of the page only in a
+    cluster, as in the documentation.
     """
     name = info["config"]["name"]
     lines = [f"Information for Stream {name} created {render.when(info['created'])}", ""]
@@ -38,14 +40,14 @@ def show(info: Info, *, created: bool = False) -> None:
 
 
 def show_state(info: Info) -> None:
-    """The page of a stream's state only."""
+    """Write the part of a stream's page about its state."""
     name = info["config"]["name"]
     render.show(f"State for Stream {name} created {render.when(info['created'])}\n")
     render.show(f"State:\n\n{render.fields(state(info['state']))}\n")
 
 
 def configuration(config: Info) -> Pairs:
-    """Label and value of everything a configuration says."""
+    """Return label and value of everything in a configuration."""
     limits = config.get("consumer_limits") or {}
     rows: Pairs = []
     if config.get("description"):
@@ -56,7 +58,7 @@ def configuration(config: Info) -> Pairs:
         rows.append(("Sealed", "true"))
     storage, retention = config.get("storage", "file"), config.get("retention", "limits")
     discard = "New Per Subject" if config.get("discard_new_per_subject") else config.get("discard", "old")
-    # A mirror has no window of its own and reports none; the page shows the system's default for it.
+    # A mirror has no window of its own and reports none; the page shows the system's default.
     window = config.get("duplicate_window") or DEFAULT_WINDOW
     rows += [
         ("Acknowledgements", "false" if config.get("no_ack") else "true"),
@@ -97,7 +99,7 @@ def configuration(config: Info) -> Pairs:
 
 
 def _unusual(config: Info) -> Pairs:
-    """Options that are shown only when they are not what a plain stream has."""
+    """Return the options that are shown only if they differ from those of a plain stream."""
     transform, again = config.get("subject_transform") or {}, config.get("republish") or {}
     rows: Pairs = []
     if config.get("compression", "none") != "none":
@@ -129,7 +131,7 @@ def _unusual(config: Info) -> Pairs:
 
 
 def origin(source: Info) -> str:
-    """A mirror or source on one line: `test, API Prefix: $JS.leaf.API, Delivery Prefix:`."""
+    """Return a mirror or source on one line: `test, API Prefix: $JS.leaf.API, Delivery Prefix:`."""
     parts = [source["name"]]
     if source.get("opt_start_seq"):
         parts.append(f"Start Seq: {render.number(source['opt_start_seq'])}")
@@ -149,12 +151,12 @@ def origin(source: Info) -> str:
 
 
 def transform(each: Info) -> str:
-    """One filter or transform of a source."""
+    """Return one filter or transform of a source."""
     return f"{each.get('src') or '>'} to {each['dest']}" if each.get("dest") else str(each.get("src", ""))
 
 
 def cluster(info: Info) -> Pairs:
-    """The servers that have the stream."""
+    """Return the servers that have the stream."""
     rows: Pairs = [("Name", info.get("name", "")), ("Leader", info.get("leader", ""))]
     for peer in info.get("replicas") or []:
         words = [peer.get("name", ""), "current" if peer.get("current") else "outdated"]
@@ -170,7 +172,7 @@ def cluster(info: Info) -> Pairs:
 
 
 def _origins(info: Info) -> list[str]:
-    """The sections on the mirror and the sources: how far they are behind, and their errors."""
+    """Return the sections about the mirror and the sources: their lag and their errors."""
     lines: list[str] = []
     if info.get("mirror"):
         lines += ["Mirror Information:", "", render.fields(_origin_state(info["mirror"])), ""]
@@ -182,7 +184,7 @@ def _origins(info: Info) -> list[str]:
 
 
 def sources(info: Info) -> list[Info]:
-    """How the sources are doing, in the order of the configuration; servers tell them in any order."""
+    """Return the state of the sources in the order of the configuration; servers list them in any order."""
 
     def place(origin: Info) -> tuple[str, str, str]:
         external = origin.get("external") or {}
@@ -212,7 +214,7 @@ def _origin_state(source: Info) -> Pairs:
 
 
 def state(info: Info) -> Pairs:
-    """What a stream holds."""
+    """Return what a stream holds."""
     rows: Pairs = [
         ("Messages", render.number(info["messages"])),
         ("Bytes", render.size(info["bytes"])),

@@ -1,7 +1,7 @@
-"""The questions of `stream add`, in the documents' words and order.
+"""The questions of `stream add`, in the documentation's words and order.
 
-A flag answers its question. Without a terminal the defaults stand in; `Stream Name` and `Subjects to
-consume` have none. Answers change the configuration they are given.
+A flag answers its question. Without a terminal the defaults are used; `Stream Name` and `Subjects to consume`
+have none. Answers change the configuration that is passed in.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .options import MAX_MSG_SIZE, limit
 
 UNLIMITED = "-1"
 DUPLICATES = 120_000_000_000  # the window of two minutes that is offered
-REQUIRED_SIZE = "256MB"  # offered where the account demands a size
+REQUIRED_SIZE = "256MB"  # offered if the account demands a size
 
 STORAGE_CHOICES = (("file", "file"), ("memory", "memory"))
 RETENTION_CHOICES = (("Limits", "limits"), ("Interest", "interest"), ("Work Queue", "workqueue"))
@@ -28,7 +28,7 @@ DISCARD_CHOICES = (("New", "new"), ("Old", "old"))
 
 
 async def ask(config: StreamConfig, given: Given, *, requires_size: bool, defaults: bool) -> None:
-    """Ask for everything that `given` leaves open; with `defaults`, only for name and subjects."""
+    """Ask everything that `given` leaves open; with `defaults`, only for name and subjects."""
     copies = bool(given.get("mirror") or given.get("source"))
     if not config.name:
         config.name = await prompt.text("Stream Name", flag="<STREAM>", required=True)
@@ -155,7 +155,7 @@ async def _ask_limit(message: str, flag: str, help_text: str) -> int:
 
 
 def _window(config: StreamConfig) -> int:
-    """The duplicate window offered: two minutes, but no longer than messages live."""
+    """Return the duplicate window to offer: two minutes, but no longer than messages live."""
     return min(config.max_age, DUPLICATES) if config.max_age > 0 else DUPLICATES
 
 

@@ -1,4 +1,4 @@
-"""`pyjs stream purge`, `rm`, `rmm` and `seal`: what cannot be undone. Each asks first unless `--force`."""
+"""`pyjs stream purge`, `rm`, `rmm` and `seal`, which cannot be undone. Each asks first unless `--force`."""
 
 from __future__ import annotations
 

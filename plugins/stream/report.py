@@ -1,4 +1,4 @@
-"""`pyjs stream report`: sizes of all streams, how mirrors and sources keep up, who leads what."""
+"""`pyjs stream report`: sizes of all streams, the lag of mirrors and sources, and the leaders."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _origins(info: Info) -> list[tuple[str, Info]]:
 
 
 def show_replication(found: list[Info]) -> None:
-    """The replication table, if there is anything to show. Filters get a column when there are any."""
+    """Show the replication table, if it has rows. There is a column for filters if there are any."""
     rows = []
     filtered = False
     for info in found:
@@ -153,7 +153,7 @@ def _show_leaders(found: list[Info]) -> None:
 
 
 def graph(found: list[Info]) -> str:
-    """The replication as a GraphViz document."""
+    """Return the replication as a GraphViz document."""
     lines = ["digraph streams {"]
     for info in found:
         name = info["config"]["name"]

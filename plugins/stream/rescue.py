@@ -1,7 +1,7 @@
-"""`pyjs stream cluster rescue`: a backup from what servers' directories still hold of a stream.
+"""`pyjs stream cluster rescue`: makes a backup of a stream from what the servers' directories still hold.
 
-For a stream that no server has whole any more: the directories are read where they are, or from copies. What
-it writes is for `pyjs stream restore`.
+It is for a stream that no server has completely any more. The directories are read in place, or from copies.
+`pyjs stream restore` reads the result.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`pyjs stream subjects` and `pyjs stream gaps`: what is in a stream, and what is not."""
+"""`pyjs stream subjects` and `pyjs stream gaps`: the subjects in a stream, and its missing sequences."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def _counts(connection: NatsConnection, stream: str, pattern: str) -> dict
 
 
 def _table(stream: str, order: list[str], counts: dict[str, int]) -> str:
-    """One to three pairs of columns, by how wide the subjects are."""
+    """Return a table with one to three pairs of columns, by how wide the subjects are."""
     width = max(len(each) for each in order) + len(render.number(max(counts.values())))
     pairs = 3 if width < 20 else 2 if width < 30 else 1
     cells = [cell for each in order for cell in (each, render.number(counts[each]))]
@@ -89,7 +89,7 @@ async def gaps(stream: str, force: bool, progress: bool, as_json: bool, all_stre
 
 
 def ranges(sequences: Iterable[int]) -> list[tuple[int, int]]:
-    """Rising numbers as ranges: 2 3 4 9 -> (2, 4) (9, 9)."""
+    """Return ascending numbers as ranges: 2 3 4 9 -> (2, 4) (9, 9)."""
     found: list[tuple[int, int]] = []
     for each in sequences:
         if found and each == found[-1][1] + 1:

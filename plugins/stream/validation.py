@@ -1,4 +1,4 @@
-"""Validating a stream's configuration before a server has seen it."""
+"""Validation of a stream's configuration before it is sent to a server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SCHEMA = "io.nats.jetstream.api.v1.stream_configuration"
 
 
 def validate(config: StreamConfig) -> None:
-    """Raise CliError with everything that is wrong with a configuration."""
+    """Raise CliError with all the mistakes in a configuration."""
     found = problems(config)
     if found:
         raise CliError("Validation Failed: " + "; ".join(found))
@@ -29,7 +29,7 @@ def validate_name(name: str) -> None:
 
 
 def problems(config: StreamConfig) -> list[str]:
-    """What is wrong with a configuration; empty if nothing is."""
+    """Return the mistakes in a configuration; empty if there are none."""
     found = []
     name = config.name
     if not name:

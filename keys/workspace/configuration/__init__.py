@@ -1,7 +1,7 @@
 """Server configurations from a store: operator mode with each kind of resolver, and plain nkey accounts.
 
-Every token is read and verified first, so that a damaged store gives no configuration. What is made names no
-addresses, ports or JetStream: add these to it, or include it.
+Every token is read and verified first, so that a damaged store gives no configuration. The configurations
+contain no addresses, ports or JetStream: add these, or include the configuration in another one.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from ..report import OperationReport, place, quote
 from ..workspace import Workspace
 
 DIRECTORY_FILE = "resolver.conf"
-_READABLE = 0o644  # tokens are no secrets: a server may run as another user
+_READABLE = 0o644  # tokens are not secret, and a server may run as another user
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigInput:
-    """What a configuration is made of. `accounts`: claims and tokens, sorted by public key.
+    """What a configuration is made from.
 
-    `system`: the system account's public key, "" for none.
+    accounts: claims and tokens, sorted by public key.
+    system: the system account's public key, "" if there is none.
     """
 
     operator: OperatorClaims
@@ -35,7 +36,9 @@ class ConfigInput:
 
     @classmethod
     def read(cls, workspace: Workspace, system: str = "") -> ConfigInput:
-        """Read the current operator's store; `system`: name or key of the system account, by default its own.
+        """Read the current operator's store.
+
+        system: name or key of the system account, by default the operator's.
 
         Raises WorkspaceError without an operator or accounts, NotFoundError, DamagedError.
         """
@@ -57,16 +60,16 @@ class ConfigInput:
 
 @dataclass(frozen=True, slots=True)
 class ConfigFolder:
-    """A folder that was written: its configuration and the tokens."""
+    """The folder that was written: its configuration and the tokens."""
 
     report: OperationReport
     path: Path
 
 
 def memory(config_input: ConfigInput, operator: str = "") -> str:
-    """Configure a server that has all accounts in its configuration.
+    """Return the configuration of a server that has all accounts in its configuration.
 
-    `operator`: what stands for the operator, by default its token.
+    operator: what is written for the operator, by default its token.
     """
     system = f"system_account: {config_input.system}\n\n" if config_input.system else ""
     accounts = "".join(
@@ -81,7 +84,10 @@ def memory(config_input: ConfigInput, operator: str = "") -> str:
 
 
 def full(config_input: ConfigInput) -> str:
-    """Configure a server that keeps all accounts in a folder and takes pushes. Raises WorkspaceError."""
+    """Return the configuration of a server that keeps all accounts in a folder and accepts pushes.
+
+    Raises WorkspaceError.
+    """
     return _nats(
         config_input,
         """resolver {
@@ -100,7 +106,10 @@ def full(config_input: ConfigInput) -> str:
 
 
 def cache(config_input: ConfigInput) -> str:
-    """Configure a server that asks others for accounts and keeps them for a while. Raises WorkspaceError."""
+    """Return the configuration of a server that asks others for accounts and caches them.
+
+    Raises WorkspaceError.
+    """
     return _nats(
         config_input,
         """resolver {
@@ -117,9 +126,9 @@ def cache(config_input: ConfigInput) -> str:
 
 
 def write_folder(config_input: ConfigInput, folder: Path, *, force: bool) -> ConfigFolder:
-    """Write the memory configuration as a folder: the operator's and accounts' tokens, and `resolver.conf`.
+    """Write the memory configuration as a folder: the tokens of operator and accounts, and `resolver.conf`.
 
-    Raises FolderError: the folder exists already, and not `force`.
+    Raises FolderError if the folder exists, unless `force` is set.
     """
     folder = folder.expanduser()
     if folder.exists() and not (force and folder.is_dir()):
@@ -139,12 +148,12 @@ def write_folder(config_input: ConfigInput, folder: Path, *, force: bool) -> Con
 
 
 def one_line(text: str) -> str:
-    """A name inside a comment: on one line, whatever it holds."""
+    """Return a name on one line for a comment, whatever it contains."""
     return " ".join(text.split())
 
 
 def _stem(name: str, key: str, taken: set[str]) -> str:
-    """The name of a token's file: its key where the name is taken, or is no file name."""
+    """Return the file name of a token: its key, if the name is taken or is not a file name."""
     try:
         checked(name)
     except FolderError:

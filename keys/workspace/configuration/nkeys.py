@@ -1,7 +1,7 @@
 """A configuration without tokens: accounts with their users' public keys, exports and imports.
 
-Users keep their permissions (those of a scoped signing key, its template's). Limits, mappings, revocations
-and JetStream are not part of it.
+Users keep their permissions; those with a scoped signing key get its template's. Limits, mappings,
+revocations and JetStream are not included.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ..report import quote
 from ..workspace import Workspace
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.*>-]*")
-_SYSTEM = "$SYS."  # what a server exports from its system account by itself
+_SYSTEM = "$SYS."  # what a server itself exports from its system account
 _WORDS = {"true", "false", "on", "off", "yes", "no", "include", "nil"}
 
 
 def nkeys(workspace: Workspace) -> str:
-    """Give the configuration of the current operator's accounts.
+    """Return the configuration of the current operator's accounts.
 
-    Raises WorkspaceError: no accounts, or an import from an account that is not here.
+    Raises WorkspaceError without accounts, or for an import from an account that is not in the store.
     """
     store = workspace.store()
     accounts = [store.account(name) for name in store.accounts()]
@@ -96,7 +96,7 @@ def _export(export: Export, exporter: AccountClaims, accounts: list[AccountClaim
 
 
 def _granted(export: Export, exporter: AccountClaims, importer: AccountClaims) -> bool:
-    """Whether an account imports from a private export with an activation of its own."""
+    """Return whether an account imports from a private export with its own activation."""
     for item in importer.nats.imports:
         if item.account != exporter.sub or item.type != export.type or not item.token:
             continue
@@ -130,6 +130,6 @@ def _subjects(listed: list[str]) -> str:
 
 
 def _word(text: str) -> str:
-    """A name or subject as a value: quoted where the syntax would read something else."""
+    """Return a name or subject as a value, quoted if the syntax would read it as something else."""
     plain = _PLAIN.fullmatch(text) and text.lower() not in _WORDS
     return text if plain else quote(text)

@@ -1,1 +1,1 @@
-"""Pictures of a store: PlantUML text as nsc gives it, and drawings of exports and imports as SVG and PNG."""
+"""Pictures of a store: PlantUML text as nsc writes it, and drawings of exports and imports as SVG and PNG."""

@@ -1,4 +1,4 @@
-"""Accounts as cards: a title, exports with ports at the right, imports with ports at the left."""
+"""Accounts as cards: a title, exports with ports on the right, imports with ports on the left."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ from .scene import width
 ROW, LINE, PAD, HEADER, CAPTION = 10.0, 15.0, 14.0, 46.0, 20.0
 TITLE_SIZE, KEY_SIZE, TEXT_SIZE, SMALL = 15.0, 10.0, 12.0, 10.0
 NARROWEST = 190.0
-_LONGEST = 46  # letters of a line
+_LONGEST = 46  # letters in a line
 
 
 @dataclass(eq=False, slots=True)
 class Port:
-    """One export or import. `y`: of its middle, from the top of the card; `errors`: what is wrong with it."""
+    """One export or import.
+
+    y: its middle, from the top of the card.
+    errors: what is wrong with it.
+    """
 
     kind: str
     lines: list[str]
@@ -28,13 +32,17 @@ class Port:
 
     @property
     def all_lines(self) -> list[str]:
-        """Its lines, the errors last."""
+        """Its lines, with the errors last."""
         return self.lines + self.errors
 
 
 @dataclass(eq=False, slots=True)
 class Card:
-    """One account. `known`: it is in the store; `layer`: its column."""
+    """One account.
+
+    known: whether it is in the store.
+    layer: its column.
+    """
 
     key: str
     titles: list[str]
@@ -50,16 +58,16 @@ class Card:
 
     @property
     def header(self) -> float:
-        """The height of its title."""
+        """The height of the title."""
         return HEADER + (len(self.titles) - 1) * LINE
 
     @property
     def subtitle(self) -> str:
-        """What stands below the title: the key, and whether it is the system account's."""
+        """The text below the title: the key, and whether it is the system account."""
         return f"{'system account  ' if self.system else ''}{short(self.key)}"
 
     def measure(self) -> None:
-        """Set its size, and where its ports are."""
+        """Set the size of the card and the positions of its ports."""
         below = self.header
         widest = max(NARROWEST, width(self.subtitle, KEY_SIZE, mono=True) + 2 * PAD)
         for title in self.titles:
@@ -76,7 +84,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Tie:
-    """An import, from the exporter's port to the importer's."""
+    """An import, as a line from the exporter's port to the importer's."""
 
     exporter: Card
     export: Port
@@ -85,12 +93,15 @@ class Tie:
 
     @property
     def sound(self) -> bool:
-        """Whether nothing is wrong with it."""
+        """Whether nothing is wrong with the import."""
         return not self.taken.errors
 
 
 def cards(relations: Relations, system: str) -> tuple[list[Card], list[Tie]]:
-    """Make the cards of all accounts and of exporters that are not in the store. `system`: a key."""
+    """Return the cards of all accounts, and of exporters that are not in the store.
+
+    system: the key of the system account.
+    """
     made: dict[str, Card] = {}
     offers: dict[tuple[str, str, str], Port] = {}
     for key, claims in relations.accounts.items():
@@ -138,7 +149,7 @@ def _tie(relation: Relation, made: dict[str, Card], offers: dict[tuple[str, str,
 
 
 def _words(texts: Iterable[str]) -> list[str]:
-    """Sentences in lines, broken at blanks."""
+    """Return sentences in lines, broken at blanks."""
     lines: list[str] = []
     for text in texts:
         line = ""
@@ -152,7 +163,7 @@ def _words(texts: Iterable[str]) -> list[str]:
 
 
 def wrapped(text: str, longest: int) -> list[str]:
-    """Give a name or subject in lines, broken after dots and blanks where that is possible."""
+    """Return a name or subject in lines, broken after dots and blanks if possible."""
     lines: list[str] = []
     text = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
     while len(text) > longest:
@@ -163,5 +174,5 @@ def wrapped(text: str, longest: int) -> list[str]:
 
 
 def short(key: str) -> str:
-    """Give a key as it is known by: its beginning and end."""
+    """Return a key in short form: its beginning and end."""
     return f"{key[:8]}…{key[-6:]}" if len(key) > 20 else key

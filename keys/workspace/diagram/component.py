@@ -24,7 +24,10 @@ _DEPRECATED = "the field to has been deprecated"
 
 
 def component_uml(store: OperatorStore, now: int, *, detail: bool = False) -> str:
-    """Give the diagram's text, for PlantUML. `detail`: with descriptions; `now`: nanoseconds.
+    """Return the text of the diagram, for PlantUML.
+
+    detail: whether it has descriptions.
+    now: ns.
 
     Raises FolderError.
     """
@@ -42,7 +45,7 @@ def component_uml(store: OperatorStore, now: int, *, detail: bool = False) -> st
 
 
 def subjects_of(item: Import) -> tuple[str, str]:
-    """(local, remote) subject of an import, as its owner wrote them."""
+    """Return the (local, remote) subjects of an import, as its owner wrote them."""
     if item.local_subject:
         return item.local_subject, item.subject
     if item.type == "service":
@@ -120,5 +123,5 @@ def _id(account: str, export: Export) -> str:
 
 
 def _escaped(subject: str) -> str:
-    """A leading star means something to PlantUML; after a space it does not."""
+    """Return the text with a space before a leading star, which would mean something to PlantUML."""
     return f" {subject}" if subject.startswith("*") else subject

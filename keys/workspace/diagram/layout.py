@@ -1,7 +1,7 @@
-"""Where the cards stand and how the ties run, so that nothing lies over anything else.
+"""The positions of the cards and the paths of the ties, such that nothing overlaps.
 
-Exporters stand left of their importers, in columns. A tie that passes a column has a place of its own among
-the cards there. Between two columns is a gutter: there ties run up or down, each export in a lane of its own.
+Exporters are in a column left of their importers. A tie that passes a column has a place of its own among the
+cards there. Between two columns is a gutter in which ties run up or down, each export in a lane of its own.
 Ties that lead back (accounts that import from each other) run below all columns.
 """
 
@@ -34,7 +34,10 @@ Item = Card | Way
 
 @dataclass(slots=True)
 class Layout:
-    """The whole: `ways` has the points of each tie, from the exporter's port to the importer's."""
+    """The whole layout.
+
+    ways: the points of each tie, from the exporter's port to the importer's.
+    """
 
     width: float = 0
     height: float = 0
@@ -42,7 +45,7 @@ class Layout:
 
 
 def arrange(cards: Sequence[Card], ties: Sequence[Tie], top: float) -> Layout:
-    """Place the cards below `top` (their x and y are set) and find the ways of the ties."""
+    """Place the cards below `top` by setting their x and y; return the layout with the paths of the ties."""
     tied = {id(card) for tie in ties for card in (tie.exporter, tie.importer)}
     inside = [card for card in cards if id(card) in tied]
     loose = [card for card in cards if id(card) not in tied]
@@ -87,7 +90,10 @@ class _Columns:
         return Layout(starts[-1] + lanes.width(len(self._columns)) + EDGE, max(bottom, below), ways)
 
     def _layer(self, cards: list[Card]) -> None:
-        """Give each card a column right of its exporters; ties that would lead round are left out of it."""
+        """Give each card a column right of its exporters.
+
+        Ties that would close a cycle are ignored for this.
+        """
         sources: dict[int, list[Card]] = defaultdict(list)
         for tie in self._ties:
             if tie.exporter is not tie.importer:
@@ -110,7 +116,7 @@ class _Columns:
             card.layer = done[id(card)]
 
     def _order(self) -> None:
-        """Sort each column by where the neighbours stand, some times to and fro."""
+        """Sort each column by the positions of the neighbours, some times back and forth."""
         rank = {id(item): float(at) for column in self._columns for at, item in enumerate(column)}
         for sweep in range(_SWEEPS):
             columns = self._columns if sweep % 2 == 0 else self._columns[::-1]
@@ -138,7 +144,7 @@ class _Columns:
         return [tie.exporter, *(self._ways[id(tie.export), layer] for layer in between), tie.importer]
 
     def _pull(self) -> None:
-        """Move the items of each column towards their neighbours, as far as the order lets them."""
+        """Move the items of each column towards their neighbours, as far as their order allows."""
         for column in self._columns:
             for at, item in enumerate(column):
                 near = [other.y + other.height / 2 for other in self._near(item)]
@@ -150,7 +156,7 @@ class _Columns:
                 item.y = max(least, min(wanted, most))
 
     def _space_items(self) -> None:
-        """Move items down a little where lines of two exports would lie too near each other in a gutter."""
+        """Move items down a little if lines of two exports would be too near each other in a gutter."""
         taken = {id(tie.taken): id(tie.export) for tie in self._ties}
         leaving: list[tuple[float, int]] = []
         for column in self._columns:
@@ -165,7 +171,7 @@ class _Columns:
             leaving = [end for item in column for end in _right_ends(item)]
 
     def _run(self, tie: Tie, lanes: _Lanes, bottom: float) -> list[tuple[int, float, float]]:
-        """(gutter, y from, y to) of a tie; gutter n is left of column n."""
+        """Return (gutter, y from, y to) of a tie; gutter n is left of column n."""
         start, end = tie.exporter.y + tie.export.y, tie.importer.y + tie.taken.y
         if tie.importer.layer > tie.exporter.layer:
             ys = [start, *(item.y + item.height / 2 for item in self._chain(tie)[1:-1]), end]
@@ -179,7 +185,7 @@ class _Columns:
         return run
 
     def _across(self, lanes: _Lanes) -> list[float]:
-        """Set x of the cards; gives where each gutter begins."""
+        """Set x of the cards; return where each gutter begins."""
         x, starts = EDGE, []
         for at, column in enumerate(self._columns):
             starts.append(x)
@@ -193,7 +199,7 @@ class _Columns:
 
 
 def _left_ends(item: Item, taken: dict[int, int]) -> list[tuple[float, int]]:
-    """(y, whose export) of the lines that come to an item from the left."""
+    """Return (y, whose export) of the lines that reach an item from the left."""
     if isinstance(item, Way):
         return [(item.y + item.height / 2, id(item.export))]
     return [(item.y + port.y, taken[id(port)]) for port in item.imports if id(port) in taken]
@@ -210,7 +216,7 @@ def _too_near(some: Sequence[tuple[float, int]], others: Sequence[tuple[float, i
 
 
 class _Lanes:
-    """The lanes of the gutters: each export's ties have their own where others pass."""
+    """The lanes of the gutters: each export's ties have their own if others pass there."""
 
     def __init__(self, gutters: int) -> None:
         self._spans: list[dict[int, tuple[float, float]]] = [{} for _ in range(gutters)]
@@ -223,7 +229,7 @@ class _Lanes:
         self._spans[gutter][id(export)] = (min(low, old[0]), max(high, old[1]))
 
     def under(self, export: Port, bottom: float) -> float:
-        """The height below the columns at which an export's ties lead back."""
+        """Return the height below the columns at which an export's ties lead back."""
         return self._under.setdefault(id(export), bottom + GAP + LANE * len(self._under))
 
     def width(self, gutter: int) -> float:
@@ -233,7 +239,7 @@ class _Lanes:
         return 2 * MARGIN + LANE * max(self._numbers(gutter).values())
 
     def x(self, gutter: int, export: Port) -> float:
-        """Where the lane is, from the gutter's left."""
+        """Return the position of the lane, from the gutter's left."""
         return MARGIN + LANE * self._numbers(gutter)[id(export)]
 
     def _numbers(self, gutter: int) -> dict[int, int]:
@@ -243,7 +249,7 @@ class _Lanes:
 
 
 def _coloured(spans: dict[int, tuple[float, float]]) -> dict[int, int]:
-    """Give each span the first lane in which it touches no other."""
+    """Give each span the first lane in which it touches no other one."""
     lanes: list[float] = []
     result: dict[int, int] = {}
     for key, (low, high) in sorted(spans.items(), key=lambda item: item[1]):
@@ -268,7 +274,7 @@ def _points(
 
 
 def _rest(cards: Sequence[Card], result: Layout, top: float) -> None:
-    """Place cards without ties below, in rows."""
+    """Place cards without ties below the others, in rows."""
     widest = max(result.width, min(_WIDEST, sum(card.width + GAP for card in cards) + EDGE))
     x, y, high = EDGE, (result.height + 2 * GAP if result.ways else top), 0.0
     for card in cards:

@@ -20,8 +20,9 @@ from .uml import Uml, moment
 class DiagramOptions:
     """What is drawn besides operator and accounts.
 
-    `users`; `keys`: identity and signing keys, and whether their seeds are stored; `detail`: also what is
-    unlimited or empty.
+    users: the users of the accounts.
+    keys: identity and signing keys, and whether their seeds are stored.
+    detail: also what is unlimited or empty.
     """
 
     users: bool = False
@@ -32,7 +33,7 @@ class DiagramOptions:
 def object_uml(
     store: OperatorStore, keystore: Keystore, now: int, shown: DiagramOptions = DiagramOptions()
 ) -> str:
-    """Give the diagram's text, for PlantUML. `now`: nanoseconds. Raises FolderError."""
+    """Return the text of the diagram, for PlantUML. `now`: ns. Raises FolderError."""
     uml = Uml()
     uml.line("@startuml")
     uml.line("title Object Diagram")
@@ -41,28 +42,28 @@ def object_uml(
 
 
 class Canvas(Protocol):
-    """What objects are drawn on: as Uml has it."""
+    """What objects are drawn on, with the methods of Uml."""
 
     def line(self, text: str) -> None:
-        """Add a line to what is open."""
+        """Add a line to the object that is open."""
 
     def open(self, shape: str, name: str, key: str, kind: str) -> None:
         """Begin an object."""
 
     def close(self) -> None:
-        """End it."""
+        """End the object that is open."""
 
     def tie(self, one: str, mark: str, other: str, text: str = "") -> None:
-        """Tie two objects."""
+        """Connect two objects."""
 
     def note(self, of: str, description: str, url: str) -> None:
-        """Describe an object."""
+        """Add a note to an object."""
 
 
 def draw_objects(
     canvas: Canvas, store: OperatorStore, keystore: Keystore, now: int, shown: DiagramOptions
 ) -> None:
-    """Draw operator, accounts and users. `now`: nanoseconds. Raises FolderError."""
+    """Draw operator, accounts and users. `now`: ns. Raises FolderError."""
     drawing = _Drawing(canvas, store, keystore, now, shown)
     drawing.operator()
     for name in store.accounts():
@@ -70,7 +71,7 @@ def draw_objects(
 
 
 class _Drawing:
-    """One diagram in the making."""
+    """One diagram while it is drawn."""
 
     def __init__(
         self, canvas: Canvas, store: OperatorStore, keystore: Keystore, now: int, shown: DiagramOptions
@@ -150,7 +151,7 @@ class _Drawing:
         self._value(name, {-1: "-1 (unlimited)", 0: "0 (disabled)"}.get(limit, str(limit)))
 
     def _section(self, title: str, state: str = "") -> bool:
-        """Begin a section. One that has a `state` is drawn for detail only; gives whether it is drawn."""
+        """Begin a section and return whether it is drawn. One that has a `state` is drawn only for detail."""
         if state and not self._shown.detail:
             return False
         self.uml.line(f"--- {title} {state}---")

@@ -35,7 +35,7 @@ _LEGEND = (
 
 
 def component_picture(store: OperatorStore, now: int) -> Scene:
-    """Draw the accounts of a store. `now`: nanoseconds, for what is expired. Raises FolderError."""
+    """Return a picture of the accounts of a store. `now`: ns, for what has expired. Raises FolderError."""
     operator = store.operator()
     made, ties = cards(Relations.read(store, now), operator.nats.system_account)
     title = f"Accounts of operator {operator.name}"

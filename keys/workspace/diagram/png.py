@@ -10,7 +10,7 @@ from ...errors import WorkspaceError
 from .scene import Arrow, Box, Dot, Point, Scene, Text
 
 SCALE = 2  # pixels of the picture for one of the scene
-LARGEST = 30_000  # pixels of a side: beyond that viewers give up
+LARGEST = 30_000  # pixels of a side: viewers cannot show more
 _SANS = ("DejaVuSans.ttf", "Verdana.ttf", "Arial.ttf", "LiberationSans-Regular.ttf")
 _BOLD = ("DejaVuSans-Bold.ttf", "Verdana_Bold.ttf", "Arial_Bold.ttf", "LiberationSans-Bold.ttf")
 _SQUARE = ("NotoSansCJK-Regular.ttc", "NotoSansCJKjp-Regular.otf", "msgothic.ttc", "PingFang.ttc")
@@ -18,7 +18,7 @@ _MONO = ("DejaVuSansMono.ttf", "Menlo.ttc", "Consolas.ttf", "LiberationMono-Regu
 
 
 def png(scene: Scene) -> bytes:
-    """Give the PNG file. Raises WorkspaceError without Pillow, or when the picture would be too large."""
+    """Return the PNG file. Raises WorkspaceError without Pillow, or if the picture would be too large."""
     try:
         from PIL import Image, ImageDraw
     except ImportError:
@@ -62,7 +62,7 @@ class _Brush:
             self._dashes(around, box.edge, 1, (5, 4))
 
     def text(self, text: Text) -> None:
-        """As wide as the text may be at most: a wider font is taken smaller."""
+        """Draw a text in at most its width: if the font is wider, it gets a smaller size."""
         names: tuple[str, ...] = _MONO if text.mono else _BOLD if text.bold else _SANS
         if any(ord(char) > 0x2E7F for char in text.text):
             names = _SQUARE + names
@@ -90,7 +90,7 @@ class _Brush:
     def _dashes(self, points: tuple[Point, ...], colour: str, wide: float, dash: tuple[int, int]) -> None:
         on, off = dash
         for (x, y), (tx, ty) in itertools.pairwise(points):
-            far = abs(tx - x) + abs(ty - y)  # level or upright, all of them
+            far = abs(tx - x) + abs(ty - y)  # all of them are horizontal or vertical
             at = 0.0
             while at < far:
                 end = min(at + on, far)

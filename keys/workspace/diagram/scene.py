@@ -1,7 +1,7 @@
-"""A drawing as shapes: what a picture is before it becomes SVG or PNG. Units are pixels, y grows downwards.
+"""A drawing as shapes, before it becomes SVG or PNG. Units are pixels, y grows downwards.
 
-Nobody measures fonts here: a text is given the width that it may take, by a rough rule of how wide letters
-are, and whoever draws it makes it fit.
+Fonts are not measured here. A text gets the width that it may take, from a rough rule for the width of
+letters, and the code that draws it makes it fit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ _NARROW, _WIDE = frozenset("iljtfrI.,:;|!'()[]{}-/ "), frozenset("mwMW@%&")
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A rectangle; `fill` and `edge`: colours as `#rrggbb`, "" for none; `round`: radius of its corners."""
+    """A rectangle.
+
+    fill, edge: colours as `#rrggbb`, "" for none.
+    round: the radius of its corners.
+    """
 
     x: float
     y: float
@@ -29,7 +33,10 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A line of text whose baseline starts at (x, y); `mono`: all letters of one width."""
+    """A line of text whose baseline starts at (x, y).
+
+    mono: whether all letters have the same width.
+    """
 
     x: float
     y: float
@@ -41,13 +48,13 @@ class Text:
 
     @property
     def width(self) -> float:
-        """The width that it may take."""
+        """The width that the text may take."""
         return width(self.text, self.size, bold=self.bold, mono=self.mono)
 
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """A line through points with a head at its end, if `head`."""
+    """A line through points, with an arrowhead at its end if `head` is set."""
 
     points: tuple[Point, ...]
     colour: str
@@ -55,7 +62,7 @@ class Arrow:
     dashed: bool = False
 
     def tip(self) -> tuple[Point, Point, Point]:
-        """The three corners of its head; its last stretch must be level or upright."""
+        """The three corners of the arrowhead; the last segment must be horizontal or vertical."""
         (fx, fy), (x, y) = self.points[-2:]
         if fy == y:
             back = x - _HEAD if x > fx else x + _HEAD
@@ -88,7 +95,7 @@ class Scene:
 
 
 def width(text: str, size: float, *, bold: bool = False, mono: bool = False) -> float:
-    """Give the room that a text of this size (pixels) needs."""
+    """Return the width that a text of this size (pixels) needs."""
     if mono:
         return sum(1.2 if ord(char) > 0x2E7F else 0.61 for char in text) * size
     return sum(map(_em, text)) * size * (1.06 if bold else 1)
@@ -99,6 +106,6 @@ def _em(char: str) -> float:
         return 0.36
     if char in _WIDE:
         return 0.95
-    if ord(char) > 0x2E7F:  # Chinese, Japanese, Korean and the like are square
+    if ord(char) > 0x2E7F:  # Chinese, Japanese, Korean and similar letters are square
         return 1.1
     return 0.74 if char.isupper() else 0.62

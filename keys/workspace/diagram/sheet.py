@@ -1,4 +1,4 @@
-"""Operator, accounts and users of a store as a picture: cards, the signed ones right of who signed them."""
+"""Operator, accounts and users of a store as a picture: cards, each right of the card that signed it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _COLUMNS = ("operator", "account", "user")
 
 
 def object_picture(store: OperatorStore, keystore: Keystore, now: int, shown: DiagramOptions) -> Scene:
-    """Draw operator, accounts and users, with what is `shown`. `now`: nanoseconds. Raises FolderError."""
+    """Return a picture of operator, accounts and users, with what is `shown`. `now`: ns.
+
+    Raises FolderError.
+    """
     sheet = Sheet()
     draw_objects(sheet, store, keystore, now, shown)
     scene = Scene(f"Operator {store.operator().name}, who signed whom")
@@ -44,17 +47,17 @@ class Leaf:
 
     @property
     def header(self) -> float:
-        """The height of its title."""
+        """The height of the title."""
         return HEADER + (len(self.titles) - 1) * LINE
 
     @property
     def height(self) -> float:
-        """Its height."""
+        """The height of the card."""
         return self.header + len(self.lines) * LINE + (PAD if self.lines else 0)
 
     @property
     def width(self) -> float:
-        """The width that its texts need."""
+        """The width that the texts need."""
         titles = [width(title, TITLE_SIZE, bold=True) for title in self.titles]
         lines = [width(text, TEXT_SIZE) for text, _ in self.lines]
         subtitle = width(self.subtitle, KEY_SIZE, mono=True)
@@ -62,12 +65,12 @@ class Leaf:
 
     @property
     def subtitle(self) -> str:
-        """What it is, and its key."""
+        """The kind of the card, and its key."""
         return f"{self.kind}  {short(self.key)}"
 
 
 class Sheet:
-    """The canvas: what is a part of another card becomes lines of that card."""
+    """The canvas; what is a part of another card becomes lines of that card."""
 
     def __init__(self) -> None:
         self._leaves: dict[str, Leaf] = {}
@@ -86,11 +89,11 @@ class Sheet:
         self._open = owner
 
     def close(self) -> None:
-        """End it."""
+        """End the card or section."""
         self._open = None
 
     def line(self, text: str) -> None:
-        """Add a line in the words of PlantUML to what is open."""
+        """Add a line, in the syntax of PlantUML, to what is open."""
         assert self._open is not None
         if text.startswith("--- "):
             self._write(text.strip("- "), FAINT)
@@ -103,13 +106,13 @@ class Sheet:
             self._write(plain.replace('""', ""), BAD if bad else INK)
 
     def tie(self, one: str, mark: str, other: str, text: str = "") -> None:
-        """Tie a card to those it signed; parts need no tie."""
+        """Connect a card to those that it signed; parts need no line."""
         if mark == "--" and text.startswith("signed"):
             key = one.partition("::")[0].partition("_")[0]
             self._leaves[key].signed.append(self._leaves[other])
 
     def note(self, of: str, description: str, url: str) -> None:
-        """Describe a card."""
+        """Add a note to a card."""
         self._open = self._leaves[of]
         for text in (*description.splitlines(), url):
             if text:
@@ -117,7 +120,7 @@ class Sheet:
         self._open = None
 
     def draw(self, scene: Scene) -> None:
-        """Put the cards and ties into a scene, and give it its size."""
+        """Put the cards and ties into a scene, and set its size."""
         x = EDGE
         for cards in self._columns.values():
             for card in cards:
@@ -136,12 +139,12 @@ class Sheet:
         scene.shapes.insert(0, Box(0, 0, scene.width, scene.height, PAPER))
 
     def _roots(self) -> list[Leaf]:
-        """The cards that no other card here signed."""
+        """Return the cards that no other card here signed."""
         signed = {id(leaf) for card in self._leaves.values() for leaf in card.signed}
         return [card for card in self._leaves.values() if id(card) not in signed]
 
     def _place(self, card: Leaf, y: float) -> float:
-        """Place a card and those it signed from `y` on; gives where the next one begins."""
+        """Place a card and those that it signed from `y` on; return where the next one begins."""
         card.y, beside = y, y
         for signed in card.signed:
             beside = self._place(signed, beside)

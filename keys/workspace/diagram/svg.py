@@ -1,4 +1,4 @@
-"""A scene as SVG. Every text is escaped, and told how wide it may be, whatever font the viewer has."""
+"""A scene as SVG. Every text is escaped, and has a width that it keeps in whatever font the viewer uses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MONO = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 
 
 def svg(scene: Scene) -> str:
-    """Give the SVG document."""
+    """Return the SVG document."""
     size = f'width="{_n(scene.width)}" height="{_n(scene.height)}"'
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
@@ -73,6 +73,6 @@ def _n(value: float) -> str:
 
 
 def _text(text: str) -> str:
-    """Text as XML may hold it: what it may not hold at all is replaced."""
+    """Return a text for XML, in which letters that XML forbids are replaced."""
     kept = "".join(c if c in "\t\n" or " " <= c <= "\ud7ff" or c >= "\ue000" else "\ufffd" for c in text)
     return escape(kept.replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd"))

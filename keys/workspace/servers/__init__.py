@@ -1,4 +1,4 @@
-"""The servers of an operator: what they hold of its accounts, sent to them, fetched from them, compared.
+"""The servers of an operator: comparing, sending and fetching the accounts that they hold.
 
-Functions here are asynchronous; over NATS they speak as a user of the system account.
+Functions here are asynchronous; over NATS they connect as a user of the system account.
 """

@@ -1,4 +1,4 @@
-"""How servers are reached: which URL, as whom, for how long, and with which TLS files."""
+"""The access to servers: the URL, the user, the timeout, and the TLS files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _CURVES = {"p256": "prime256v1", "p384": "secp384r1", "p521": "secp521r1", "x255
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """TLS files and settings; "" where none is given. `first`: TLS before the server's INFO."""
+    """TLS files and settings; "" for those that are not given.
+
+    first: whether TLS starts before the server's INFO.
+    """
 
     first: bool = False
     ca: str = ""
@@ -25,7 +28,7 @@ class Tls:
     curves: str = ""
 
     def with_environment(self, environment: Mapping[str, str]) -> Tls:
-        """Fill in NATS_CA, NATS_CERT and NATS_KEY where nothing is given."""
+        """Return it completed from NATS_CA, NATS_CERT and NATS_KEY."""
         return Tls(
             self.first,
             self.ca or environment.get("NATS_CA", ""),
@@ -35,7 +38,7 @@ class Tls:
         )
 
     def context(self) -> ssl.SSLContext | None:
-        """Give the context to connect with; None when nothing is asked for. Raises WorkspaceError."""
+        """Return the TLS context to connect with; None if no settings are given. Raises WorkspaceError."""
         if not (self.first or self.ca or self.cert or self.key or self.curves):
             return None
         if bool(self.cert) != bool(self.key):
@@ -56,10 +59,12 @@ NO_TLS = Tls()
 
 @dataclass(frozen=True, slots=True)
 class ServersAccess:
-    """Where to and as whom. `url`: "" for the operator's; `timeout`: seconds to wait for answers.
+    """Where to connect, and as which user.
 
-    `account`, `user`: the system account and a user of it, by name; "" for the operator's account, and for a
-    user that is made for the occasion.
+    url: "" for the operator's.
+    timeout: seconds to wait for answers.
+    account, user: the system account and a user of it, by name; "" for the operator's system account, and for
+        a temporary user.
     """
 
     url: str = ""
@@ -73,7 +78,7 @@ THE_OPERATORS = ServersAccess()
 
 
 def check_url(url: str) -> None:
-    """Raise WorkspaceError for a URL that names no account server and no servers with a resolver."""
+    """Raise WorkspaceError for a URL that names neither an account server nor servers with a resolver."""
     if not url.strip():
         raise WorkspaceError(
             "no account server url or nats-server url was provided by the operator jwt: name it by -u, "
@@ -86,12 +91,12 @@ def check_url(url: str) -> None:
 
 
 def split(url: str) -> list[str]:
-    """Give the URLs of a list with commas."""
+    """Split a list of URLs at commas."""
     return [one.strip() for one in url.split(",") if one.strip()]
 
 
 def is_nats(url: str) -> bool:
-    """Whether a URL (or the first of a list) is that of servers with a NATS resolver."""
+    """Return whether a URL (or the first of a list) is that of servers with a NATS resolver."""
     return accountserver.is_nats(url.strip())
 
 

@@ -1,4 +1,4 @@
-"""What servers answer to a request that goes to all of them."""
+"""The answers of servers to a request that goes to all of them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ _TOKEN = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+")
 
 @dataclass(frozen=True, slots=True)
 class ServerResponse:
-    """One server's answer: `data`, or an `error`. `server`: its name; `id`: its key, the name if it has none.
+    """One server's answer.
 
-    `raw`: the bytes as they came; an answer that is no JSON document has only these.
+    server: its name.
+    id: its key, or its name if the answer has none.
+    data, error: the content of the answer; it has one of them.
+    raw: the bytes as received; an answer that is not a JSON document has only these.
     """
 
     server: str = ""
@@ -26,13 +29,13 @@ class ServerResponse:
 
     @property
     def message(self) -> str:
-        """What a server says that it did."""
+        """The server's message about what it did."""
         said = self.data.get("message") if isinstance(self.data, dict) else self.data
         return printable(str(said))
 
 
 def read(raw: bytes) -> ServerResponse:
-    """Read an answer as servers write them: `server`, and `data` or `error`."""
+    """Parse an answer as servers write it: `server`, and `data` or `error`."""
     try:
         document = gojson.decode(raw)
     except gojson.JsonError:
@@ -57,11 +60,13 @@ def read(raw: bytes) -> ServerResponse:
 
 @dataclass(slots=True)
 class ServerResponses:
-    """All that was answered to one request, in the order in which it came.
+    """All answers to one request, in the order of their arrival.
 
-    `error`: why nothing (more) can come, "" if nothing is known to be wrong; `silent`: names of servers that
-    are there and did not answer in time; `unheard`: how many more there are, by what others say. The answers
-    to a `plain` request name no server: they are counted, `expected` of them.
+    error: why nothing (more) can come, "" if nothing is known to be wrong.
+    silent: names of known servers that did not answer in time.
+    unheard: how many more servers there are according to others.
+    plain: whether the answers name no server; then they are only counted.
+    expected: how many answers there should be to a plain request.
     """
 
     subject: str
@@ -73,7 +78,7 @@ class ServerResponses:
     unheard: int = 0
 
     def take(self, raw: bytes) -> ServerResponse | None:
-        """Note an answer; None if that server had answered already."""
+        """Add an answer and return it; return None if that server had answered already."""
         answer = ServerResponse(raw=raw) if self.plain else read(raw)
         if answer.id and answer.id in self.servers:
             return None
@@ -82,21 +87,21 @@ class ServerResponses:
 
     @property
     def servers(self) -> set[str]:
-        """The keys of those that answered."""
+        """The keys of the servers that answered."""
         return {answer.id for answer in self.answers if answer.id}
 
     @property
     def good(self) -> list[ServerResponse]:
-        """The answers that are no errors."""
+        """The answers that are not errors."""
         return [answer for answer in self.answers if not answer.error]
 
 
 def _shown(raw: bytes) -> str:
-    """The beginning of bytes that are no answer, in one line."""
+    """Return the beginning of bytes that are not an answer, on one line."""
     text = printable(" ".join(raw.decode("utf-8", "replace").split()))
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
 def printable(text: str) -> str:
-    """Give what a server says without what would command a terminal, and without tokens."""
+    """Return a server's text without control sequences for a terminal, and without tokens."""
     return _TOKEN.sub("<token>", "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))

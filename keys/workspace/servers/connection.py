@@ -1,4 +1,4 @@
-"""A connection to the servers, by nats-py: one that says in plain words why it could not be made."""
+"""A connection to the servers with nats-py, which reports in plain words why it failed."""
 
 from __future__ import annotations
 
@@ -20,19 +20,23 @@ _AGAIN, _EVERY = 300, 2  # once connected: attempts to reconnect, and seconds be
 
 @dataclass
 class ServersConnection:
-    """An open connection: `nc` is nats-py's client, `errors` what it reported, newest last."""
+    """An open connection.
+
+    nc: the client of nats-py.
+    errors: the errors that it reported, newest last.
+    """
 
     nc: Any
     errors: list[Exception] = field(default_factory=list)
 
     def last_error(self, subject: str = "") -> str:
-        """Give the newest complaint (about `subject`, if one is given), "" if there is none."""
+        """Return the newest error (about `subject`, if one is given), "" if there is none."""
         said = [plain(error) for error in self.errors]
         return next((text for text in reversed(said) if subject in text), "")
 
     @property
     def url(self) -> str:
-        """The server connected to, without user and password."""
+        """The URL of the server connected to, without user and password."""
         parsed = self.nc.connected_url
         return f"{parsed.scheme}://{parsed.netloc.rpartition('@')[2]}" if parsed else ""
 
@@ -41,11 +45,12 @@ class ServersConnection:
 async def connect(
     url: str, speaker: Speaker, name: str, tls: Tls = NO_TLS
 ) -> AsyncIterator[ServersConnection]:
-    """Connect to one of the servers of `url` as `speaker`; `name` is the connection's.
+    """Connect to one of the servers of `url` as `speaker`; `name` is the name of the connection.
 
-    Raises WorkspaceError when no server answers or takes the user, in the words of nsc and with the reason.
+    Raises WorkspaceError if no server answers or if the user is refused, in the words of nsc and with the
+    reason.
     """
-    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of how nats-py closes TLS
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns about how nats-py closes TLS
     servers = split(url)
     options = _options(servers, speaker, name, tls)
     connection = ServersConnection(
@@ -62,7 +67,7 @@ async def connect(
     opening = asyncio.ensure_future(
         connection.nc.connect(error_cb=complain, max_reconnect_attempts=1, reconnect_time_wait=0, **options)
     )
-    # nats-py tries again when it is refused: that is waited for no longer
+    # nats-py tries again after a refusal; there is no reason to wait for that
     waiting = asyncio.ensure_future(refused.wait())
     try:
         limit = PATIENCE * len(servers) + 1
@@ -91,20 +96,20 @@ async def connect(
 
 
 def plain(error: BaseException) -> str:
-    """Give the words of a client's error, without nats-py's quotes."""
+    """Return the text of a client's error, without nats-py's quotes."""
     text = str(error) or type(error).__name__
     return text.replace("nats: '", "nats: ").removesuffix("'") if text.startswith("nats: '") else text
 
 
 def _client(*, encrypted: bool) -> Any:
-    """A client; an `encrypted` one says nothing of itself to a server that does not encrypt."""
+    """Return a client; an `encrypted` one sends no credentials to a server that does not encrypt."""
     from nats.aio.client import Client
 
     class Guarded(Client):
         def _connect_command(self) -> bytes:
             shaken = self._server_info.get("tls_required") or self.options["tls_handshake_first"]
             if encrypted and not shaken:
-                # no error of the client's, at which it would try again until the time is over
+                # not an error of the client's, after which it would try again until the time is over
                 raise WorkspaceError("failed to connect: TLS is asked for, and the server has none")
             command: bytes = super()._connect_command()
             return command
@@ -151,7 +156,7 @@ def _is_refusal(text: str) -> bool:
 
 async def _close(nc: Any) -> None:
     if nc.is_connected:
-        with suppress(Exception):  # the connection is going away: the flush is best effort
+        with suppress(Exception):  # the connection is closing: the flush is best effort
             await nc.flush(timeout=2)
-    with suppress(AssertionError):  # of a client that failed before it had anything to close
+    with suppress(AssertionError):  # from a client that failed before it had anything to close
         await nc.close()

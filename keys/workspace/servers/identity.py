@@ -1,6 +1,6 @@
-"""Who speaks to the servers: a user of the system account, made for the occasion or stored.
+"""The user of a connection to the servers: a temporary or stored user of the system account.
 
-A temporary user is valid for two minutes, in memory, and may do only what it is made for.
+A temporary user is valid for two minutes, exists only in memory, and may do only what it is made for.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ _NAME = "pyjs temporary push user"
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """A user with its secret. `account`: the name of its account here; `name`: the user's."""
+    """A user with its secret.
+
+    account: the name of its account in the store.
+    name: the user's name.
+    """
 
     account: str
     name: str
@@ -33,10 +37,12 @@ class Speaker:
 def system_speaker(
     workspace: Workspace, publish: Sequence[str], *, account: str = "", user: str = ""
 ) -> Speaker:
-    """Give a user of the system account that may publish to `publish` and listen to inboxes.
+    """Return a user of the system account that may publish to `publish` and subscribe to inboxes.
 
-    `account`: another account than the operator's system account, by name or key; `user`: a stored user of
-    it. Raises WorkspaceError when no such user can be made or found.
+    account: an account other than the operator's system account, by name or key.
+    user: a stored user of it.
+
+    Raises WorkspaceError if no such user can be made or found.
     """
     store, operator = workspace.store(), workspace.operator()
     name = _account_name(workspace, operator, account)
@@ -63,9 +69,9 @@ def system_speaker(
 
 
 def stored_speaker(workspace: Workspace, account: str, user: str) -> Speaker:
-    """Give a stored user with the secret of its credentials file.
+    """Return a stored user with the secret of its credentials file.
 
-    Raises WorkspaceError when there is no such file, CredentialsError.
+    Raises WorkspaceError if there is no such file, CredentialsError.
     """
     store = workspace.store()
     try:
@@ -92,7 +98,10 @@ def _account_name(workspace: Workspace, operator: OperatorClaims, given: str) ->
 
 
 def _account_key(workspace: Workspace, operator: OperatorClaims, claims: AccountClaims) -> KeyPair | None:
-    """The account's key that signs: in strict mode a signing key without scope. None if none is stored."""
+    """Return the account's signing key: in strict mode a signing key without scope.
+
+    It is None if none is stored.
+    """
     plain = sorted(key for key, scope in claims.nats.signing_keys.items() if scope is None)
     strict = operator.nats.strict_signing_key_usage
     for key in plain if strict else [claims.sub, *plain]:

@@ -1,7 +1,7 @@
 """Fetching accounts (and the operator) from the servers into the store.
 
-Every token is verified before it is stored, and one that is older than the store's is refused unless the
-caller wants it.
+Every token is verified before it is stored. One that is older than the store's is refused, unless the caller
+asks for it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,11 @@ PATIENCE = 5.0  # seconds between two tokens
 
 @dataclass(frozen=True, slots=True)
 class PullResult:
-    """What was done. `url`: from where; `stored`: names of what was stored."""
+    """The result of a pull.
+
+    url: the source.
+    stored: the names of what was stored.
+    """
 
     report: OperationReport
     url: str
@@ -44,8 +48,10 @@ async def pull(
 ) -> PullResult:
     """Fetch one account, by name or key, or with `everything` the operator and all accounts.
 
-    `overwrite`: replace newer tokens too. Servers with a NATS resolver can only give everything, and not the
-    operator. Raises WorkspaceError, FolderError.
+    overwrite: whether to replace newer tokens too.
+
+    Servers with a NATS resolver can only return all accounts, and not the operator. Raises WorkspaceError,
+    FolderError.
     """
     operator = workspace.operator()
     url = of.url or operator.nats.account_server_url
@@ -83,9 +89,7 @@ async def _from_resolver(
     if not outcome.children:
         outcome.ok("the servers hold no accounts")
     elif not outcome.failed:
-        outcome.text = (
-            f"pulled {quote(result.stored[-1])} from the account server"  # the last one, as nsc does
-        )
+        outcome.text = f"pulled {quote(result.stored[-1])} from the account server"  # the last one, as in nsc
 
 
 def _take_line(
@@ -126,7 +130,7 @@ async def _from_account_server(
 
 
 def _fetch(urls: list[str]) -> tuple[OperationReport, str]:
-    """What the first of the URLs gives that has something."""
+    """Return what the first URL with a result returns."""
     found, token = accountserver.pull(urls[0])
     if not token and len(urls) > 1:
         return _fetch(urls[1:])
@@ -134,7 +138,10 @@ def _fetch(urls: list[str]) -> tuple[OperationReport, str]:
 
 
 def _operator_urls(url: str) -> list[str]:
-    """Where an account server has the operator: servers of the first version may have a second one."""
+    """Return where an account server has the operator.
+
+    Servers of the first version may have a second place.
+    """
     own = f"{url.partition('?')[0].rstrip('/')}/operator"
     newer = own.replace("/jwt/v1/operator", "/jwt/v2/operator")
     return [newer, own] if newer != own else [own]
@@ -143,7 +150,7 @@ def _operator_urls(url: str) -> list[str]:
 def _store(
     workspace: Workspace, text: str, outcome: OperationReport, result: PullResult, *, overwrite: bool
 ) -> None:
-    """Store a token, unless the store's is newer; tell how it went."""
+    """Store a token unless the store's is newer; report the result."""
     try:
         token = undecorate_jwt(text)
         claims = decode(token)
@@ -168,7 +175,7 @@ def _store(
 
 
 def _issued(workspace: Workspace, claims: AccountClaims | OperatorClaims) -> int:
-    """When the store's token of that name was issued, 0 if there is none. Raises FolderError."""
+    """Return when the store's token of that name was issued, 0 if there is none. Raises FolderError."""
     store = workspace.store()
     try:
         return store.operator().iat if isinstance(claims, OperatorClaims) else store.account(claims.name).iat

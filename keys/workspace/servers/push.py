@@ -1,7 +1,7 @@
 """Sending accounts to the servers, and removing or listing those that are there.
 
-What is to be sent is checked first: a token that is damaged, expired or not this operator's is refused, and
-then nothing is sent at all (but for `force`).
+The tokens are checked first: one that is damaged, has expired or is not this operator's is refused, and then
+nothing is sent at all, unless `force` is set.
 """
 
 from __future__ import annotations
@@ -28,9 +28,12 @@ UPDATE, LIST, DELETE = (f"$SYS.REQ.CLAIMS.{word}" for word in ("UPDATE", "LIST",
 
 @dataclass(frozen=True, slots=True)
 class PushResult:
-    """What was done. `url`: where; `accounts`: names of what was to be sent; `removed`: keys to be deleted.
+    """The result of a push.
 
-    `servers`: the names of those that answered something.
+    url: the destination.
+    accounts: the names of the accounts to send.
+    removed: the keys to delete.
+    servers: the names of the servers that answered.
     """
 
     report: OperationReport
@@ -52,9 +55,11 @@ async def push(
 ) -> PushResult:
     """Send accounts, by name, to the operator's servers or those of `to`.
 
-    `force`: unchecked. Servers with a NATS resolver may be asked for one thing more: `prune` removes there
-    what is not in the store, `diff` lists it only, `remove` removes one account, by name or public key; the
-    store keeps it. Raises WorkspaceError or FolderError when nothing was sent.
+    force: whether to send them unchecked.
+
+    Servers with a NATS resolver accept one further request: `prune` removes accounts there that are not in
+    the store, `diff` only lists them, `remove` removes one account, by name or public key, which the store
+    keeps. Raises WorkspaceError or FolderError if nothing was sent.
     """
     if sum([prune, diff, bool(remove)]) > 1:
         raise WorkspaceError("prune, diff and account removal are mutually exclusive")
@@ -94,14 +99,14 @@ async def push(
 
 
 def checked_url(workspace: Workspace, to: ServersAccess) -> str:
-    """Give the URL to speak to: that of `to`, else the operator's. Raises WorkspaceError."""
+    """Return the URL to connect to: that of `to`, else the operator's. Raises WorkspaceError."""
     url = to.url or workspace.operator().nats.account_server_url
     access.check_url(url)
     return url
 
 
 def checked_token(workspace: Workspace, name: str, *, force: bool = False) -> str:
-    """Give an account's token, which servers will take. `force`: whatever it is. Raises WorkspaceError."""
+    """Return an account's token that servers will accept; with `force` any token. Raises WorkspaceError."""
     store = workspace.store()
     if force:
         return store.account_token(name)
@@ -146,7 +151,7 @@ async def _send(asking: ServersSession, tokens: Mapping[str, str], outcome: Oper
 async def _list(
     asking: ServersSession, known: Mapping[str, str], outcome: OperationReport
 ) -> tuple[int, list[str]]:
-    """(how many servers told what they have, the keys that are not known here)."""
+    """Return (how many servers sent their list, the keys that are not in the store)."""
     responses, count, extra = await asking.ask(LIST), 0, list[str]()
     for answer in _good(responses, outcome):
         keys = [str(key) for key in answer.data] if isinstance(answer.data, list) else []
@@ -171,7 +176,7 @@ async def _delete(
     keys: Sequence[str],
     outcome: OperationReport,
 ) -> int | None:
-    """Ask for deletion; how many servers did it, None if there was nothing to do."""
+    """Ask for deletion; return how many servers did it, None if there was nothing to do."""
     if not keys:
         outcome.ok("nothing to prune")
         return None
@@ -201,7 +206,7 @@ def _compare(listed: int, pruned: int | None, outcome: OperationReport) -> None:
 
 
 def _good(responses: ServerResponses, outcome: OperationReport) -> list[ServerResponse]:
-    """The good answers, in their order; the others are told at once."""
+    """Return the good answers in their order, and report the others."""
     for answer in responses.answers:
         if answer.error:
             outcome.error(answer.error)
@@ -209,7 +214,7 @@ def _good(responses: ServerResponses, outcome: OperationReport) -> list[ServerRe
 
 
 def _end(responses: ServerResponses, doing: str, outcome: OperationReport) -> None:
-    """Tell who did not answer."""
+    """Report which servers did not answer."""
     if responses.error:
         outcome.error(f"failed to get response to {doing}: {responses.error}")
     for name in responses.silent:
@@ -226,7 +231,10 @@ def _end(responses: ServerResponses, doing: str, outcome: OperationReport) -> No
 
 
 def _names(workspace: Workspace) -> dict[str, str]:
-    """The accounts of the store, by key. One that cannot be read ends it: it must not be taken for absent."""
+    """Return the accounts of the store, by key.
+
+    One that cannot be read raises, because it must not count as absent.
+    """
     store = workspace.store()
     return {store.account(name).sub: name for name in store.accounts()}
 
@@ -236,7 +244,7 @@ def _removed_key(workspace: Workspace, given: str) -> str:
 
 
 def _request_signer(workspace: Workspace) -> KeyPair:
-    """The operator's key that signs requests to delete."""
+    """Return the operator's key that signs requests to delete."""
     try:
         return signing.choose(workspace, signing.operator_signers(workspace.operator()), KeyRole.OPERATOR)
     except WorkspaceError as error:

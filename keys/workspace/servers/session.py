@@ -1,14 +1,14 @@
-"""Requests that all servers answer, over one connection, without waiting longer than there is reason to.
+"""Requests that all servers answer, over one connection, without unnecessary waiting.
 
-Nobody says how many will answer. `nsc` waits out the whole timeout, for each request. Here a ping goes out
-with the first request: each server answers it with its name and with how many servers it knows of.
+Nothing says how many servers will answer, and `nsc` waits out the whole timeout for each request. Here a ping
+goes out with the first request; each server answers it with its name and with how many servers it knows.
 
-- While these numbers do not agree with how many have answered, the whole timeout is waited for: somebody is
-  slow, or unknown to the others.
-- When they agree, or the timeout was waited for once, all servers are known, and a round ends when each of
-  them has answered everything that was asked, and then nobody unknown spoke for a moment (longer, the slower
-  the slowest was).
-- A known server that does not answer keeps the round open to the end of its timeout, and is told of.
+- While these numbers differ from the number of servers that have answered, the whole timeout is waited for:
+  some server is slow, or unknown to the others.
+- Once they agree, or the timeout has passed once, all servers are known. A round then ends when each of them
+  has answered everything that was asked, and no unknown server answered for a moment (longer if the slowest
+  was slow).
+- A known server that does not answer keeps the round open to the end of its timeout, and is reported.
 """
 
 from __future__ import annotations
@@ -33,25 +33,32 @@ _SLOWER = 4.0
 
 
 class ServersSession:
-    """Asks all servers. `servers`: those that are known, by key their names."""
+    """Sends requests to all servers.
+
+    servers: the known ones, key to name.
+    """
 
     def __init__(
         self, connection: ServersConnection, timeout: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """`timeout`: seconds for each round; `clock`: seconds that only grow."""
+        """Use `connection`.
+
+        timeout: seconds for each round.
+        clock: returns monotonic seconds.
+        """
         self.servers: dict[str, str] = {}
         self._connection, self._timeout, self._clock = connection, timeout, clock
         self._inbox: Any = None
         self._prefix = ""
         self._asked: list[ServerResponses] = []
-        self._counts: dict[str, int] = {}  # server's key: how many servers it knows of
+        self._counts: dict[str, int] = {}  # server's key: how many servers it knows
         self._nobody = False  # not even the ping was answered: this is no system account
-        self._waited = False  # a whole timeout: whoever is there has spoken
+        self._waited = False  # a whole timeout has passed: every server has answered
         self._began = self._last = self._slowest = 0.0
 
     @property
     def answered(self) -> dict[str, str]:
-        """The servers that answered more than the ping, by key their names."""
+        """The servers that answered more than the ping, key to name."""
         keys = {key for responses in self._asked for key in responses.servers}
         return {key: name for key, name in self.servers.items() if key in keys}
 
@@ -61,15 +68,16 @@ class ServersSession:
         self._inbox = await self._connection.nc.subscribe(f"{self._prefix}.*")
 
     async def ask(self, subject: str, body: bytes = b"") -> ServerResponses:
-        """Ask all servers one thing."""
+        """Send one request to all servers."""
         return (await self.ask_all([(subject, body)]))[0]
 
     async def ask_all(
         self, requests: Sequence[tuple[str, bytes]], *, plain: bool = False, expected: int = 0
     ) -> list[ServerResponses]:
-        """Ask all servers several things.
+        """Send several requests to all servers.
 
-        `plain`: the answers name no server; `expected` of them are waited for, else one of each server.
+        plain: whether the answers name no server.
+        expected: how many of these are waited for; by default one of each server.
         """
         result: list[ServerResponses] = []
         for start in range(0, len(requests), WINDOW):
@@ -81,9 +89,9 @@ class ServersSession:
         return result
 
     async def many(self, subject: str) -> AsyncIterator[bytes]:
-        """Ask for messages that one server sends, up to an empty one.
+        """Send a request that one server answers with several messages, up to an empty one.
 
-        Raises WorkspaceError when nobody answers, or no more comes within the timeout.
+        Raises WorkspaceError if nobody answers, or if no more comes within the timeout.
         """
         number = len(self._asked)
         self._asked.append(ServerResponses(subject, plain=True))
@@ -118,7 +126,7 @@ class ServersSession:
         return now
 
     async def _listen(self, asked: list[ServerResponses]) -> None:
-        """After all rounds: wait a moment for further answers."""
+        """Wait a moment for further answers, after all rounds."""
         end = self._began + self._timeout
         while not self._over(asked):
             until = self._last + max(QUIET, _SLOWER * self._slowest) if self._complete(asked) else end
@@ -128,11 +136,11 @@ class ServersSession:
             self._take(message)
 
     def _over(self, now: list[ServerResponses]) -> bool:
-        """Whether nothing more can come: nobody listens to what is asked, and the ping is answered."""
+        """Return whether nothing more can come: nobody listens to the requests, and the ping is answered."""
         return all(responses.error for responses in now) and (self._nobody or bool(self.servers))
 
     def _complete(self, asked: list[ServerResponses]) -> bool:
-        """Whether all servers are known and have answered everything."""
+        """Return whether all servers are known and have answered everything."""
         return self._all_known() and all(self._answered(responses) for responses in asked)
 
     def _all_known(self) -> bool:
@@ -151,7 +159,7 @@ class ServersSession:
         await self._connection.nc.publish(subject, body, reply=f"{self._prefix}.{word}")
 
     async def _next(self, until: float) -> Any:
-        """The next message; None when `until` came first."""
+        """Return the next message; None if `until` came first."""
         from nats import errors
 
         left = until - self._clock()
@@ -194,7 +202,7 @@ class ServersSession:
                 self._counts[key] = active if isinstance(active, int) else 0
 
     def _note_missing(self, responses: ServerResponses) -> None:
-        """Note who is missing, and why nobody answered if nobody did."""
+        """Note which servers are missing, and why nobody answered if that is so."""
         if responses.plain:
             return
         responses.silent = sorted(self.servers[key] for key in set(self.servers) - responses.servers)
@@ -217,9 +225,10 @@ def _no_responders(message: Any) -> bool:
 async def session(
     workspace: Workspace, to: ServersAccess, url: str, subjects: Sequence[str], name: str
 ) -> AsyncIterator[tuple[ServersSession, str]]:
-    """Speak to the servers of `url` as a user of the system account that may publish to `subjects`.
+    """Connect to the servers of `url` as a user of the system account that may publish to `subjects`.
 
-    Gives the session and the account's name here; `name` is the connection's. Raises WorkspaceError.
+    Yields the session and the account's name in the store; `name` is the name of the connection. Raises
+    WorkspaceError.
     """
     speaker = system_speaker(workspace, [*subjects, PING], account=to.account, user=to.user)
     async with connect(url, speaker, name, to.tls) as connection:

@@ -1,9 +1,9 @@
-"""What each server holds of each account, compared with the store.
+"""The JWTs that each server holds for each account, compared with the store.
 
-Three questions are put to all servers: which accounts do you hold (LIST; tells the server's name), which
-token do you use for this account (ACCOUNTZ; tells the name, of accounts that are in use), which token do you
-hold for it (LOOKUP; names no server). Where all servers hold the same token the three give one answer. Where
-they do not, a server is taken to hold what it uses, which is said; what is left over is told as not known.
+All servers get three requests: which accounts they hold (LIST; the answer names the server), which token they
+use for an account (ACCOUNTZ; names the server, only for accounts in use), and which token they hold for it
+(LOOKUP; names no server). If all servers hold the same token, the three give one answer. If not, a server is
+taken to hold the token that it uses, and the result says so; the rest is reported as not known.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SOON = 30 * 86400  # seconds
 
 
 class StatusKind(StrEnum):
-    """How what a server holds relates to the store."""
+    """How the token that a server holds relates to the store's."""
 
     CURRENT = "current"
     MISSING = "missing"
@@ -45,10 +45,12 @@ class StatusKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AccountStatus:
-    """One account on one server. Times are seconds since the epoch, 0 for never or unknown.
+    """One account on one server. Times are in seconds since the epoch, 0 for never or unknown.
 
-    `id`: the JWT's own (jti); `used`: how the token in use relates to the store, None if none is in use, or
-    it is the one that is stored; `expiring`: it ends soon, or has ended; `note`: what is to be said besides.
+    id: the JWT's own id (jti).
+    used: how the token in use relates to the store's; None if none is in use, or if it is the stored one.
+    expiring: whether it expires soon or has expired.
+    note: a further remark.
     """
 
     server: str
@@ -64,15 +66,18 @@ class AccountStatus:
     note: str = ""
 
     def document(self) -> dict[str, Any]:
-        """Give a JSON object; what is unknown is left out."""
+        """Return a JSON object; unknown values are left out."""
         fields = {name: getattr(self, name) for name in self.__slots__}
         return {name: value for name, value in fields.items() if value or name in {"server", "account"}}
 
 
 @dataclass(frozen=True, slots=True)
 class StatusResult:
-    """What was found. `servers`: names; `accounts`: by server, then by account; `report`: who did not
-    answer.
+    """The result of `status`.
+
+    servers: their names.
+    accounts: by server, then by account.
+    report: which servers did not answer.
     """
 
     report: OperationReport
@@ -82,15 +87,17 @@ class StatusResult:
 
     @property
     def differs(self) -> bool:
-        """Whether some server has not, for every account, a valid token that is the store's."""
+        """Whether some server lacks, for some account, a valid token that is the store's."""
         return any(row.state is not StatusKind.CURRENT or row.used or row.expired for row in self.accounts)
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What servers said.
+    """The answers of the servers.
 
-    By server's key the accounts, by (server's key, account) the token in use, by account the tokens stored.
+    listed: the accounts by server's key.
+    used: the token in use by (server's key, account).
+    tokens: the stored tokens by account.
     """
 
     listed: Mapping[str, set[str]]
@@ -103,7 +110,8 @@ async def status(
 ) -> StatusResult:
     """Ask the servers about `accounts`, by name or key, or about all that the store or they have.
 
-    `soon`: seconds since the epoch; a token that ends before is told as expiring (0: in 30 days).
+    soon: seconds since the epoch; a token that expires before it is reported as expiring (0: in 30 days).
+
     Raises WorkspaceError, FolderError.
     """
     store, url = workspace.store(), checked_url(workspace, of)
@@ -162,7 +170,10 @@ def _token_in_use(data: Any) -> str:
 
 
 class _StatusRows:
-    """Compares with the store: `mine` has by key the name and token of its accounts."""
+    """Compares the answers with the store.
+
+    mine: by key, the name and token of the store's accounts.
+    """
 
     def __init__(self, mine: Mapping[str, tuple[str, str]], now: int, soon: int) -> None:
         self._mine, self._now, self._soon = mine, now, soon
@@ -171,7 +182,7 @@ class _StatusRows:
     def rows(
         self, server: str, name: str, found: _Found, chosen: set[str], holders: Sequence[str]
     ) -> list[AccountStatus]:
-        """The accounts of one server, in the order of their names."""
+        """Return the accounts of one server, in the order of their names."""
         listed = found.listed.get(server)
         keys = chosen or set(self._mine) | (listed or set())
         rows = [self._row(server, name, key, found, holders) for key in keys]
@@ -244,7 +255,7 @@ class _StatusRows:
 def _attributed(
     holders: Sequence[str], used: Mapping[str, str], tokens: Sequence[str]
 ) -> dict[str, list[str]]:
-    """Give for each server the tokens that it may hold: one, where that is known."""
+    """Return for each server the tokens that it may hold; only one if that is known."""
     if len(set(tokens)) <= 1:
         return {server: list(set(tokens)) for server in holders}
     left, result = Counter(tokens), dict[str, list[str]]()

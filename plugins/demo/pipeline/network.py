@@ -1,4 +1,4 @@
-"""A hub and two leafs, each a JetStream domain, and where they listen."""
+"""A hub and two leafs, each a JetStream domain, and their ports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ accounts {
 
 @dataclass(frozen=True)
 class Network:
-    """The ports: the usual ones when they are free."""
+    """The ports: the usual ones if they are free."""
 
     hub: int
     leafnodes: int
@@ -29,20 +29,20 @@ class Network:
 
     @classmethod
     def choose(cls) -> Network:
-        """4222 and 7422 for the hub, 4111 and 4112 for the leafs, or free ones."""
+        """Return 4222 and 7422 for the hub, 4111 and 4112 for the leafs, or free ports."""
         return cls(port(4222), port(7422), port(4111), port(4112))
 
     def address(self, name: str) -> str:
-        """Where a server listens."""
+        """Return the address at which a server listens."""
         return f"nats://localhost:{getattr(self, name)}"
 
     def url(self, name: str) -> str:
-        """Where a server listens, with user and password."""
+        """Return the URL of a server, with user and password."""
         return f"nats://shop:shop@localhost:{getattr(self, name)}"
 
 
 def hub(network: Network) -> str:
-    """hub.conf."""
+    """Return the hub's configuration, hub.conf."""
     return f"""\
 listen: "127.0.0.1:{network.hub}"
 server_name: hub
@@ -53,7 +53,7 @@ include ./accounts.conf
 
 
 def leaf(network: Network, name: str) -> str:
-    """north.conf, south.conf."""
+    """Return a leaf's configuration, north.conf or south.conf."""
     return f"""\
 listen: "127.0.0.1:{getattr(network, name)}"
 server_name: {name}

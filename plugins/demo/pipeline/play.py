@@ -1,4 +1,4 @@
-"""The chapters: three servers, orders, the Spark program, the hub away and back, the program again."""
+"""The chapters: three servers, orders, the Spark program, the hub stopped and started, the program again."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..stage import Stage, wait_until
 from . import network, program, results, shops
 from .network import LEAFS, Network
 
-ORDERS = 600  # of a shop in a round
+ORDERS = 600  # of one shop in one round
 PROGRAM = "orders.py"
 HEADER = re.compile(r"Nats-Stream-Source: orders:\w+ \d+")
 
 
 @dataclass
 class Play:
-    """The stage, the servers' places, and what was ordered so far."""
+    """The stage, the addresses of the servers, and what was ordered so far."""
 
     stage: Stage
     net: Network
@@ -28,7 +28,7 @@ class Play:
 
 
 def play(stage: Stage) -> bool:
-    """Play all chapters; True when every claim held. Raises DemoError when it cannot go on."""
+    """Play all chapters; return whether every claim held. Raises DemoError if it cannot continue."""
     began = time.monotonic()
     scene = Play(stage, Network.choose())
     servers(scene)
@@ -45,7 +45,7 @@ def play(stage: Stage) -> bool:
 
 
 def servers(scene: Play) -> None:
-    """Three servers, three domains."""
+    """Start three servers with three domains."""
     stage, net = scene.stage, scene.net
     stage.chapter(
         "A hub and two shops",
@@ -62,7 +62,7 @@ def servers(scene: Play) -> None:
 
 
 def streams(scene: Play) -> None:
-    """One stream at each shop, two in the hub."""
+    """Create one stream at each shop and two in the hub."""
     stage, hub = scene.stage, scene.net.url("hub")
     stage.chapter(
         "The streams",
@@ -91,7 +91,7 @@ def streams(scene: Play) -> None:
 
 
 def first_round(scene: Play) -> None:
-    """Both shops take orders, and the hub has them."""
+    """Have both shops take orders, and wait until the hub has them."""
     stage, hub = scene.stage, scene.net.url("hub")
     stage.chapter(
         "Orders",
@@ -109,7 +109,7 @@ def first_round(scene: Play) -> None:
 
 
 def counting(scene: Play) -> None:
-    """Spark reads `aggregate`, and writes what it has counted."""
+    """Run Spark, which reads `aggregate` and writes what it has counted."""
     stage = scene.stage
     stage.chapter(
         "The Spark program",
@@ -127,7 +127,7 @@ def counting(scene: Play) -> None:
 
 
 def hub_away(scene: Play) -> None:
-    """The shops go on without the hub, and the hub catches up."""
+    """Stop the hub, let the shops continue without it, and check that the hub catches up."""
     stage = scene.stage
     stage.chapter(
         "The hub is away",
@@ -149,7 +149,7 @@ def hub_away(scene: Play) -> None:
 
 
 def again(scene: Play) -> None:
-    """The program goes on where it was."""
+    """Run the program again; it continues where it stopped."""
     scene.stage.chapter(
         "The program again",
         """The same command: it goes on where the checkpoint says, with what it had counted.""",
@@ -166,7 +166,7 @@ def _take(scene: Play, round_: int) -> None:
 
 
 def gathered(scene: Play) -> bool:
-    """Whether the hub's stream has come to hold what the shops' streams hold, and these what was ordered."""
+    """Wait until the hub's stream has all that was ordered; return whether the shops' streams have it too."""
     hub, total = scene.net.url("hub"), sum(scene.totals.orders.values())
     if not wait_until(lambda: messages(hub, "hub", "aggregate") == total):
         return False
@@ -179,7 +179,7 @@ def _counts(scene: Play) -> str:
 
 
 def _count(scene: Play) -> None:
-    """Run the Spark program, and claim that it has read just what is new."""
+    """Run the Spark program, and claim that it has read exactly what is new."""
     stage, total = scene.stage, sum(scene.totals.orders.values())
     said = program.run(stage, PROGRAM, scene.net.address("hub"))
     found = re.search(r"messages read: (\d+)", said)
@@ -189,7 +189,7 @@ def _count(scene: Play) -> None:
 
 
 def verify(scene: Play) -> None:
-    """Compare what was ordered with what is in the stream and in Parquet."""
+    """Compare what was ordered with the stream and with Parquet."""
     expected = scene.totals.rows
     in_stream, count = results.from_stream(scene.net.url("hub"))
     in_parquet = results.from_parquet(scene.stage.directory / "stats.parquet")
@@ -203,7 +203,7 @@ def verify(scene: Play) -> None:
 
 
 def farewell(scene: Play) -> None:
-    """What is left running, and how to use and end it."""
+    """Say what is left running, and how to use and stop it."""
     stage = scene.stage
     stage.console.print()
     stage.say("The servers keep running. Count again when there are new orders:")

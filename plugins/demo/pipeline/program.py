@@ -1,4 +1,4 @@
-"""A Python program of the demo, run as its own process with this interpreter, and ended with the demo."""
+"""Runs a Python program of the demo as its own process, with this interpreter, and stops it with the demo."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ SECONDS = 400.0  # it takes 20 on an idle machine
 END_SECONDS = 15.0
 LOG = "spark.log"
 TAIL = 15
-# A short run gains nothing from Java's second compiler.
+# A short run does not benefit from Java's second compiler.
 JAVA = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 
 def run(stage: Stage, name: str, *arguments: str) -> str:
-    """Run `python name …` in the demo's folder, show it, and give what it printed.
+    """Run `python name …` in the demo's folder, show it, and return its output.
 
-    Raises DemoError, with the end of its words and of Spark's, when it fails or takes longer than SECONDS.
+    Raises DemoError, with the end of its output and of Spark's, if it fails or takes longer than SECONDS.
     """
     stage.command(f"python {name} {' '.join(arguments)}", f"Spark's log in {LOG}")
     with unbroken():
@@ -51,7 +51,7 @@ def run(stage: Stage, name: str, *arguments: str) -> str:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """End it if it still runs, with the Java and the workers it has started: they are of its session."""
+    """Stop the program if it still runs, with the Java process and the workers, which are in its session."""
     if process.poll() is not None:
         return
     with unbroken():

@@ -1,4 +1,4 @@
-"""What the Spark program has left, read without Spark: the stream by a plain client, Parquet by pyarrow."""
+"""The results of the Spark program, read without Spark: by a plain client and by pyarrow."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import nats
 
 from .shops import Key
 
-Rows = dict[Key, tuple[int, int]]  # (orders, cents); the latest word on each row counts
+Rows = dict[Key, tuple[int, int]]  # (orders, cents); the latest value of each row counts
 
 
 def from_stream(url: str) -> tuple[Rows, int]:
-    """The rows in the stream `stats`, and how many messages it has."""
+    """Return the rows in the stream `stats`, and how many messages it has."""
     return asyncio.run(_stream(url))
 
 
@@ -33,7 +33,7 @@ async def _stream(url: str) -> tuple[Rows, int]:
 
 
 def from_parquet(folder: Path) -> Rows:
-    """The rows in the Parquet folder, batch after batch."""
+    """Return the rows in the Parquet folder, later batches over earlier ones."""
     from pyarrow import parquet
 
     rows: Rows = {}

@@ -1,4 +1,4 @@
-"""The shops' orders: made up from a seed, published with acknowledgement, and added up as they are made."""
+"""The shops' orders: generated from a seed, published with acknowledgement, and added up meanwhile."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ import nats
 
 SUBJECTS = ("orders.books", "orders.food", "orders.toys")
 MINUTES = 3  # over which a round of orders is spread
-STEP = 2  # minutes from the start of a round to that of the next: they share one
+STEP = 2  # minutes from the start of one round to that of the next: they share one minute
 IN_FLIGHT = 200
 
 
 class Key(NamedTuple):
-    """A row of the result: a minute (as the program writes it), the domain of the shop, the kind of goods."""
+    """The key of a row of the result.
+
+    It has a minute (as the program writes it), the domain of the shop, and the kind of goods.
+    """
 
     minute: str
     domain: str
@@ -28,7 +31,7 @@ class Key(NamedTuple):
 
 
 class Order(NamedTuple):
-    """A message of a shop."""
+    """An order, as a message of a shop."""
 
     subject: str
     minute: str
@@ -38,7 +41,7 @@ class Order(NamedTuple):
 
 @dataclass
 class OrderTotals:
-    """What was ordered: numbers and amounts, by minute, domain and subject."""
+    """The numbers and amounts that were ordered, by minute, domain and subject."""
 
     orders: Counter[Key] = field(default_factory=Counter)
     cents: Counter[Key] = field(default_factory=Counter)
@@ -51,16 +54,16 @@ class OrderTotals:
 
     @property
     def rows(self) -> dict[Key, tuple[int, int]]:
-        """(orders, cents) of each row."""
+        """The (orders, cents) of each row."""
         return {key: (count, self.cents[key]) for key, count in self.orders.items()}
 
     def of(self, domain: str) -> int:
-        """How many orders a domain has taken."""
+        """Return how many orders a domain has taken."""
         return sum(count for key, count in self.orders.items() if key.domain == domain)
 
 
 def orders(domain: str, count: int, start: datetime, rng: random.Random) -> Iterator[Order]:
-    """`count` orders, spread over MINUTES from `start` on."""
+    """Yield `count` orders, spread over MINUTES from `start` on."""
     for number in range(count):
         placed = start + timedelta(minutes=MINUTES) * number / count
         cents = rng.randrange(199, 9999)
@@ -73,7 +76,7 @@ def orders(domain: str, count: int, start: datetime, rng: random.Random) -> Iter
 
 
 def take(url: str, domain: str, count: int, round_: int, totals: OrderTotals) -> None:
-    """Publish a round of orders at a leaf, and enter those that its stream has acknowledged."""
+    """Publish a round of orders at a leaf, and count those that its stream has acknowledged."""
     start = datetime(2026, 3, 14, 9, 0, tzinfo=UTC) + round_ * timedelta(minutes=STEP)
     asyncio.run(
         _publish(url, domain, list(orders(domain, count, start, random.Random(f"{domain}{round_}"))), totals)

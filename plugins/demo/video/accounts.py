@@ -16,12 +16,12 @@ from .report import Copy
 from .topology import HUB, MEMBERS
 
 IMPORTER = "pyjs --context=hub --creds keys/creds/OP/IMPORTER/iuser.creds"
-PUSHES = 3  # nsc waits a second for answers, which nine servers on a busy machine may not keep
+PUSHES = 3  # nsc waits a second for answers, which may be too short for nine servers on a busy machine
 FETCH_SECONDS = 10.0
 
 
 def across(player: Player) -> None:
-    """Chapter 7: exports and imports are pushed; a mirror and a consumer are used through them."""
+    """Chapter 7: push exports and imports, and use a mirror and a consumer through them."""
     stage = player.stage
     _nsc(
         player,
@@ -149,7 +149,7 @@ def _nsc(player: Player, *lines: str) -> None:
 
 
 def push(player: Player, *accounts: str) -> None:
-    """Push all accounts and claim that every server has taken each."""
+    """Push all accounts and claim that every server has accepted each of them."""
     names = {member.name for member in MEMBERS}
     for _ in range(PUSHES):
         text = player.stage.run("pyjs nsc push -A")

@@ -1,4 +1,7 @@
-"""What the video types at the questions of `stream add` and `consumer add`, as it stays on the screen."""
+"""The answers that the video types at the questions of `stream add` and `consumer add`.
+
+They have the form in which they stay on the screen.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ CONSUMER = """\
 
 
 def mirror_of_domain(domain: str) -> str:
-    """A mirror of a stream in another domain."""
+    """Return the answers for a mirror of a stream in another domain."""
     return f"""{_LIMITS}{_SIZES}\
 ? Adjust mirror start No
 ? Import mirror from a different JetStream domain Yes
@@ -35,7 +38,10 @@ def mirror_of_domain(domain: str) -> str:
 
 
 def mirror_of_account(api: str, deliver: str) -> str:
-    """A mirror of a stream in another account, over an imported API and deliveries under a prefix."""
+    """Return the answers for a mirror of a stream in another account.
+
+    It has an imported API and a delivery prefix.
+    """
     return f"""{_LIMITS}{_SIZES}\
 ? Adjust mirror start No
 ? Import mirror from a different JetStream domain No
@@ -46,7 +52,7 @@ def mirror_of_account(api: str, deliver: str) -> str:
 
 
 def sources_of_domains(stream: str, *domains: str) -> str:
-    """The same stream of several domains as sources."""
+    """Return the answers for sources: the same stream of several domains."""
     return f"{_LIMITS}{_SIZES}{_WINDOW}" + "".join(
         f"""\
 ? Adjust source "{stream}" start No
@@ -59,7 +65,10 @@ def sources_of_domains(stream: str, *domains: str) -> str:
 
 
 def sources_of_accounts(stream: str, *prefixes: tuple[str, str]) -> str:
-    """The same stream of several accounts as sources: (API prefix, delivery prefix) of each."""
+    """Return the answers for sources: the same stream of several accounts.
+
+    prefixes: (API prefix, delivery prefix) of each account.
+    """
     return f"{_LIMITS}{_SIZES}{_WINDOW}" + "".join(
         f"""\
 ? Adjust source "{stream}" start No

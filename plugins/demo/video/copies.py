@@ -1,4 +1,4 @@
-"""Chapters 4 to 6: mirrors and sources across domains, a backup, the hub lost and back."""
+"""Chapters 4 to 6: mirrors and sources across domains, a backup, and the hub stopped and started."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .topology import HUB, SPOKE_1, SPOKE_2
 SPOKES = (SPOKE_1, SPOKE_2)
 CNC = Count(10, "440 B")
 TEST = {10: Count(10, "450 B"), 20: Count(20, "900 B"), 30: Count(30, "1.3 KiB"), 40: Count(40, "1.8 KiB")}
-# A sourced message carries a header that says where it comes from.
+# A sourced message has a header that says where it comes from.
 AGGREGATE = {40: Count(40, "3.8 KiB"), 60: Count(60, "5.8 KiB"), 70: Count(70, "6.8 KiB")}
 FROM_SPOKE_1 = 'pyjs --context=spoke-1 pub test "hello world" --count 10'
 
@@ -42,7 +42,7 @@ def mirrors(player: Player) -> None:
 
 
 def sources(player: Player) -> None:
-    """Chapter 5: collected in the spokes, aggregated in the hub."""
+    """Chapter 5: messages collected in the spokes and aggregated in the hub."""
     stage, hub = player.stage, {"cnc": CNC}
     stage.run(
         "pyjs --context=hub stream add test --subjects test --replicas 3 --output test",
@@ -75,7 +75,7 @@ def sources(player: Player) -> None:
 
 
 def topology(player: Player) -> None:
-    """Chapter 6: copies need no link of their own, and outlive the loss of the hub."""
+    """Chapter 6: copies need no link of their own, and survive the loss of the hub."""
     stage = player.stage
     player.add(
         "pyjs --context=hub stream add backup-test-spoke-1 --replicas 3 --mirror test --js-domain spoke-2",

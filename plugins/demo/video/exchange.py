@@ -17,7 +17,7 @@ AGGREGATE = Count(20, "1.7 KiB")
 
 
 def through(player: Player) -> None:
-    """Chapter 8: three accounts, one remote more, and what crosses only because it is exported."""
+    """Chapter 8: three accounts, one more leaf remote, and what crosses only because it is exported."""
     stage = player.stage
     _accounts(player)
     push(player, *PUSHED)
@@ -79,9 +79,9 @@ def _connect(player: Player) -> None:
 
 
 def _isolated(player: Player) -> None:
-    """The same account and subject in both spokes, and no message that crosses."""
+    """Show the same account and subject in both spokes, and that no message crosses."""
     for spoke in (SPOKE_1, SPOKE_2):
-        # The imports lead there as soon as the exchange account's leaf connections stand.
+        # The imports work as soon as the exchange account's leaf connections are established.
         player.until(f"pyjs --context=hub {HUBACC} s ls --js-domain leafacc.{spoke.domain}")
         player.add(
             f"pyjs --context=hub {HUBACC} s add --config test --js-domain leafacc.{spoke.domain}",
@@ -98,7 +98,7 @@ def _isolated(player: Player) -> None:
 
 
 def _aggregated(player: Player) -> None:
-    """One stream of both, in a third account and domain."""
+    """Show one stream with the messages of both, in a third account and domain."""
     prefixes = {
         spoke: (f"$JS.leafacc.{spoke.domain}.API", f"deliver.leafacc.{spoke.domain}.hubacc.hub.aggregate")
         for spoke in (SPOKE_1, SPOKE_2)

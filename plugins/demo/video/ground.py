@@ -1,4 +1,4 @@
-"""Chapters 1 to 3: keys and configurations, nine servers, the system account that sees all, the domains."""
+"""Chapters 1 to 3: keys and configurations, nine servers, the system account, the domains."""
 
 from __future__ import annotations
 
@@ -57,19 +57,19 @@ def _configure(player: Player) -> None:
         for member in cluster.members:
             shown = member in (HUB.members[0], SPOKE_1.members[0])
             stage.write(member.config, topology.config(cluster, member), show=shown)
-            # As if TEST had been pushed before: the leaf connections want it from the start.
+            # As if TEST had been pushed before, because the leaf connections need it from the start.
             cache = stage.directory / topology.cache(member)
             cache.mkdir()
             (cache / f"{test}.jwt").write_text(account_token(player, "TEST"))
 
 
 def account_key(player: Player, account: str) -> str:
-    """An account's public key. Raises DemoError when it cannot be had."""
+    """Return an account's public key. Raises DemoError if it cannot be found."""
     return _described(player, f"--name {account} --field sub").strip('"')
 
 
 def account_token(player: Player, account: str) -> str:
-    """An account's JWT. Raises DemoError when it cannot be had."""
+    """Return an account's JWT. Raises DemoError if it cannot be found."""
     return _described(player, f"--name {account} --raw")
 
 
@@ -81,7 +81,7 @@ def _described(player: Player, words: str) -> str:
 
 
 def start(player: Player, *names: str) -> None:
-    """Start the servers of these names, or all nine; return when they are ready."""
+    """Start the servers with these names, or all nine, and wait until they are ready."""
     started = [member for member in MEMBERS if not names or member.name in names]
     for member in started:
         cache = f'"{player.topology.cache(member)}"'
@@ -92,14 +92,17 @@ def start(player: Player, *names: str) -> None:
 
 
 def together(player: Player) -> bool:
-    """Wait until all nine are connected and every JetStream answers, also at the hub; whether they do."""
+    """Wait until all nine are connected and every JetStream answers at the hub too.
+
+    Return whether they do.
+    """
     local = [f"pyjs --context={cluster.domain} s ls" for cluster in CLUSTERS]
     across = [f"pyjs --context=hub s ls --js-domain {cluster.domain}" for cluster in CLUSTERS]
     return wait_until(lambda: _listed(player.stage.look(LOOK).text) == 9) and player.until(*local, *across)
 
 
 def system_account(player: Player) -> None:
-    """Chapter 2: one list of all servers, the leaf nodes among them."""
+    """Chapter 2: one list of all servers, including the leaf nodes."""
     stage = player.stage
     wait_until(lambda: _listed(stage.look(LOOK).text) == 9)
     text = stage.run(LIST)
@@ -119,7 +122,7 @@ def _listed(text: str) -> int:
 
 
 def domains(player: Player) -> None:
-    """Chapter 3: three JetStreams that do not know of each other."""
+    """Chapter 3: three JetStreams that are independent of each other."""
     stage = player.stage
     names = []
     for cluster in CLUSTERS:

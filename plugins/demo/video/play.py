@@ -1,4 +1,4 @@
-"""The video from its first chapter to its last, or one chapter of it."""
+"""Plays the video from its first chapter to its last, or one chapter of it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .player import Player
 from .topology import VideoTopology
 
 MEMORY_MIB = 600
-IDLE_CORE = 0.10  # of one core, all nine together
+IDLE_CORE = 0.10  # of one core, for all nine together
 IDLE_SECONDS = 5.0
 
 
 class Chapter(NamedTuple):
-    """A chapter: its heading, what it is about, how it is played."""
+    """A chapter: its heading, what it is about, and the function that plays it."""
 
     title: str
     about: str
@@ -81,9 +81,9 @@ CHAPTERS = (
 
 
 def play(stage: Stage, only: int = 0) -> bool:
-    """Play all chapters, or show only one after playing in silence what it builds on; True when all held.
+    """Play all chapters, or show only one after silently playing those that it builds on.
 
-    Raises DemoError when it cannot go on.
+    Returns whether all claims held. Raises DemoError if it cannot continue.
     """
     began = time.monotonic()
     player = Player(stage, VideoTopology.choose())
@@ -135,7 +135,7 @@ def _frugal(stage: Stage) -> None:
 
 
 def _farewell(player: Player) -> None:
-    """What is left running, and how to use and end it."""
+    """Say what is left running, and how to use and stop it."""
     stage = player.stage
     pids = " ".join(str(pid) for pid in stage.processes().values())
     stage.console.print()

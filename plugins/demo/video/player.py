@@ -1,4 +1,4 @@
-"""What the chapters are played with: the stage, the topology, and the reports of the three domains."""
+"""What the chapters use: the stage, the topology, and the reports of the three domains."""
 
 from __future__ import annotations
 
@@ -11,26 +11,29 @@ from .report import Copy, Count, StreamReport, read
 from .topology import CLUSTERS, VideoCluster, VideoTopology
 
 WATCH = tuple(f"pyjs --context={cluster.domain} s report" for cluster in CLUSTERS)
-COPY_SECONDS = 60.0  # a copy may wait before it looks again for an origin that was away
+COPY_SECONDS = 60.0  # for how long a copy may wait before it looks again for an origin that was away
 
-# What a domain's report is to show: None when its servers cannot be reached.
+# What a domain's report should show: None if its servers cannot be reached.
 Wanted = Mapping[str, Count] | None
 
 
 @dataclass
 class Player:
-    """Stage and topology, and how far the play has come. `watched`: the commands whose reports are shown."""
+    """The stage, the topology, and the progress of the play.
+
+    watched: the commands whose reports are shown.
+    """
 
     stage: Stage
     topology: VideoTopology
     watched: Sequence[str] = WATCH
-    copies: set[Copy] = field(default_factory=set)  # the mirrors and sources there are to be
+    copies: set[Copy] = field(default_factory=set)  # the mirrors and sources that there should be
 
     def watch(self, statement: str, *wanted: Wanted) -> None:
-        """Look at the three reports until they show what is `wanted`; show them, and claim `statement`."""
+        """Wait until the three reports show what is `wanted`; show them, and claim `statement`."""
         texts: list[str] = []
         reports: list[StreamReport] = []
-        away = None in wanted  # then copies may say that they miss their origin
+        away = None in wanted  # then copies may report that their origin is missing
 
         def seen() -> bool:
             texts[:] = [self.stage.look(command).text for command in self.watched]
@@ -45,7 +48,7 @@ class Player:
     def report(
         self, statement: str, command: str, cluster: VideoCluster, wanted: Wanted, *copies: Copy
     ) -> None:
-        """Look at one report until it shows what is `wanted`, show it, and claim `statement`."""
+        """Wait until one report shows what is `wanted`; show it, and claim `statement`."""
 
         def shows(text: str) -> bool:
             report = read(cluster.domain, text)
@@ -59,11 +62,11 @@ class Player:
         return _fits(report, cluster, wanted, {copy for copy in self.copies if copy.domain == cluster.domain})
 
     def copied(self, *copies: Copy) -> None:
-        """From now on the reports are to show these mirrors and sources, too."""
+        """Expect these mirrors and sources in the reports from now on."""
         self.copies.update(copies)
 
     def add(self, command: str, stream: str, cluster: VideoCluster, answers: str = "") -> None:
-        """Create a stream with three replicas in `cluster` and claim that it is so."""
+        """Create a stream with three replicas in `cluster`, and claim that it has them."""
         text = self.stage.run(command, answers=answers)
         leader = re.findall(r"(?m)^ +Leader: (\S+)$", text)
         replicas = re.findall(r"(?m)^ +Replica: (\S+), ", text)
@@ -85,7 +88,7 @@ class Player:
         )
 
     def until(self, *commands: str) -> bool:
-        """Whether all `commands` come to succeed."""
+        """Return whether all `commands` succeed in the end."""
         return all(wait_until(self._succeeds(command)) for command in commands)
 
     def _succeeds(self, command: str) -> Callable[[], bool]:

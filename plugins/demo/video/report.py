@@ -1,4 +1,4 @@
-"""What a `stream report` shows, read from its text as somebody watching the video reads it."""
+"""Reads what a `stream report` shows from its text, as somebody who watches the video reads it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class Count(NamedTuple):
 
 
 class ReportedStream(NamedTuple):
-    """A stream: what it holds, the servers that hold it, the one that leads it ("" when none does)."""
+    """A stream in a report: what it holds, its servers, and its leader ("" if there is none)."""
 
     total: Count
     servers: list[str]
     leader: str
-    clean: bool  # no consumers, nothing lost, nothing deleted: as in the whole video
+    clean: bool  # no consumers, nothing lost, nothing deleted: this is so in the whole video
 
 
 class Copy(NamedTuple):
-    """A mirror or source: in which domain it is, of which stream at which API prefix."""
+    """A mirror or source: its domain, and the name and API prefix of the stream that it copies."""
 
     domain: str
     stream: str
@@ -38,7 +38,10 @@ class Copy(NamedTuple):
 
 @dataclass
 class StreamReport:
-    """A domain's report. `found`: whether it is one at all, and no error."""
+    """The report of a domain.
+
+    found: whether it is a report at all, not an error.
+    """
 
     found: bool
     streams: dict[str, ReportedStream] = field(default_factory=dict)
@@ -46,12 +49,12 @@ class StreamReport:
     lagging: bool = False  # whether a copy lags or has an error
 
     def counts(self) -> dict[str, Count]:
-        """What is counted of each stream."""
+        """Return the messages and bytes of each stream."""
         return {name: row.total for name, row in self.streams.items()}
 
 
 def read(domain: str, text: str) -> StreamReport:
-    """The report of `domain` in `text`."""
+    """Parse the report of `domain` in `text`."""
     report = StreamReport(NO_STREAMS in text or STREAMS in text)
     title = ""
     for line in text.splitlines():

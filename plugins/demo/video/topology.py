@@ -1,7 +1,7 @@
 """The nine servers of the video: their names, ports and configuration files.
 
-The files are the video's own but for keys, and for ports when its are taken: then all are moved by the same
-number, and the servers keep their names (`srv-4222` may listen on 5222).
+The files are the video's own except for keys, and for ports if the video's are taken: then all ports are
+moved by the same number, and the servers keep their names (`srv-4222` may listen on 5222).
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ SHIFTS = (0, *range(1000, 24_000, 1000))  # all ports stay below those of outgoi
 
 @dataclass(frozen=True)
 class Member:
-    """One server. `port`: its client port in the video; the next ones are for routes, leaf nodes and MQTT."""
+    """One server.
+
+    port: its client port in the video; the next ones are for routes, leaf nodes and MQTT.
+    """
 
     port: int
     config: str  # the name of its configuration file
@@ -28,7 +31,7 @@ class Member:
 
     @property
     def name(self) -> str:
-        """What it calls itself."""
+        """The server's name in its configuration."""
         return f"srv-{self.port}"
 
 
@@ -71,29 +74,35 @@ EVERYWHERE = tuple(sorted(MEMBERS, key=lambda member: (member.port == 4202, memb
 
 @dataclass
 class VideoTopology:
-    """Where the nine listen (`shift` is added to each port of the video) and whose leafs are connected."""
+    """The addresses of the nine servers, and the accounts whose leaf nodes are connected.
+
+    shift: the number that is added to each port of the video.
+    """
 
     shift: int = 0
     remotes: list[tuple[str, str]] = field(default_factory=list)  # (account's public key, credentials file)
 
     @classmethod
     def choose(cls, shifts: Iterable[int] = SHIFTS) -> VideoTopology:
-        """The video's ports, or the first such set that is free. Raises DemoError when there is none."""
+        """Return the video's ports, or the first shifted set that is free.
+
+        Raises DemoError if there is none.
+        """
         for shift in shifts:
             if all(_free(port + shift) for port in _ports()):
                 return cls(shift)
         raise DemoError("no 39 ports are free together on 127.0.0.1, wherever they were looked for")
 
     def cache(self, member: Member) -> str:
-        """The directory of a server's account resolver."""
+        """Return the directory of a server's account resolver."""
         return f"./cache{MEMBERS.index(member) + 1}"
 
     def urls(self, members: Iterable[Member], host: str = LOOPBACK) -> str:
-        """Client URLs with commas between them."""
+        """Return client URLs, separated by commas."""
         return ",".join(f"nats://{host}:{member.port + self.shift}" for member in members)
 
     def config(self, cluster: VideoCluster, member: Member) -> str:
-        """A server's configuration file."""
+        """Return a server's configuration file."""
         port = member.port + self.shift
         routes = "\n".join(
             f"        nats-route://localhost:{each.port + 1 + self.shift}" for each in cluster.members
@@ -126,7 +135,7 @@ include ./nats-account-resolver.cfg
 {connects}"""
 
     def leafnode_remotes(self) -> str:
-        """What the spokes connect to the hub with."""
+        """Return the leaf remotes with which the spokes connect to the hub."""
         hubs = ",".join(f'"nats-leaf://localhost:{each.port + 2 + self.shift}"' for each in HUB.members)
         rows = "".join(
             f"""\
@@ -149,7 +158,10 @@ no_advertise: true
 
 
 def resolver(account: str, token: str) -> str:
-    """The file that all share: the operator, where accounts come from, and the preloaded system account."""
+    """Return the file that all servers include.
+
+    It has the operator, the source of the accounts, and the preloaded system account.
+    """
     return f"""\
 operator: "./store/OP/OP.jwt"
 resolver: {{

@@ -1,4 +1,4 @@
-"""What processes use, as the kernel counts it."""
+"""The resources that processes use, as the kernel counts them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ MIB = 1 << 20
 
 
 def resident(pids: Iterable[int]) -> float:
-    """MiB of memory that these processes have resident, together."""
+    """Return the resident memory of these processes in MiB, together."""
     page = os.sysconf("SC_PAGE_SIZE")
     return sum(int(_proc(pid, "statm").split()[1]) for pid in pids) * page / MIB
 
 
 def busy(pids: Iterable[int], seconds: float) -> float:
-    """The share of one core (1.0 is all of it) that these processes use together during `seconds`."""
+    """Return the share of one core (1.0 is all of it) that these processes use together during `seconds`."""
     watched = list(pids)
     before, began = _seconds(watched), time.monotonic()
     time.sleep(seconds)
@@ -25,14 +25,15 @@ def busy(pids: Iterable[int], seconds: float) -> float:
 
 
 def countable() -> bool:
-    """Whether this system tells of its processes under /proc."""
+    """Return whether this system has process statistics under /proc."""
     return Path("/proc/self/statm").exists()
 
 
 def _seconds(pids: Iterable[int]) -> float:
     ticks = 0
     for pid in pids:
-        # After the name, which may hold blanks: state is field 0, user and system time are 11 and 12.
+        # After the name, which may contain blanks, the state is field 0, and user and system time are 11 and
+        # 12.
         fields = _proc(pid, "stat").rpartition(")")[2].split()
         ticks += int(fields[11]) + int(fields[12])
     return ticks / os.sysconf("SC_CLK_TCK")

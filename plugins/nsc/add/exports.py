@@ -75,7 +75,7 @@ def _latency(subject: str, sampling: str) -> ServiceLatency | None:
 
 
 async def _asked(given: dict[str, Any]) -> dict[str, Any]:
-    """The answers in place of what was given on the line."""
+    """Return the answers in place of what was given on the line."""
     service = await prompts.kind("export type", given["service"])
     subject = await prompt.text(
         "subject", flag="--subject", default=given["subject"], required=True, check=prompts.subject

@@ -21,7 +21,11 @@ from ..command import NscCommand, finish, open_workspace, run, switch
 
 @dataclass(frozen=True, slots=True)
 class ImportRequest:
-    """What is to be imported. `source`: where its activation is; `token`: the activation itself."""
+    """The import that is asked for.
+
+    source: where its activation is.
+    token: the activation itself.
+    """
 
     name: str = ""
     local: str = ""
@@ -103,7 +107,7 @@ def _check(wanted: ImportRequest) -> None:
 
 
 async def _asked(workspace: Workspace, account: str, wanted: ImportRequest) -> ImportRequest:
-    """Let an export of this store be picked, or ask for one from elsewhere; then how it is called here."""
+    """Have an export of this store chosen, or ask for one from elsewhere; then ask for its name here."""
     importer = workspace.account(account)
     offers = _offers(workspace.store(), importer)
     if offers and await prompt.confirm("pick from locally available exports", default=True):
@@ -126,12 +130,12 @@ async def _asked(workspace: Workspace, account: str, wanted: ImportRequest) -> I
 
 
 def _offers(store: OperatorStore, importer: AccountClaims) -> list[tuple[AccountClaims, Export]]:
-    """What the other accounts of the store export, by account and subject."""
+    """Return what the other accounts of the store export, by account and subject."""
     found = []
     for name in store.accounts():
         try:
             claims = store.account(name)
-        except IdentityError:  # a damaged neighbour offers nothing
+        except IdentityError:  # an account with a damaged token offers nothing
             continue
         if claims.sub != importer.sub:
             found += [(claims, export) for export in claims.nats.exports]
@@ -176,7 +180,7 @@ async def _picked(
 
 
 def _own_place(export: Export, importer: str) -> tuple[str, str]:
-    """(the subject with the importer's key where the export wants it, the same without it)."""
+    """Return (the subject with the importer's key where the export demands it, the same without it)."""
     place = export.account_token_position
     tokens = export.subject.split(".")
     if not 0 < place <= len(tokens):

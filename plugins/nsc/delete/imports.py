@@ -54,7 +54,7 @@ async def _picked(workspace: Workspace, account: str, subject: str) -> Import:
 
 
 def _label(workspace: Workspace, item: Import) -> str:
-    """An import in a list of choices: `-> [name] subject [!] (account)`."""
+    """Return an import as it is shown in a list of choices: `-> [name] subject [!] (account)`."""
     arrow = "<-" if item.type == "service" else "->"
     name = "" if item.name in ("", item.subject) else f"[{item.name}] "
     mark = " [!]" if item.token else ""

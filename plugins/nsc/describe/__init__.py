@@ -1,4 +1,4 @@
-"""`nsc describe`: pages about tokens."""
+"""`nsc describe`: information pages of tokens."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The flags of `describe` that may stand before its sub command or after it, as in nsc.
+"""The flags of `describe`, which may come before or after its sub command, as in nsc.
 
-`asked()` is what they say. Kept apart from the pages: a group's help needs no tokens.
+`asked()` returns their values. They are separate from the pages, since a group's help needs no tokens.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _KEY = "pyjs.nsc.describe"
 
 @dataclass(slots=True)
 class DescribeFlags:
-    """How a token is to be shown."""
+    """How a token should be shown."""
 
     field: str = ""
     raw: bool = False
@@ -26,14 +26,14 @@ class DescribeFlags:
 
 
 def asked(context: click.Context | None = None) -> DescribeFlags:
-    """What the flags of a line say, as far as it has been read."""
+    """Return the flags of a line, as far as it has been read."""
     found = (context or click.get_current_context()).meta.setdefault(_KEY, DescribeFlags())
     assert isinstance(found, DescribeFlags)
     return found
 
 
 def options() -> list[click.Option]:
-    """The flags, for the group or for a command of it."""
+    """Return the flags, for the group or for one of its commands."""
     switches = (
         ("-R", "--raw", "raw", "The token as it is."),
         ("-W", "--long-ids", "long_ids", "Account ids instead of names."),

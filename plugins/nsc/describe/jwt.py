@@ -26,7 +26,7 @@ async def jwt(file: str, how: TokenOutput) -> None:
 
 
 def _here() -> Workspace | None:
-    """The folders, where there are some that can be read."""
+    """Return the workspace, if its folders can be read."""
     try:
         return open_workspace(layout=False)
     except FolderError:

@@ -30,7 +30,7 @@ def operator(given: str, name: str, how: TokenOutput) -> None:
 
 
 def named(workspace: Workspace, name: str) -> Workspace:
-    """Give the workspace of an operator named by name or key. Raises NotFoundError."""
+    """Return the workspace of an operator, by name or key. Raises NotFoundError."""
     if not name:
         return workspace
     if is_public(name, KeyRole.OPERATOR):

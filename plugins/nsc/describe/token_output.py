@@ -1,4 +1,4 @@
-"""How a token is shown: as a page, as JSON, one field of it, or as it is."""
+"""The ways to show a token: as a page, as JSON, one field of it, or the token itself."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from .flags import asked, options
 
 @dataclass(frozen=True, slots=True)
 class TokenOutput:
-    """What the flags of `describe` say. `where`: the output file."""
+    """The values of the flags of `describe`.
+
+    where: the output file.
+    """
 
     where: str = STDOUT
     raw: bool = False
@@ -44,7 +47,7 @@ class TokenOutput:
             write(page(), self.where, f"{kind} description")
 
     def names(self, workspace: Workspace | None) -> Names:
-        """What accounts are called on pages: by their names, or by their keys."""
+        """Return how accounts are shown on pages: a function from a key to a name, or to the key itself."""
         if self.long_ids or workspace is None:
             return str
         known = friendly_names(workspace)
@@ -52,7 +55,7 @@ class TokenOutput:
 
 
 def shown(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the flags of `describe`, together as its argument `how`."""
+    """Add the flags of `describe` to a command, which gets them together as its argument `how`."""
 
     @functools.wraps(function)
     def with_flags(*, where: str, **more: Any) -> Any:
@@ -68,7 +71,10 @@ def shown(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def field(document: Any, path: str) -> Any:
-    """Follow a path such as `nats.exports[0].subject`. Raises WorkspaceError where it leads nowhere."""
+    """Return the value at a path such as `nats.exports[0].subject`.
+
+    Raises WorkspaceError if there is none.
+    """
     found = document
     for part in path.replace("]", "").replace("[", ".").split("."):
         try:

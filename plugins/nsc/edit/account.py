@@ -40,7 +40,7 @@ _JETSTREAM = {
     "max-disk-stream": ("disk_max_stream_bytes", f"set maximum size of a disk stream {_UNITS}"),
     "max-ack-pending": ("max_ack_pending", "set number of maximum acks that can be pending for a consumer"),
 }
-_OLD = ("mem-storage", "disk-storage", "streams", "consumer")  # names without js-, still taken
+_OLD = ("mem-storage", "disk-storage", "streams", "consumer")  # names without js-, which are accepted too
 
 
 def _limits(values: dict[str, Any]) -> dict[str, int | bool]:
@@ -76,11 +76,11 @@ def _jetstream(values: dict[str, Any]) -> JetStreamEdits:
 
 
 def _tier(value: int | None) -> int | None:
-    return None if value == -1 else value  # -1 is nsc's word for "none"
+    return None if value == -1 else value  # -1 is nsc's value for "none"
 
 
 def limit_options() -> Callable[..., Any]:
-    """Flags of limits: `limits`."""
+    """Return a decorator that adds the flags of limits, which arrive as `limits`."""
     options = [
         click.option(f"--{flag}", default=None, metavar="N", help=text) for flag, (_, text) in _LIMITS.items()
     ]
@@ -94,7 +94,7 @@ def limit_options() -> Callable[..., Any]:
 
 
 def jetstream_options() -> Callable[..., Any]:
-    """Flags of JetStream: `jetstream`, a JetStreamEdits."""
+    """Return a decorator that adds the flags of JetStream, which arrive as `jetstream`, a JetStreamEdits."""
     options = [
         click.option(f"--js-{flag}", default=None, metavar="N", help=f"JetStream: {text}")
         for flag, (_, text) in _JETSTREAM.items()

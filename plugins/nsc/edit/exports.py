@@ -65,7 +65,7 @@ async def edit(account: str, subject: str, **given: Any) -> None:
 async def _asked(
     workspace: Workspace, account: str, subject: str, given: dict[str, Any]
 ) -> tuple[Export, str, dict[str, Any]]:
-    """(the export to edit, its subject from now on, the answers)."""
+    """Return (the export to edit, its new subject, the answers)."""
     claims = workspace.account(account)
     exports = [e for e in claims.nats.exports if subject in ("", e.subject)]
     old = await prompts.export("select export to edit", exports, claims.name)

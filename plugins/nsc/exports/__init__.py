@@ -1,4 +1,4 @@
-"""`nsc export`: seeds out of the keystore."""
+"""`nsc export`: takes seeds out of the keystore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`nsc export keys`: it writes secrets, each in a file that only its owner can read."""
+"""`nsc export keys`: writes secrets, each to a file that only its owner can read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`nsc generate`: what is made from what is stored."""
+"""`nsc generate`: makes documents from what is stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`nsc generate config`: what a server of this operator needs."""
+"""`nsc generate config`: the configuration that a server of this operator needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`nsc generate context`: a context of nats, which pyjs shares."""
+"""`nsc generate context`: a context of `nats`, which pyjs uses too."""
 
 from __future__ import annotations
 

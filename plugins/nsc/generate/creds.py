@@ -1,4 +1,7 @@
-"""`nsc generate creds`: what a user connects with. It holds the user's seed: it is what was asked for."""
+"""`nsc generate creds`: a user's credentials.
+
+They contain the user's seed, because that is what was asked for.
+"""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def profile(url: str, where: str) -> None:
 
 
 def _located(workspace: Workspace, address: NscUrl) -> Workspace:
-    """The workspace in the folders that the URL names."""
+    """Return the workspace in the folders that the URL names."""
     stores, keys = located(address)
     context: NscContext = workspace.context
     if keys is not None:

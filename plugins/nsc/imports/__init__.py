@@ -1,4 +1,4 @@
-"""`nsc import`: what others made."""
+"""`nsc import`: takes in accounts, users and keys that others made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The flags that choose keys, of `list keys` and `export keys`."""
+"""The flags of `list keys` and `export keys` that select keys."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OPTIONS = (
 
 
 def wanted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command these flags, together as its argument `chosen`."""
+    """Add these flags to a command, which gets them together as its argument `chosen`."""
 
     @functools.wraps(function)
     def with_flags(

@@ -1,4 +1,4 @@
-"""`nsc list`: what is stored."""
+"""`nsc list`: lists what is stored."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def _seeds(workspace: Workspace, found: list[keyring.StoredKey]) -> str:
 
 
 def _document(workspace: Workspace, key: keyring.StoredKey, seeds: bool) -> dict[str, Any]:
-    """One key as nsc's JSON has it; the token is base 64 once more."""
+    """Return a key as nsc's JSON has it; the token is encoded in base 64 once more."""
     token = {"jwt": base64.b64encode(key.token.encode()).decode()} if key.token else {}
     secret = {"seed": keyring.seed(workspace, key)} if seeds and key.path and not key.damaged else {}
     return {

@@ -1,7 +1,7 @@
-"""Pages about tokens, drawn as `nsc describe` draws them: a module for each kind of token.
+"""Information pages of tokens, drawn as `nsc describe` draws them: a module for each kind of token.
 
-`page(claims, names)` gives the whole text, ending in a line end. `names` turns an account's public key into
-what shall be shown for it.
+`page(claims, names)` returns the whole text, which ends in a newline. `names` converts an account's public
+key to what is shown for it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .parts import Names
 
 
 def page(claims: Claims, names: Names = str) -> str:
-    """Draw the page of a token. Raises WorkspaceError for a kind of token that has none."""
+    """Return the page of a token. Raises WorkspaceError for a kind of token that has no page."""
     from . import account, activation, operator, user
 
     match claims:

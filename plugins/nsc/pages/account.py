@@ -10,7 +10,7 @@ from .parts import Names
 
 
 def page(claims: AccountClaims, names: Names = str) -> str:
-    """Draw an account."""
+    """Return the page of an account."""
     body = claims.nats
     pages = [_details(claims)]
     if body.exports:
@@ -26,7 +26,7 @@ def page(claims: AccountClaims, names: Names = str) -> str:
 
 
 def scope(user_scope: UserScope) -> str:
-    """Draw a scoped signing key."""
+    """Return the table of a scoped signing key."""
     table = Table("Scoped Signing Key - Details")
     table.row("Key", user_scope.key)
     table.row("Role", user_scope.role)
@@ -41,7 +41,7 @@ def scope(user_scope: UserScope) -> str:
 
 
 def mappings(mapped: dict[str, list[WeightedMapping]]) -> str:
-    """Draw subject mappings, each with the sum of its weights."""
+    """Return the tables of subject mappings, each with the sum of its weights."""
     table = Table("Mappings", ("From", "To", "Weight (%)"))
     for source in sorted(mapped):
         targets = mapped[source]

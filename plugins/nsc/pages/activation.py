@@ -8,7 +8,7 @@ from . import parts
 
 
 def page(claims: ActivationClaims) -> str:
-    """Draw an activation."""
+    """Return the page of an activation."""
     table = Table("Activation")
     parts.standard(table, claims)
     table.separator()

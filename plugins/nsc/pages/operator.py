@@ -9,7 +9,7 @@ from .parts import Names
 
 
 def page(claims: OperatorClaims, names: Names = str) -> str:
-    """Draw an operator."""
+    """Return the page of an operator."""
     body = claims.nats
     table = Table("Operator Details")
     parts.standard(table, claims)

@@ -1,4 +1,4 @@
-"""Rows that several pages have: who issued a token and when, permissions, limits."""
+"""Rows that several pages have: issuer and dates, permissions, limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
 def standard(table: Table, claims: Claims) -> None:
-    """Name, ids, dates and tags."""
+    """Draw name, ids, dates and tags."""
     label, account = "Account ID", ""
     if isinstance(claims, OperatorClaims):
         label = "Operator ID"
@@ -36,7 +36,7 @@ def standard(table: Table, claims: Claims) -> None:
 
 
 def permissions(table: Table, allowed: Permissions) -> None:
-    """What may be published and subscribed to, in a part of its own, and leave to respond."""
+    """Draw the subjects that may be used, in a section, and the response permission."""
     if any((allowed.pub.allow, allowed.pub.deny, allowed.sub.allow, allowed.sub.deny)):
         table.separator()
         table.rows("Pub Allow", allowed.pub.allow)
@@ -51,7 +51,7 @@ def permissions(table: Table, allowed: Permissions) -> None:
 
 
 def limits(table: Table, limited: UserPermissionLimits) -> None:
-    """Sizes, networks and hours."""
+    """Draw sizes, networks and hours."""
     for label, value in (("Max Msg Payload", limited.payload), ("Max Data", limited.data)):
         table.row(label, f"{value} bytes (≈{size(value)})" if value > 0 else "Unlimited")
     table.row("Max Subs", limited.subs if limited.subs > 0 else "Unlimited")
@@ -60,7 +60,7 @@ def limits(table: Table, limited: UserPermissionLimits) -> None:
 
 
 def size(value: int) -> str:
-    """A number of bytes in units of 1000: `64 kB`, `1.5 MB`."""
+    """Return a number of bytes in units of 1000: `64 kB`, `1.5 MB`."""
     if value < 10:
         return f"{value} B"
     power = 0
@@ -71,10 +71,10 @@ def size(value: int) -> str:
 
 
 def yes(value: bool) -> str:
-    """Yes or No."""
+    """Return the word for a bool: Yes or No."""
     return "Yes" if value else "No"
 
 
 def one_line(text: str) -> str:
-    """A description on one line."""
+    """Return a description on one line."""
     return text.replace("\n", " ")

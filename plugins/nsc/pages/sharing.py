@@ -21,7 +21,7 @@ _IMPORTS = ("Name", "Type", "Remote", "Local", "Expires", "From Account", "Publi
 
 
 def exports(listed: list[Export]) -> str:
-    """Draw exports, and their descriptions where they have some."""
+    """Return the table of exports, and their descriptions if they have some."""
     table = Table("Exports", _EXPORTS)
     for export in listed:
         service = export.type == "service"
@@ -46,7 +46,7 @@ def exports(listed: list[Export]) -> str:
 
 
 def imports(listed: list[Import], names: Names) -> str:
-    """Draw imports."""
+    """Return the table of imports."""
     table = Table("Imports", _IMPORTS)
     for item in listed:
         local, remote = item.local_subject, item.subject

@@ -8,7 +8,10 @@ from . import account, parts
 
 
 def page(claims: UserClaims, scope: UserScope | None = None) -> str:
-    """Draw a user; `scope`: of the signing key that issued it."""
+    """Return the page of a user.
+
+    scope: that of the signing key which issued it.
+    """
     body = claims.nats
     table = Table("User")
     parts.standard(table, claims)

@@ -104,7 +104,7 @@ def _need(target: str) -> None:
 
 
 async def _picked(workspace: Workspace, account: str, subject: str, service: bool) -> tuple[str, str, bool]:
-    """(account, subject, whether it is a service) with what was not given asked for."""
+    """Return (account, subject, whether it is a service); what was not given is asked for."""
     account = await prompts.account(workspace, account)
     service = await prompts.yes("is service", "--service", service)
     if not subject:

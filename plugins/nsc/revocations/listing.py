@@ -1,4 +1,4 @@
-"""Revocations as a table, or as JSON; and the flag that says as of when."""
+"""Revocations as a table or as JSON, and the flag for the time from which they count."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AT = click.option(
 
 
 def show(title: str, everyone: str, revocations: Sequence[Revocation]) -> None:
-    """Print a table of revocations; `everyone` names those whom the entry `*` is about."""
+    """Write a table of revocations; `everyone` is the name for those whom the entry `*` is about."""
     if run().json:
         render.show_json([{"public_key": entry.key, "before": entry.at} for entry in revocations])
         return
@@ -34,12 +34,12 @@ def show(title: str, everyone: str, revocations: Sequence[Revocation]) -> None:
 
 
 def moment(workspace: Workspace, at: str) -> int:
-    """Seconds since the epoch that `--at` means. Raises WorkspaceError."""
+    """Return the seconds since the epoch that `--at` means. Raises WorkspaceError."""
     return date_time(at, workspace.now())
 
 
 async def asked(workspace: Workspace, at: str) -> str:
-    """The time, asked for unless one was given."""
+    """Return the time; ask for it unless it was given."""
     if at != "0":
         return at
 
@@ -56,7 +56,7 @@ async def asked(workspace: Workspace, at: str) -> str:
 
 
 def _when(seconds: int) -> str:
-    """A time as RFC 1123 has it, in UTC."""
+    """Return a time as RFC 1123 has it, in UTC."""
     try:
         return f"{datetime.fromtimestamp(seconds, UTC):%a, %d %b %Y %H:%M:%S} UTC"
     except (OverflowError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""`nsc select`: what is current from now on."""
+"""`nsc select`: sets the current operator or account."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from ..command import NscCommand, finish, open_workspace
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """What is current now; nothing is said about it, but with `--json`."""
+    """What is current now; it is reported only with `--json`."""
 
     operator: str
     account: str

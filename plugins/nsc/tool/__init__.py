@@ -1,4 +1,4 @@
-"""`nsc tool`: speak to the servers as a stored user."""
+"""`nsc tool`: publishes, subscribes and sends requests as a stored user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `nsc tool sub` and `nsc tool reply` share: listening until enough has come, or the run is ended."""
+"""What `nsc tool sub` and `nsc tool reply` share: listening until enough has come, or until the run ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .user import flushed
 
 
 def listening_flags(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The flags of those that listen."""
+    """Add the flags of the commands that listen to a command."""
     for option in (
         click.option(
             "--max-messages", "most", type=int, default=-1, metavar="COUNT", help="End after these."
@@ -28,9 +28,9 @@ def listening_flags(function: Callable[..., Any]) -> Callable[..., Any]:
 async def messages(
     connection: ServersConnection, subject: str, queue: str, most: int, word: str
 ) -> AsyncIterator[Any]:
-    """Say (with `word`) that it listens, and give the messages: `most` of them, or all until Ctrl-C.
+    """Report (with `word`) that it listens, and yield the messages: `most` of them, or all until Ctrl-C.
 
-    Raises WorkspaceError when the server does not let it listen.
+    Raises WorkspaceError if the server does not allow it to listen.
     """
     if most == 0:
         raise WorkspaceError("max-messages must be greater than zero")
@@ -41,7 +41,7 @@ async def messages(
     while most < 0 or count < most:
         try:
             message = await arriving.next_msg(None)
-        except asyncio.CancelledError:  # Ctrl-C: the way to end it
+        except asyncio.CancelledError:  # Ctrl-C is the way to end it
             return
         count += 1
         yield message

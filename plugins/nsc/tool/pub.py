@@ -1,4 +1,4 @@
-"""`nsc tool pub`: one message."""
+"""`nsc tool pub`: publishes one message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`nsc tool reply`: answers to the requests on a subject."""
+"""`nsc tool reply`: answers the requests on a subject."""
 
 from __future__ import annotations
 

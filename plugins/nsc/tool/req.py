@@ -1,4 +1,4 @@
-"""`nsc tool req`: one request, and its reply."""
+"""`nsc tool req`: sends one request and shows its reply."""
 
 from __future__ import annotations
 

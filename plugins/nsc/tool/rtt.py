@@ -1,4 +1,4 @@
-"""`nsc tool rtt`: the time to the server and back."""
+"""`nsc tool rtt`: measures the round trip time to the server."""
 
 from __future__ import annotations
 

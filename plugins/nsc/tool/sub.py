@@ -1,4 +1,4 @@
-"""`nsc tool sub`: what is published on a subject."""
+"""`nsc tool sub`: shows what is published on a subject."""
 
 from __future__ import annotations
 

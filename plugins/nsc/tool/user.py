@@ -1,4 +1,4 @@
-"""Who speaks with `nsc tool`, and to which server: flags, and the connection they stand for."""
+"""The user and the server of `nsc tool`: flags, and the connection that they describe."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PATIENCE = 5  # seconds
 
 
 def user_flags(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The flags that name account, user and server."""
+    """Add the flags that name account, user and server to a command."""
     for option in (
         tls_flags,
         click.option(
@@ -36,7 +36,7 @@ def user_flags(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextlib.asynccontextmanager
 async def connected(given: dict[str, Any], name: str) -> AsyncIterator[ServersConnection]:
-    """Connect as the user that the flags name, or the only one. Raises WorkspaceError."""
+    """Connect as the user that the flags name, or as the only one. Raises WorkspaceError."""
     workspace = open_workspace()
     account = await current_entities.account(workspace, given.pop("account"))
     user = await current_entities.user(workspace, account, given.pop("user"))
@@ -52,9 +52,9 @@ async def connected(given: dict[str, Any], name: str) -> AsyncIterator[ServersCo
 
 
 async def flushed(connection: ServersConnection) -> None:
-    """Wait until the server has read everything. Raises WorkspaceError with what it complained of.
+    """Wait until the server has read everything. Raises WorkspaceError with the error that it reported.
 
-    Twice there and back: the first PING of nats-py overtakes what waits to be written.
+    It takes two round trips, because the first PING of nats-py overtakes what waits to be written.
     """
     from nats import errors
 
@@ -68,5 +68,5 @@ async def flushed(connection: ServersConnection) -> None:
 
 
 def shown(data: bytes) -> str:
-    """A body as text."""
+    """Return a body as text."""
     return data.decode("utf-8", "replace")

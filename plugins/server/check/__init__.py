@@ -1,7 +1,7 @@
-"""`pyjs server check`: is something well? For monitoring systems: one line, and Nagios' exit codes.
+"""`pyjs server check`: health checks for monitoring systems, with one line and the exit codes of Nagios.
 
-0 is OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN. What cannot be looked at is critical. `result` has what all checks
-share; each other module has checks of one kind.
+0 is OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN. Something that cannot be examined is critical. `result` has what
+all checks share; each other module has the checks of one kind.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`pyjs server check jetstream`: how much of its limits an account uses; whether streams are whole."""
+"""`pyjs server check jetstream`: how much of its limits an account uses, and the state of its streams."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _use(
 
 
 def _replicas(result: CheckResult, streams: list[Info], missing: int, seen: int, lag: int) -> None:
-    """Count the streams by what is wrong with their replicas; `missing` ones nobody told of."""
+    """Count the streams by what is wrong with their replicas; nobody reported the `missing` ones."""
     counts = dict.fromkeys(("ok", "no_leader", "missing_replicas", "lagged", "not_seen", "fail"), 0)
     for info in streams:
         counts[_fault(info, seen, lag)] += 1
@@ -102,7 +102,7 @@ def _replicas(result: CheckResult, streams: list[Info], missing: int, seen: int,
 
 
 def _fault(info: Info, seen: int, lag: int) -> str:
-    """What is wrong with a stream's replicas, as the name of its count."""
+    """Return what is wrong with a stream's replicas, as the name of its count."""
     wanted = info["config"].get("num_replicas", 1)
     if wanted == 1:
         return "ok"

@@ -1,4 +1,4 @@
-"""`pyjs server check consumer`, `message` and `kv`: what is in streams, and who gets it."""
+"""`pyjs server check consumer`, `message` and `kv`: the contents of streams, and their delivery."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def consumer(result: CheckResult, stream: str, name: str, pinned: bool, **
 def _since(
     result: CheckResult, info: Info, key: str, metric: str, title: str, never: str, limits: Info
 ) -> None:
-    """Check how long ago something happened last."""
+    """Check how long ago something last happened."""
     longest = limits[f"{metric}_critical"]
     ago = render.since((info.get(key) or {}).get("last_active", ""), info.get("ts", ""))
     if ago >= 0:
@@ -187,7 +187,7 @@ def _value(result: CheckResult, key: str, found: Info) -> None:
 
 
 def _values(result: CheckResult, values: int, warning: int, critical: int) -> None:
-    """Check a number of values that is too large, or, critical below warning, too small."""
+    """Check a number of values: too large, or, with critical below warning, too small."""
     few = critical < warning
 
     def beyond(limit: int) -> bool:

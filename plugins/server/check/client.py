@@ -16,7 +16,7 @@ from ....cli.errors import CliError
 from ....cli.param import DURATION, PAIR, PATTERN
 from .result import SECOND, CheckResult, Decorator, checking
 
-PAYLOAD = 100  # random bytes of the message that goes round
+PAYLOAD = 100  # random bytes in the message that makes the round trip
 
 
 def _span(spelling: str, default: str, text: str) -> Decorator:
@@ -40,7 +40,7 @@ async def connection(
     req_critical: int,
 ) -> None:
     """Check that a connection is made, and how long messages take."""
-    importlib.import_module("nats.aio.client")  # loading the client is no part of connecting
+    importlib.import_module("nats.aio.client")  # loading the client is not part of connecting
     begin = time.perf_counter_ns()
     async with connect(quiet=True) as connection:
         took = time.perf_counter_ns() - begin

@@ -1,7 +1,7 @@
-"""What a check found, and how it is told: for Nagios, as JSON, for Prometheus, as tables.
+"""The findings of a check and their output: for Nagios, as JSON, for Prometheus, as tables.
 
-Promises: the worst finding is the status; the exit code is Nagios' but for Prometheus, where the status is a
-metric; an output file is there whole or not at all.
+Promises: the worst finding is the status. The exit code is that of Nagios, except for Prometheus, where the
+status is a metric. An output file is written in one step.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ SECOND = 1_000_000_000
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that was looked at; thresholds of 0 are none. `unit`: B, s or %."""
+    """A number that was examined; thresholds of 0 are none.
+
+    unit: B, s or %.
+    """
 
     name: str
     value: float
@@ -40,7 +43,7 @@ class Metric:
     unit: str = ""
 
     def nagios(self) -> str:
-        """As performance data: `rtt=0.0002s;0.5000;1.0000`."""
+        """Return it as performance data: `rtt=0.0002s;0.5000;1.0000`."""
 
         def shown(value: float) -> str:
             return f"{value:.4f}" if self.unit == "s" else f"{value:.0f}"
@@ -54,7 +57,11 @@ class Metric:
 
 @dataclass
 class CheckResult:
-    """The findings of a check: `suite` is its kind, `name` what was looked at."""
+    """The findings of a check.
+
+    suite: the kind of check.
+    name: what was examined.
+    """
 
     suite: str
     name: str = ""
@@ -64,25 +71,25 @@ class CheckResult:
     metrics: list[Metric] = field(default_factory=list)
 
     def critical(self, text: str) -> None:
-        """Something that has to be seen to now."""
+        """Add a finding that needs attention now."""
         self.criticals.append(text)
 
     def warning(self, text: str) -> None:
-        """Something that has to be seen to."""
+        """Add a finding that needs attention."""
         self.warnings.append(text)
 
     def ok(self, text: str) -> None:
-        """Something that is as it should be."""
+        """Add a finding that is as it should be."""
         self.good.append(text)
 
     def metric(
         self, name: str, value: float, text: str, *, warning: float = 0, critical: float = 0, unit: str = ""
     ) -> None:
-        """A number that was looked at; thresholds below 0 are none."""
+        """Add a number that was examined; thresholds below 0 are none."""
         self.metrics.append(Metric(name, value, text, max(0, warning), max(0, critical), unit))
 
     def above(self, text: str, value: float, warning: float, critical: float) -> None:
-        """Check a value that is too much beyond its thresholds; those of 0 and below are none."""
+        """Check a value that may not exceed its thresholds; those of 0 and below are none."""
         if critical > 0 and value >= critical:
             self.critical(text)
         elif warning > 0 and value >= warning:
@@ -92,11 +99,11 @@ class CheckResult:
 
     @property
     def status(self) -> str:
-        """The worst there is."""
+        """The worst status of all findings."""
         return CRITICAL if self.criticals else WARNING if self.warnings else OK
 
     def text(self, form: str, namespace: str) -> str:
-        """The result in one of `FORMATS`."""
+        """Return the result in one of `FORMATS`."""
         if form == "json":
             return json.dumps(self._document(), indent=2, ensure_ascii=False)
         if form == "prometheus":
@@ -175,9 +182,9 @@ Decorator = Callable[[Check], Check]  # an option of a check
 
 
 def checking(suite: str, name: str = "") -> Callable[[Check], click.Command]:
-    """Make a command of a check: a function that is given a `CheckResult` to fill, and its options.
+    """Make a command of a check, a function that gets a `CheckResult` to fill, and its options.
 
-    A CliError that leaves it (no connection, no answer, an unknown stream) is a critical finding.
+    A CliError that it raises (no connection, no answer, an unknown stream) is a critical finding.
     """
 
     def decorate(function: Check) -> click.Command:
@@ -211,7 +218,7 @@ def checking(suite: str, name: str = "") -> Callable[[Check], click.Command]:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file, mode 0600, so that nobody reads half of it."""
+    """Write a file of mode 0600 in one step, so that nobody reads a part of it."""
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as out:

@@ -1,4 +1,4 @@
-"""`pyjs server check meta` and `server`: what the system account sees of a cluster and of one server."""
+"""`pyjs server check meta` and `server`: checks of a cluster and of one server through the system account."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _uptime(result: CheckResult, up: int, warning: int, critical: int) -> None:
 def _load(
     result: CheckResult, title: str, value: float, warning: float, critical: float, *, inverts: bool
 ) -> None:
-    """Check a number that is too large, or, with the critical threshold below the other, too small."""
+    """Check a number: too large, or, with critical below warning, too small."""
     text = f"{title} {value:.2f}"
     if not warning and not critical:
         return
@@ -167,7 +167,7 @@ def _load(
 
 
 def _certificates(result: CheckResult, found: Info, warning: int, critical: int) -> None:
-    """Check when the certificates of a server end."""
+    """Check when the certificates of a server expire."""
     if not warning and not critical:
         return
     known = [(part, (found.get(part) or {}) if part else found) for part in CERTIFICATES]

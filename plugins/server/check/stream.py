@@ -1,4 +1,4 @@
-"""`pyjs server check stream`: a stream's replicas, its messages, and how its origins keep up.
+"""`pyjs server check stream`: checks a stream's replicas, its messages, and the lag behind its origins.
 
 A threshold that no flag gives is taken from the stream's metadata, `io.nats.monitor.<flag>`, if it is there.
 """
@@ -21,7 +21,10 @@ METADATA = "io.nats.monitor."
 
 
 def effective_limits(given: Info, metadata: Info, spans: set[str]) -> Info:
-    """The thresholds: from flags, else from metadata; `spans` of them are durations, the rest numbers."""
+    """Return the thresholds from flags, else from metadata.
+
+    spans: the thresholds that are durations; the rest are numbers.
+    """
     found = dict(given)
     for name, value in given.items():
         text = metadata.get(METADATA + name.replace("_", "-"))
@@ -143,7 +146,7 @@ def _sources(result: CheckResult, sources: list[Info], limits: Info) -> None:
 
 
 def _silence(origin: Info) -> int:
-    """Nanoseconds since a mirror or source was active; one that never was is silent for ever."""
+    """Return the nanoseconds since a mirror or source was active; the maximum if it never was."""
     active = int(origin.get("active", -1))
     return active if active >= 0 else 2**63 - 1
 

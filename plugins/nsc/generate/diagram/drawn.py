@@ -1,4 +1,4 @@
-"""Pictures as files: the options `--svg` and `--png`, and how a scene is written to them."""
+"""Pictures as files: the options `--svg` and `--png`, and writing a scene to these files."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """The files that were drawn."""
+    """The picture files that were written."""
 
     report: OperationReport
     paths: list[Path]
 
 
 def picture_files(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that name the files of a picture."""
+    """Add the options that name the files of a picture to a command."""
     text = "Draw it as PNG; needs 'pyjs[diagram]'."
     with_png = click.option("--png", "png_file", default="", metavar="FILE", help=text)(command)
     return click.option("--svg", "svg_file", default="", metavar="FILE", help="Draw it as SVG.")(with_png)
 
 
 def draw(scene: Scene, svg_file: str, png_file: str, what: str) -> None:
-    """Write a scene to the files that are named, after all of them are made. Raises FolderError."""
+    """Write a scene to the files that are named, after all of them were drawn. Raises FolderError."""
     made: list[tuple[str, str | bytes]] = []
     if png_file:
         from .....keys.workspace.diagram.png import png
