@@ -1,9 +1,9 @@
 """`python -m benchmarks`: pyjs and the reference in turn, in one run; the ratios, also in results.md.
 
-Only ratios count: the machine's noise meets both alike, because the two take turns round by round and the
-median of the rounds is compared. `--quick` does one round with a tenth of the load; `--only NAME` one case.
-`--only spark` (the Spark data source), `--only fairness` and `--only memory` measure that alone and renew its
-section of results.md.
+Only ratios count: the machine's noise affects both alike, because the two take turns round by round and the
+medians of the rounds are compared. `--quick` does one round with a tenth of the load; `--only NAME` one case.
+`--only spark` (the Spark data source), `--only fairness` and `--only memory` measure that alone and replace
+its section of results.md.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ ALWAYS = "max_mem: 2G, sync_interval: always"
 
 @dataclass(frozen=True)
 class Case:
-    """One row: a scenario of the load with its options, and what each server's jetstream block says.
+    """One row: a scenario of the load with its options, and the inside of each server's jetstream block.
 
-    pair: two servers of a cluster; trio: three, with JetStream.
+    pair: run two servers of a cluster
+    trio: run three, with JetStream
     """
 
     title: str
@@ -51,7 +52,7 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """Every row of the table, in its order."""
+    """Yield every row of the table, in its order."""
     for size in SIZES:
         scale = 1 if size < 1024 else 8
         yield Case("core publish", "publish", {"size": size, "count": 2_000_000 // scale})
@@ -79,13 +80,13 @@ def cases() -> Iterator[Case]:
 
 
 def run(scenario: str, port: int, options: dict[str, Any]) -> Any:
-    """What the load prints, run in a process of its own."""
+    """Return what the load prints, run in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.load", scenario, str(port), json.dumps(options)]
     return json.loads(subprocess.check_output(command, cwd=RESULTS.parent.parent))
 
 
 def measure(case: Case, name: str) -> list[float]:
-    """One round of one server: [rate] or [p50, p99] in µs."""
+    """Measure one round of one server and return [rate], or [p50, p99] in µs."""
     if case.pair:
         with servers.pair(name) as (server, other):
             out = run(case.scenario, server.port, {**case.options, "other": other.port})
@@ -103,7 +104,7 @@ def measure(case: Case, name: str) -> list[float]:
 
 
 def compare(case: Case, rounds: int) -> list[tuple[str, float, float, float]]:
-    """Rows (title, pyjs, reference, ratio) of one case; for latencies the ratio is reference / pyjs."""
+    """Return rows (title, pyjs, reference, ratio) of one case; for latencies it is reference / pyjs."""
     taken: dict[str, list[list[float]]] = {"pyjs": [], "reference": []}
     for turn in range(rounds):
         for name in ("pyjs", "reference") if turn % 2 == 0 else ("reference", "pyjs"):
@@ -118,7 +119,10 @@ def compare(case: Case, rounds: int) -> list[tuple[str, float, float, float]]:
 
 
 def standing(rounds: int) -> list[tuple[str, float, float, float]]:
-    """Start time to the first answered PING (ms) and idle resident memory (MiB), JetStream on."""
+    """Measure the time from start to the first answered PING (ms) and the idle resident memory (MiB).
+
+    JetStream is on. Returns rows as `compare` does.
+    """
     ready: dict[str, list[float]] = {"pyjs": [], "reference": []}
     memory: dict[str, list[float]] = {"pyjs": [], "reference": []}
     for _ in range(max(rounds, 3)):
@@ -134,7 +138,7 @@ def standing(rounds: int) -> list[tuple[str, float, float, float]]:
 
 
 def store() -> list[str]:
-    """What pyjs's stores cost by themselves, as lines of Markdown; printed as well."""
+    """Measure pyjs's stores by themselves; print the lines of Markdown and return them."""
     text = subprocess.check_output(
         [sys.executable, "-m", "benchmarks.store"], cwd=RESULTS.parent.parent, text=True
     )
@@ -152,7 +156,7 @@ def store() -> list[str]:
 
 
 def renew(section: list[str]) -> None:
-    """Put a section of results.md in the place of the one with the same title, or at the end."""
+    """Replace the section of results.md with the same title, or append this one."""
     text = RESULTS.read_text()
     title = next(line for line in section if line.startswith("## "))
     before, found, after = text.partition(f"\n{title}\n")
@@ -161,18 +165,18 @@ def renew(section: list[str]) -> None:
 
 
 def version(command: list[str]) -> str:
-    """What the server says of its version."""
+    """Return the server's own version text."""
     done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
     return (done.stdout or done.stderr).strip()
 
 
 def number(value: float) -> str:
-    """As few digits as still tell: 1,234,567 · 12.3."""
+    """Return a number in as few digits as are meaningful: 1,234,567 · 12.3."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
 
 def main() -> None:
-    """Run, print each row as it is known, write results.md unless this was a partial run."""
+    """Run, print each row as it is known, and write results.md unless this was a partial run."""
     arguments = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     arguments.add_argument("--rounds", type=int, default=3)
     arguments.add_argument("--quick", action="store_true", help="one round, a tenth of the messages")

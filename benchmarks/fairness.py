@@ -1,9 +1,9 @@
-"""Fairness: what a well-behaved client feels while another one does its worst.
+"""Fairness: what a well-behaved client experiences while another one does its worst.
 
 A client sends a PING every 20 ms and waits for its PONG, in a process of its own. In another process an
 abuser works as fast as it is answered. `python -m benchmarks --only fairness` prints for each of them the
-longest and the 99th percentile of the round trips, of pyjs and of the reference, and how often the abuser
-was served meanwhile: a server that is slow to serve the abuser is not fairer for that.
+longest and the 99th percentile of the round trips, of pyjs and of the reference, and how often the abuser was
+served meanwhile: a server that serves the abuser slowly is not fairer for that.
 
 Both servers have the same configuration and the same load in turn. The row `nobody` is the machine's own
 noise. Processes: `python -m benchmarks.fairness ping|abuse ...` (see `main`).
@@ -54,7 +54,8 @@ class Abuser:
     """One abuser. `prepare(wire)` is not measured; `work(target)` does its worst once, again and again.
 
     config: further lines of the server's configuration, with `{http}` for a port and `{folder}` for an empty
-    folder; login: who connects there (see load.Wire).
+        folder
+    login: the fields of CONNECT that say who connects (see load.Wire)
     """
 
     title: str
@@ -80,7 +81,7 @@ class Target:
         return Wire(self.port, self.login)
 
     def ask(self, subject: str, body: dict[str, Any] | bytes = b"") -> bytes:
-        """One request of the API; an error is an answer like any other."""
+        """Send one request to the API and return the answer, which may be an error."""
         return self.wire.ask(subject, body if isinstance(body, bytes) else json.dumps(body).encode())
 
 
@@ -105,7 +106,7 @@ def _fill(wire: Wire, subjects: Iterator[str]) -> None:
 
 
 def _subjects(target: Target) -> None:
-    """A stream with 10,000 subjects, made and deleted."""
+    """Create and delete a stream with 10,000 subjects."""
     config = _stream("S", *(f"s.{n}.*" for n in range(MANY)))
     target.ask("$JS.API.STREAM.CREATE.S", config)
     target.ask("$JS.API.STREAM.DELETE.S")
@@ -116,7 +117,7 @@ def _one_stream(wire: Wire) -> None:
 
 
 def _filters(target: Target) -> None:
-    """A consumer with 10,000 filters, made and deleted."""
+    """Create and delete a consumer with 10,000 filters."""
     filters = [f"f.{n}.*" for n in range(MANY)]
     config = {"name": "C", "ack_policy": "explicit", "filter_subjects": filters}
     target.ask("$JS.API.CONSUMER.CREATE.F.C", {"stream_name": "F", "config": config})
@@ -129,7 +130,7 @@ def _million(wire: Wire) -> None:
 
 
 def _wildcards(target: Target) -> None:
-    """Reads with wildcards on a stream of 1,000,000 subjects."""
+    """Read with wildcards from a stream of 1,000,000 subjects."""
     token = target.turn % 1000
     target.ask("$JS.API.STREAM.INFO.M", {"subjects_filter": f"m.{token}.*"})
     target.ask("$JS.API.STREAM.MSG.GET.M", {"seq": token, "next_by_subj": f"m.*.{token}"})
@@ -137,7 +138,7 @@ def _wildcards(target: Target) -> None:
 
 
 def _counts(target: Target) -> None:
-    """New consumers with wildcards on a stream of 1,000,000 subjects."""
+    """Create consumers with wildcards on a stream of 1,000,000 subjects."""
     token = target.turn % 1000
     for filter_, policy in ((f"m.{token}.*", "all"), (f"m.*.{token}", "last_per_subject")):
         config = {"name": "C", "ack_policy": "none", "filter_subject": filter_, "deliver_policy": policy}
@@ -146,7 +147,7 @@ def _counts(target: Target) -> None:
 
 
 def _purges(target: Target) -> None:
-    """200,000 messages published, purged by subject and as a whole."""
+    """Publish 200,000 messages and purge them by subject and as a whole."""
     if not target.turn:
         target.ask("$JS.API.STREAM.CREATE.P", _stream("P", "p.>"))
     _fill(target.wire, (f"p.{n % 100}.{n // 100}" for n in range(200_000)))
@@ -157,7 +158,7 @@ def _purges(target: Target) -> None:
 
 
 def _documents(target: Target) -> None:
-    """Requests with deep, long and odd JSON."""
+    """Send requests with deep, long and odd JSON."""
     deep = b'{"name":"D","metadata":' + b'{"a":' * 400 + b"1" + b"}" * 401
     tags = json.dumps(_stream("D", "d", placement={"tags": ["x" * 9] * 60_000})).encode()
     metadata = json.dumps(_stream("D", "d", metadata={f"k{n}": "v" for n in range(60_000)})).encode()
@@ -166,7 +167,7 @@ def _documents(target: Target) -> None:
 
 
 def _tokens(target: Target) -> None:
-    """An account's token with 4,000 exports, pushed."""
+    """Push an account's token with 4,000 exports."""
     target.ask("$SYS.REQ.CLAIMS.UPDATE", SITE.account(exports=4000, serial=target.turn))
 
 
@@ -177,7 +178,7 @@ def _consumer(wire: Wire) -> None:
 
 
 def _pulls(target: Target) -> None:
-    """50,000 pulls that wait, and expire together."""
+    """Start 50,000 pulls that wait, and expire together."""
     if not target.turn:
         target.wire.send(b"SUB _P.> 1\r\n")
     pull = b'{"batch":1,"expires":500000000}'
@@ -187,7 +188,7 @@ def _pulls(target: Target) -> None:
 
 
 def _errors(target: Target) -> None:
-    """10,000 requests and operations that are refused, one by one."""
+    """Make 10,000 requests and operations that are refused, one by one."""
     if not target.turn:
         target.wire.send(b"SUB _E 1\r\n")
     api = (
@@ -208,7 +209,7 @@ def _crowd(wire: Wire) -> None:
 
 
 def _monitoring(target: Target) -> None:
-    """Monitoring pages of 500 streams, and of 1,000 connections with ten subscriptions each."""
+    """Read monitoring pages of 500 streams, and of 1,000 connections with ten subscriptions each."""
     while len(target.kept) < 1000:
         wire = Wire(target.port)
         wire.send(b"".join(b"SUB x.%d.* %d\r\n" % (n, n) for n in range(10)))
@@ -222,7 +223,7 @@ def _monitoring(target: Target) -> None:
 
 
 def _strangers(target: Target) -> None:
-    """200 connections without a login: half lines, large payloads, nothing at all."""
+    """Open 200 connections without a login: half lines, large payloads, nothing at all."""
     for n in range(200):
         with socket.create_connection(("127.0.0.1", target.port), timeout=10) as sock, suppress(OSError):
             if n % 4 == 0:
@@ -234,7 +235,7 @@ def _strangers(target: Target) -> None:
 
 
 def _acks(target: Target) -> None:
-    """The first acks of 20 consumers, in an account with 20,000 subscriptions."""
+    """Send the first acks of 20 consumers, in an account with 20,000 subscriptions."""
     if not target.turn:
         target.ask("$JS.API.STREAM.CREATE.A", _stream("A", "a"))
         _fill(target.wire, iter(["a"] * 10))
@@ -265,7 +266,7 @@ ABUSERS = {
 }
 
 
-# -- who measures
+# -- the measurement
 
 
 @dataclass(frozen=True)
@@ -278,7 +279,7 @@ class Felt:
 
 
 def measure(server: str, key: str, seconds: float = SECONDS) -> Felt:
-    """One abuser on one server ("pyjs" or "reference")."""
+    """Measure one abuser on one server ("pyjs" or "reference")."""
     abuser = ABUSERS[key]
     http = servers.free_port()
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
@@ -293,7 +294,7 @@ def measure(server: str, key: str, seconds: float = SECONDS) -> Felt:
 
 
 def _play(arguments: list[str]) -> tuple[list[float], int]:
-    """Both processes side by side: (round trips in s, how often the abuser was served)."""
+    """Run both processes side by side; return (round trips in s, how often the abuser was served)."""
     call = [sys.executable, "-m", "benchmarks.fairness"]
     root = Path(__file__).parent.parent
     with subprocess.Popen([*call, "abuse", *arguments], stdout=subprocess.PIPE, cwd=root) as work:
@@ -302,12 +303,12 @@ def _play(arguments: list[str]) -> tuple[list[float], int]:
 
 
 def ping(key: str, port: int, seconds: float) -> list[float]:
-    """Ping for so long; return the round trips in s."""
+    """Ping for so many seconds; return the round trips in s."""
     times = []
     wire = Wire(port, ABUSERS[key].login)
     end = time.perf_counter() + seconds
     while (began := time.perf_counter()) < end:
-        with suppress(TimeoutError):  # a minute: that is the figure then
+        with suppress(TimeoutError):  # after a minute: that is the figure then
             wire.ping()
         took = time.perf_counter() - began
         times.append(took)
@@ -316,7 +317,7 @@ def ping(key: str, port: int, seconds: float) -> list[float]:
 
 
 def abuse(key: str, port: int, http: int, seconds: float) -> int:
-    """Work for so long, below everybody else's priority; return how often it was done."""
+    """Work for so many seconds, with a low priority; return how often it was done."""
     os.nice(10)
     target = Target(port, http, ABUSERS[key].login)
     end = time.perf_counter() + seconds
@@ -328,7 +329,7 @@ def abuse(key: str, port: int, http: int, seconds: float) -> int:
 
 
 def section(scale: float, number: Callable[[float], str]) -> list[str]:
-    """All abusers on both servers, as lines of Markdown; printed as they come."""
+    """Measure all abusers on both servers; print the lines of Markdown as they come and return them."""
     lines = [
         "",
         "## Fairness",
@@ -350,7 +351,7 @@ def section(scale: float, number: Callable[[float], str]) -> list[str]:
 
 
 def main(role: str, key: str, port: str, http: str, seconds: str) -> None:
-    """The two processes: `ping` prints its round trips, `abuse` how often it worked."""
+    """Run one of the two processes: `ping` prints its round trips, `abuse` how often it worked."""
     if role == "ping":
         print(json.dumps(ping(key, int(port), float(seconds))))
     else:

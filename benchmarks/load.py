@@ -25,9 +25,9 @@ CONNECT = {"verbose": False, "pedantic": False, "headers": True, "no_responders"
 
 
 class Wire:
-    """One raw connection: CONNECT is sent and answered when it is made.
+    """One raw connection: its CONNECT is sent and answered when it is made.
 
-    login: gives the fields of CONNECT that say who connects; it is told the server's INFO.
+    login: takes the server's INFO and returns the fields of CONNECT that say who connects
     """
 
     def __init__(self, port: int, login: Callable[[dict[str, Any]], dict[str, Any]] = lambda _: {}) -> None:
@@ -44,12 +44,12 @@ class Wire:
         self.sock.sendall(data)
 
     def ping(self) -> None:
-        """A round trip: what was sent before has been read by the server."""
+        """Make a round trip, after which the server has read what was sent before."""
         self.send(b"PING\r\n")
         self.until(b"PONG\r\n")
 
     def until(self, mark: bytes) -> bytes:
-        """Read until `mark` is seen; return all read before it, keep what follows."""
+        """Read until `mark` is seen; return everything before it, and keep what follows."""
         while mark not in self.rest:
             data = self.sock.recv(1 << 20)
             if not data:
@@ -59,7 +59,10 @@ class Wire:
         return before
 
     def count(self, mark: bytes, wanted: int, progress: Callable[[int, bytes], None] | None = None) -> None:
-        """Read until `mark` was seen `wanted` times; `progress(new, data)` hears of each read with some."""
+        """Read until `mark` was seen `wanted` times.
+
+        progress: called with the number of new marks and the data of each read that has some
+        """
         overlap = len(mark) - 1
         tail, seen = self.rest, 0
         self.rest = b""
@@ -79,7 +82,7 @@ class Wire:
             new = tail.count(mark)
 
     def ask(self, subject: str, data: bytes) -> bytes:
-        """One request; returns the answer, whatever it says."""
+        """Send one request; return the answer, whatever it says."""
         self.send(b"SUB _R 9\r\nUNSUB 9 1\r\nPUB %s _R %d\r\n%s\r\n" % (subject.encode(), len(data), data))
         self.until(b"MSG _R 9 ")
         size = int(self.until(b"\r\n"))
@@ -89,7 +92,7 @@ class Wire:
         return answer
 
     def request(self, subject: str, body: dict[str, Any]) -> dict[str, Any]:
-        """One JSON API call. Raises RuntimeError when it is refused."""
+        """Make one JSON API call and return the answer. Raises RuntimeError if it is refused."""
         answer: dict[str, Any] = json.loads(self.ask(subject, json.dumps(body).encode()))
         if "error" in answer:
             raise RuntimeError(f"{subject}: {answer['error']}")
@@ -101,19 +104,19 @@ class Wire:
 
 
 def payload(size: int) -> bytes:
-    """`size` bytes that hold MARK once, when there is room for it."""
+    """Return `size` bytes that hold MARK once, if there is room for it."""
     return (MARK + b"x" * size)[:size] if size >= len(MARK) else b"\x01" * size
 
 
 def frames(subject: str, size: int, count: int) -> tuple[bytes, int]:
-    """(bytes of a block of equal PUBs, how many it holds) of about CHUNK bytes."""
+    """Return a block of equal PUBs, of about CHUNK bytes, and how many it holds."""
     one = b"PUB %s %d\r\n%s\r\n" % (subject.encode(), size, payload(size))
     n = max(1, min(count, CHUNK // len(one)))
     return one * n, n
 
 
 def publish(port: int, size: int, count: int) -> float:
-    """Core publish without a subscriber: messages/s until the last was read by the server."""
+    """Core publish without a subscriber: messages/s until the server has read the last."""
     wire = Wire(port)
     block, n = frames("bench.none", size, count)
     began = time.perf_counter()
@@ -137,7 +140,7 @@ def across(port: int, size: int, count: int, other: int) -> float:
     publisher, subscriber = Wire(port), Wire(other)
     subscriber.send(b"SUB bench.sub 1\r\n")
     subscriber.ping()
-    time.sleep(1.0)  # the interest takes a moment to come
+    time.sleep(1.0)  # the interest takes a moment to arrive
     return _to_subscribers(publisher, [subscriber], size, count)
 
 
@@ -210,7 +213,7 @@ def js_publish(port: int, size: int, count: int, storage: str = "file", window: 
 
 
 def r3_publish(port: int, size: int, count: int, ports: list[int], window: int = 1000) -> float:
-    """The same to a stream with three replicas, at its leader; ports: of "s0", "s1", "s2"."""
+    """JetStream publish to a stream with three replicas, at its leader; `ports` of "s0", "s1", "s2"."""
     config = {"name": "BENCH", "subjects": ["bench.js"], "num_replicas": 3}
     _answered(port, "$JS.API.STREAM.CREATE.BENCH", config)
     leader = _answered(port, "$JS.API.STREAM.INFO.BENCH", {})["cluster"]["leader"]
@@ -218,7 +221,7 @@ def r3_publish(port: int, size: int, count: int, ports: list[int], window: int =
 
 
 def _answered(port: int, subject: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Ask again until the cluster has the leaders that it takes."""
+    """Repeat a request until the cluster has the leaders that it needs, and return the answer."""
     deadline = time.monotonic() + LEADER_SECONDS
     while True:
         wire = Wire(port)
@@ -227,7 +230,7 @@ def _answered(port: int, subject: str, body: dict[str, Any]) -> dict[str, Any]:
             answer = wire.request(subject, body)
             if answer.get("cluster", {}).get("leader"):
                 return answer
-        except (RuntimeError, TimeoutError, ValueError):  # no JSON: nobody listens yet
+        except (RuntimeError, TimeoutError, ValueError):  # not JSON: nobody listens yet
             if time.monotonic() > deadline:
                 raise
         finally:

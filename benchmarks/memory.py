@@ -1,10 +1,11 @@
-"""Memory: what strangers, slow peers and many connections make a server hold, and whether it comes back.
+"""Memory: what strangers, slow peers and many connections make a server hold, and whether it is released.
 
-For each storm the resident set of a fresh server before it, the most seen during it (looked at every 50 ms),
-and `AFTER` seconds after the last connection of the storm was closed. `python -m benchmarks --only memory`
-prints pyjs and the reference side by side. Both have the same configuration, but for the row that says so.
+For each storm this measures the resident set of a fresh server before it, the most during it (sampled every
+50 ms), and the value `AFTER` seconds after the last connection of the storm was closed. `python -m benchmarks
+--only memory` prints pyjs and the reference side by side. Both have the same configuration, except in the row
+that says so.
 
-A process may open as many files as the system lets it: the limit is raised as far as it goes, and counts are
+A process may open as many files as the system permits: the limit is raised as far as possible, and counts are
 lowered to what fits.
 """
 
@@ -27,7 +28,7 @@ from . import servers
 from .load import Wire
 
 MIB = 1 << 20
-EVERY = 0.05  # s between two looks
+EVERY = 0.05  # s between two samples
 AFTER = 3.0  # s
 LARGE = 12_000_000
 PAYLOAD = "max_payload: 12MB\n"
@@ -43,8 +44,10 @@ SPARE = 200  # descriptors for everything else
 
 @dataclass
 class Storm:
-    """One storm's sockets, and where the server listens. `most` files may be opened; `scale` is below 1 for a
-    quick run.
+    """One storm's sockets, and where the server listens.
+
+    scale: below 1 for a quick run
+    most: how many files may be opened
     """
 
     port: int
@@ -54,17 +57,17 @@ class Storm:
     sockets: list[socket.socket] = field(default_factory=list)
 
     def count(self, wanted: int) -> int:
-        """How many connections are made where `wanted` are meant."""
+        """Return how many connections to make where `wanted` are meant."""
         return min(max(10, int(wanted * self.scale)), self.most)
 
     def connect(self, port: int = 0) -> socket.socket:
-        """One more connection; INFO is not read."""
+        """Open one more connection; its INFO is not read."""
         sock = socket.create_connection(("127.0.0.1", port or self.port), timeout=20)
         self.sockets.append(sock)
         return sock
 
     def send(self, data: bytes, sockets: list[socket.socket], seconds: float = 10.0) -> None:
-        """Send `data` over all of them side by side, as far as each is read within `seconds`."""
+        """Send `data` over all sockets side by side, as far as each is read within `seconds`."""
         left = {sock.fileno(): (sock, memoryview(data)) for sock in sockets}
         poll = select.poll()
         for number, (sock, _) in left.items():
@@ -143,21 +146,23 @@ def _lines(storm: Storm) -> None:
 
 def _handshakes(storm: Storm) -> None:
     for _ in range(storm.count(2_000)):
-        storm.connect().sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")  # and no more of it
+        storm.connect().sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")  # and nothing more of it
     time.sleep(4)
 
 
 def _pages(storm: Storm) -> None:
     for _ in range(storm.count(1_000)):
-        with suppress(OSError):  # more than it takes at a time
+        with suppress(OSError):  # more than the server takes at a time
             storm.connect(storm.http).sendall(b"GET /varz HTTP/1.1\r\nHost: ")
     time.sleep(1)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One row. more: further lines of the configuration, `<http>` for a port and `<folder>` for an empty
-    folder; pyjs: lines for pyjs alone.
+    """One row of the table.
+
+    more: further lines of the configuration, `<http>` for a port and `<folder>` for an empty folder
+    pyjs: lines for pyjs alone
     """
 
     title: str
@@ -186,7 +191,7 @@ ROWS = (
 
 @dataclass
 class Held:
-    """Resident bytes. count: the connections that were open at the peak."""
+    """Resident bytes. `count` is how many connections were open at the peak."""
 
     before: int
     peak: int
@@ -196,7 +201,7 @@ class Held:
 
 @contextmanager
 def _watched(server: servers.Running) -> Iterator[list[int]]:
-    """The most that is resident meanwhile, in the list's only place."""
+    """Watch the server during the block; the only item of the list is the most resident bytes so far."""
     most = [server.resident_bytes()]
     done = threading.Event()
 
@@ -215,7 +220,7 @@ def _watched(server: servers.Running) -> Iterator[list[int]]:
 
 
 def measure(name: str, row: Row, scale: float) -> Held:
-    """One storm on one server."""
+    """Measure one storm on one server."""
     most = _raise_limit()
     with tempfile.TemporaryDirectory(prefix="bench-memory-") as folder:
         http = servers.free_port()
@@ -235,11 +240,11 @@ def measure(name: str, row: Row, scale: float) -> Held:
 
 
 def _raise_limit() -> int:
-    """Let this process and its servers open as many files as they may; how many connections that is."""
+    """Raise this process's and its servers' limit of open files; return how many connections it allows."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY:
         hard = 65_536
-    with suppress(ValueError, OSError):  # the system has another bound than it says
+    with suppress(ValueError, OSError):  # the system has another bound than it reports
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0] - SPARE
 
@@ -255,7 +260,7 @@ def _certificate(folder: Path) -> None:
 
 
 def section(scale: float, number: Callable[[float], str]) -> list[str]:
-    """All storms on both servers, as lines of Markdown; printed as they come."""
+    """Measure all storms on both servers; print the lines of Markdown as they come and return them."""
     lines = [
         "",
         "## Memory",

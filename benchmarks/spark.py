@@ -1,9 +1,9 @@
 """The data source `jetstream` in Spark, beside loops of nats-py on the same stream in the same run.
 
 `python -m benchmarks.spark PORT SCALE` measures one server and prints a JSON object; `section` runs it for
-both and gives the lines of a page. Spark has two threads (local[2]); its start is not counted, nor that of
-its Python: a small read and a small write go before. What counts is how many times as fast as nats-py it is,
-and that a worker's memory does not grow with what it reads.
+both and returns the lines of a page. Spark has two threads (local[2]). Neither its start nor that of its
+Python is counted: a small read and a small write go before. The result is how many times as fast as nats-py
+it is, and that a worker's memory does not grow with what it reads.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
 SIZE = 128
 READ, WRITTEN = 1_000_000, 200_000
-PULLED, SEQUENTIAL = 100_000, 3_000  # enough for a rate of nats-py's
+PULLED, SEQUENTIAL = 100_000, 3_000  # enough for nats-py's rate
 IDLE_SECONDS = 20.0
 TICKS = os.sysconf("SC_CLK_TCK")
 MEMORY = "max_mem: 2G"
 WORKER = "pyspark"  # in the command line of Spark's Python processes
 
 
-# -- processes below this one, by Linux' /proc
+# -- processes below this one, by Linux's /proc
 
 
 def below() -> list[int]:
-    """The processes that this one and its children have started."""
+    """Return the processes that this one and its children have started."""
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -56,7 +56,7 @@ def below() -> list[int]:
 
 
 def is_python(pid: int) -> bool:
-    """Whether a process is one of Spark's Python ones; else it is Java."""
+    """Return whether a process is one of Spark's Python ones; otherwise it is Java."""
     try:
         command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
     except OSError:
@@ -65,7 +65,7 @@ def is_python(pid: int) -> bool:
 
 
 def cpu() -> dict[int, tuple[bool, float]]:
-    """Of each process of Spark: whether it is a Python one, else it is Java; seconds of processor so far."""
+    """Return (is it Python or else Java, processor seconds so far) of each process of Spark, by its id."""
     found = {}
     for pid in below():
         try:
@@ -77,14 +77,14 @@ def cpu() -> dict[int, tuple[bool, float]]:
 
 
 def used(before: dict[int, tuple[bool, float]], python: bool) -> float:
-    """Seconds of processor since `before`, of processes that still run."""
+    """Return the processor seconds since `before`, of processes that still run."""
     now = [(pid, seconds) for pid, (kind, seconds) in cpu().items() if kind == python]
     return sum(seconds - before.get(pid, (python, 0.0))[1] for pid, seconds in now)
 
 
 @contextmanager
 def peak() -> Iterator[list[int]]:
-    """Give a list that at the end holds the most resident memory, in bytes, that a Python worker ever had."""
+    """Provide a list whose item is, at the end, the most resident bytes that a Python worker ever had."""
     seen, over = [0], threading.Event()
 
     def look() -> None:
@@ -111,7 +111,7 @@ def peak() -> Iterator[list[int]]:
 
 
 async def pull_loop(url: str, count: int) -> float:
-    """Messages/s of a pull consumer without acks, 1,000 at a time."""
+    """Return messages/s of a pull consumer without acks, 1,000 at a time."""
     import nats
     from nats.js.api import AckPolicy, ConsumerConfig
 
@@ -127,7 +127,7 @@ async def pull_loop(url: str, count: int) -> float:
 
 
 async def publish_loop(url: str, count: int) -> float:
-    """Messages/s when each publish is awaited before the next."""
+    """Return messages/s if each publish is awaited before the next."""
     import nats
 
     client = await nats.connect(url)
@@ -144,20 +144,20 @@ async def publish_loop(url: str, count: int) -> float:
 
 
 def table(spark: SparkSession, url: str, end: int, **options: str) -> DataFrame:
-    """The first `end` - 1 messages."""
+    """Return the first `end` - 1 messages as a table."""
     reader = spark.read.format("jetstream").options(servers=url, stream="BENCH", **options)
     return reader.option("endingOffsets", json.dumps({"BENCH": end})).load()
 
 
 def drained(frame: DataFrame) -> float:
-    """Seconds that it takes to compute every row with all of its columns."""
+    """Return the seconds that it takes to compute every row with all of its columns."""
     began = time.perf_counter()
     frame.write.format("noop").mode("overwrite").save()
     return time.perf_counter() - began
 
 
 def read(spark: SparkSession, url: str, count: int) -> float:
-    """Rows/s of a batch read, after a small one for which both of Spark's Python workers start."""
+    """Return rows/s of a batch read, after a small one for which both of Spark's Python workers start."""
     drained(table(spark, url, 1000, minPartitions="4"))
     seconds = drained(table(spark, url, count + 1, minPartitions="4"))
     whole = table(spark, url, count + 1).count()
@@ -167,7 +167,7 @@ def read(spark: SparkSession, url: str, count: int) -> float:
 
 
 def write(spark: SparkSession, url: str, count: int) -> float:
-    """Rows/s of a batch write of two tasks, each row acknowledged, after a small one."""
+    """Return rows/s of a batch write of two tasks, each row acknowledged, after a small one."""
 
     def saved(rows: int) -> float:
         frame = spark.range(0, rows, 1, 2).selectExpr(
@@ -182,7 +182,7 @@ def write(spark: SparkSession, url: str, count: int) -> float:
 
 
 def memory(spark: SparkSession, url: str, counts: tuple[int, int]) -> list[float]:
-    """MiB that a worker has at most after one task has read so many rows; the smaller count first."""
+    """Return the most MiB of a worker after a task has read so many rows, the smaller count first."""
     found = []
     for count in counts:
         with peak() as most:
@@ -192,7 +192,7 @@ def memory(spark: SparkSession, url: str, counts: tuple[int, int]) -> list[float
 
 
 def idle(spark: SparkSession, url: str) -> list[float]:
-    """Percent of one processor that a query without new messages costs: Spark's Python, and its Java."""
+    """Return how many percent of a processor an idle query costs: Spark's Python, and its Java."""
     frame = spark.readStream.format("jetstream").options(servers=url, stream="BENCH").load()
     with tempfile.TemporaryDirectory(prefix="bench-spark-") as folder:
         query = frame.writeStream.format("noop").option("checkpointLocation", folder).start()
@@ -210,7 +210,7 @@ def idle(spark: SparkSession, url: str) -> list[float]:
 
 
 def measure(port: int, scale: float) -> dict[str, Any]:
-    """All figures of one server."""
+    """Return all figures of one server."""
     from pyspark.sql import SparkSession
 
     url = f"nats://127.0.0.1:{port}"
@@ -260,7 +260,7 @@ ROWS: tuple[tuple[str, Callable[[dict[str, Any]], float]], ...] = (
 
 
 def section(scale: float, number: Callable[[float], str]) -> list[str]:
-    """The lines of the page, printed as well; `number` writes a figure."""
+    """Return the lines of the page, which are printed too; `number` formats a figure."""
     taken = {}
     for name in ("pyjs", "reference"):
         with servers.start(name, MEMORY) as server:

@@ -1,7 +1,8 @@
 """`python -m benchmarks.store`: what the stores cost. Prints one line per figure; `--quick` does a tenth.
 
-Rates are of one thread of CPython on an otherwise idle machine; they are the best of several rounds, because
-others on the machine can only make them worse. Commit figures depend on the disk: `--directory` says where.
+Rates are of one thread of CPython on an otherwise idle machine. They are the best of several rounds, because
+other work on the machine can only make them worse. Commit figures depend on the disk: `--directory` selects
+it.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def names(count: int) -> list[str]:
 
 
 def append(store: StreamStore, subjects: list[str], count: int) -> float:
-    """Seconds per append."""
+    """Return the seconds per append."""
     length = len(subjects)
     begin = time.perf_counter()
     for number in range(count):
@@ -100,7 +101,7 @@ def opening(folder: Path, count: int) -> None:
         stream.close()
         seconds = best(3, lambda directory=directory: opened(directory))
         show(f"file: open {count:,} messages, {title}", f"{seconds:.2f} s")
-        # After kill -9 the last block has no sidecar and is read whole.
+        # After kill -9 the last block has no sidecar and is read completely.
         max(Path(directory).glob("*.idx")).unlink()
         show(f"file: the same after kill -9, {title}", f"{opened(directory):.2f} s")
         gc.collect()

@@ -1,7 +1,7 @@
 """An operator, a system account and account tokens of any size, made without pyjs.
 
-Promises: the keys are the same in every process, so that one process writes a server's configuration and
-another one logs in there.
+Promises: the keys are the same in every process, so that one process can write a server's configuration and
+another one can log in there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import nkeys
 
-ISSUED = 1_700_000_000  # s since 1970; whole numbers from here are the serials of later tokens
+ISSUED = 1_700_000_000  # s since 1970; later tokens have this plus their serials
 
 
 def _key(kind: int, name: str) -> nkeys.KeyPair:
@@ -29,7 +29,7 @@ def _public(key: nkeys.KeyPair) -> str:
 
 
 class Site:
-    """`config` lets a server trust the operator; `login` is its system user's (see load.Wire)."""
+    """An operator's keys: `config` makes a server trust it, `login` is its system user's (see load.Wire)."""
 
     def __init__(self) -> None:
         self._operator = _key(nkeys.PREFIX_BYTE_OPERATOR, "operator")
@@ -47,13 +47,13 @@ class Site:
         )
 
     def login(self, info: dict[str, Any]) -> dict[str, Any]:
-        """What the system user says in CONNECT to a server with this INFO."""
+        """Return the system user's fields of CONNECT for a server with this INFO."""
         limits = {"type": "user", "subs": -1, "data": -1, "payload": -1, "pub": {}, "sub": {}, "version": 2}
         token = self._token(self._system, _public(self._user), "u", limits)
         return {"jwt": token, "sig": _part(self._user.sign(info["nonce"].encode()))}
 
     def account(self, exports: int, serial: int) -> bytes:
-        """A token of an account with so many stream exports; the higher serial is the later token."""
+        """Return a token of an account with so many stream exports; a higher serial means a later token."""
         offered = [{"name": f"e{n}", "subject": f"e.{n}.>", "type": "stream"} for n in range(exports)]
         claims = self._limits(offered)
         return self._token(self._operator, _public(self._account), "A", claims, ISSUED + serial).encode()

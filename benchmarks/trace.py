@@ -6,8 +6,8 @@ publish until it is delivered. Each line is one call of a Python function of pyj
 it, with its file where that changes. Calls of other libraries are left out. `‖` marks what a worker thread
 does.
 
-Nothing is timed. Each path is gone several times and the shortest trace counts, because a timer may ring
-meanwhile. `--check` compares the counts with BUDGET and ends with 1 where one is above it. `--write` renews
+Nothing is timed. Each path is taken several times and the shortest trace counts, because a timer may fire
+meanwhile. `--check` compares the counts with BUDGET and exits with 1 if one is above it. `--write` updates
 the picture in ARCHITECTURE.md.
 """
 
@@ -28,10 +28,10 @@ from pyjs.server.app import Server
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "ARCHITECTURE.md"
 WARM = 2  # rounds that do something for the first time
-ROUNDS, MOST_ROUNDS = 3, 15  # the more the busier the machine is: then timers ring in the middle of a path
-QUIET = 0.1  # seconds without a call, after which nothing of the path before is left to do
-# Calls and files of each path on the event loop; a number may only fall. A timer that a path arms may be
-# armed already, and a worker thread may be done before the message is read: the larger count of each.
+ROUNDS, MOST_ROUNDS = 3, 15  # more on a busy machine: there timers fire in the middle of a path
+QUIET = 0.1  # seconds without a call, after which nothing of the previous path is left to do
+# Calls and files of each path on the event loop; a number may only fall. It is the larger count where a timer
+# that a path arms may be armed already, or a worker thread may be done before the message is read.
 BUDGET = {
     "publish": (60, 28),
     "pull": (89, 26),
@@ -63,12 +63,12 @@ class Trace(NamedTuple):
 
     @property
     def counts(self) -> tuple[int, int]:
-        """Calls, and files they go through, on the event loop."""
+        """The number of calls on the event loop, and of the files that they go through."""
         files = [call.file for call in self.calls if call.loop]
         return len(files), len(set(files))
 
     def picture(self) -> str:
-        """A line for each call, indented below its caller."""
+        """Return a line for each call, indented below its caller."""
         lines = []
         before = ""
         for call in self.calls:
@@ -80,11 +80,11 @@ class Trace(NamedTuple):
 
 
 class Recorder:
-    """Notes calls of pyjs in every thread that starts after it, while it is `on`."""
+    """Records calls of pyjs in every thread that starts after it, while it is `on`."""
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
-        self.count = 0  # of all calls, those that are not noted too
+        self.count = 0  # of all calls, including those that are not recorded
         self.on = False
         self._loop = threading.get_ident()
         self._depth: dict[int, int] = {}
@@ -134,7 +134,7 @@ class Client:
         self._writer = writer
 
     async def ask(self, data: bytes, *wanted: bytes) -> bytes:
-        """Send it; what came until all that is wanted was there."""
+        """Send data; return what arrived until all of `wanted` had."""
         self._writer.write(data)
         found = b""
         while not all(each in found for each in wanted):
@@ -142,7 +142,7 @@ class Client:
         return found
 
     async def traced(self, data: bytes, *wanted: bytes) -> tuple[Trace, bytes]:
-        """The same, and the calls that it caused until then."""
+        """Do the same, and return also the calls that it caused until then."""
         await self._recorder.quiet()
         self._recorder.calls = []
         self._recorder.on = True
@@ -151,7 +151,7 @@ class Client:
         return Trace(self._recorder.calls), found
 
     async def api(self, subject: str, document: dict[str, object]) -> None:
-        """A request to the JetStream API that succeeds."""
+        """Make a request to the JetStream API that must succeed."""
         body = json.dumps(document).encode()
         answer = await self.ask(
             b"PUB $JS.API.%b _I.a %d\r\n%b\r\n" % (subject.encode(), len(body), body), b"}\r\n"
@@ -164,7 +164,7 @@ class Client:
 
 
 async def record() -> dict[str, Trace]:
-    """The shortest trace of each path."""
+    """Return the shortest trace of each path."""
     recorder = Recorder()
     threading.setprofile(recorder)
     sys.setprofile(recorder)
@@ -209,7 +209,7 @@ async def _round(client: Client) -> dict[str, Trace]:
 
 
 def over_budget(traces: dict[str, Trace]) -> list[str]:
-    """A line for each path that takes more calls, or goes through more files, than it may."""
+    """Return a line for each path that takes more calls, or goes through more files, than it may."""
     lines = []
     for path, trace in traces.items():
         for unit, count, most in zip(("calls", "files"), trace.counts, BUDGET[path], strict=True):
@@ -219,7 +219,7 @@ def over_budget(traces: dict[str, Trace]) -> list[str]:
 
 
 def page(traces: dict[str, Trace]) -> str:
-    """All pictures, each below its counts."""
+    """Return all pictures, each below its counts."""
     parts = []
     for path, trace in traces.items():
         calls, files = trace.counts
@@ -230,7 +230,7 @@ def page(traces: dict[str, Trace]) -> str:
 
 
 def written(document: str, traces: dict[str, Trace]) -> str:
-    """The document with the picture of a publish renewed: the block after the line `<!-- trace -->`."""
+    """Return the document with a new picture of a publish: the block after the line `<!-- trace -->`."""
     head, found, rest = document.partition("<!-- trace -->\n```text\n")
     tail = rest.partition("\n```\n")[2]
     assert found, "the document has no place for the picture"

@@ -1,7 +1,8 @@
 """JetStream streams as Spark tables: the data source `jetstream`, and what runs around it.
 
-`pip install 'pyjs[spark]'` and Java 17 or newer are all it needs. Where pyjs is installed PySpark finds the
-source by itself; `register(spark)` gives it to a session that was started before, or looks for none.
+It needs `pip install 'pyjs[spark]'` and Java 17 or newer, and nothing else. Where pyjs is installed, PySpark
+finds the source by itself. `register(spark)` makes it known to a session that was started earlier, or that
+does not look for data sources.
 """
 
 from __future__ import annotations

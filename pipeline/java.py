@@ -1,4 +1,4 @@
-"""Java as Spark needs it: where it is, which version it has, how to install it here."""
+"""The Java that Spark needs: where it is, which version it has, and how to install it on this machine."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-NEEDED = 17  # Spark 4's oldest
-SECONDS = 30.0  # for `java -version`: a second, but for a machine under load
+NEEDED = 17  # the oldest that Spark 4 runs on
+SECONDS = 30.0  # for `java -version`: a second is usual, but not on a machine under load
 
 
 class JavaError(RuntimeError):
@@ -28,7 +28,7 @@ class Java:
 
 
 def find() -> Java:
-    """The Java that Spark will start: that of JAVA_HOME, else the one on PATH. Raises JavaError."""
+    """Return the Java that Spark will start: that of JAVA_HOME, else the one on PATH. Raises JavaError."""
     home = os.environ.get("JAVA_HOME", "")
     if home:
         path = Path(home, "bin", "java.exe" if platform.system() == "Windows" else "java")
@@ -50,7 +50,10 @@ def find() -> Java:
 
 
 def version(path: Path) -> int:
-    """The major version of a Java: 8 of "1.8.0_432", 17 of "17.0.15". Raises JavaError when it says none."""
+    """Return the major version of a Java: 8 for "1.8.0_432", 17 for "17.0.15".
+
+    Raises JavaError if it does not report a version.
+    """
     try:
         done = subprocess.run(
             [path, "-version"],
@@ -76,7 +79,7 @@ def _remedy() -> str:
 
 
 def command() -> str:
-    """The command that installs a fitting Java on this machine."""
+    """Return the command that installs a suitable Java on this machine."""
     system = platform.system()
     if system == "Darwin":
         return "brew install openjdk@21 && export JAVA_HOME=$(brew --prefix openjdk@21)"
@@ -91,7 +94,7 @@ def _linux() -> str:
         about = platform.freedesktop_os_release()
     kinds = {about.get("ID", ""), *about.get("ID_LIKE", "").split()}
     if kinds & {"debian", "ubuntu"}:
-        # Debian 12 is the last with 17 and has no newer one.
+        # Debian 12 is the last with 17 and has nothing newer.
         old = about.get("ID") == "debian" and about.get("VERSION_ID", "") in {"11", "12"}
         return f"sudo apt-get install -y openjdk-{17 if old else 21}-jre-headless"
     if kinds & {"fedora", "rhel", "centos", "amzn"}:

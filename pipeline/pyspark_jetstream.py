@@ -1,4 +1,4 @@
-"""How PySpark finds the data source `jetstream` by itself.
+"""The module through which PySpark finds the data source `jetstream` by itself.
 
 Spark looks through the modules it can import for those named `pyspark_*` with a `DefaultSource`. This one is
 installed beside the package (setup.py), hence the absolute import.

@@ -1,7 +1,8 @@
-"""The folder of a Spark session's own files, and the end of those that killed sessions left.
+"""The folder of a Spark session's own files, and the removal of folders of sessions that were killed.
 
-`TMP/pyjs-spark-*`, with a file `lock` that its process holds for as long as it runs: whoever starts next
-removes the folders whose lock nobody holds. A process that was killed leaves no more than until then.
+Each session has a folder `TMP/pyjs-spark-*` with a file `lock` that its process keeps locked as long as it
+runs. The next session to start removes every folder whose lock is free. So the files of a killed process stay
+until then, and no longer.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 
 try:
     import fcntl
-except ImportError:  # Windows: what a killed process leaves there stays
+except ImportError:  # Windows: the files of a killed process stay there
     fcntl = None  # type: ignore[assignment]
 
 PREFIX = "pyjs-spark-"
@@ -24,11 +25,11 @@ LOCK = "lock"
 
 @contextlib.contextmanager
 def scratch() -> Iterator[Path]:
-    """A folder for as long as the block lasts. First those go whose processes are gone."""
+    """Provide a folder as long as the block lasts, after removing those whose processes have ended."""
     clear()
     with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        # Under its name it is held from the start, or another process could find it free for a moment.
+        # Locked before it gets its name, or another process could find it unlocked for a moment.
         with (folder / "unheld").open("w", encoding="utf-8") as lock:
             if fcntl is not None:
                 fcntl.flock(lock, fcntl.LOCK_EX)
@@ -37,11 +38,11 @@ def scratch() -> Iterator[Path]:
 
 
 def clear() -> None:
-    """Remove the folders of this user's killed processes; those of living ones, and of others, stay."""
+    """Remove the folders of this user's killed processes; those of living ones, and of other users, stay."""
     if fcntl is None:
         return
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError):  # held, another's, or just removed by another start
+        with contextlib.suppress(OSError):  # locked, another user's, or just removed by another session
             if folder.is_symlink() or folder.stat().st_uid != os.getuid():
                 continue
             with (folder / LOCK).open("r+", encoding="utf-8") as lock:

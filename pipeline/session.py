@@ -1,4 +1,4 @@
-"""A Spark session of one's own, as pyjs starts it: quiet, with this Python, and ended without a trace."""
+"""A Spark session of its own, as pyjs starts it: quiet, with this Python, and leaving nothing behind."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 END_SECONDS = 20.0  # how long Spark's Java may take to end by itself
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
-# Without the file for Java's own tools, which remains of a killed Java.
+# Without the file for Java's own tools, which remains when Java is killed.
 LOGGING = f"-XX:-UsePerfData -Dlog4j2.configurationFile={Path(__file__).parent / 'log4j2.properties'}"
-# A session on this machine alone speaks to nobody else.
+# A session on this machine alone talks to nobody else.
 LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 MISSING = "PySpark is not installed: pip install 'pyjs[spark]'"
 
@@ -40,12 +40,15 @@ def session(
     settings: Mapping[str, str] | None = None,
     log: Path | None = None,
 ) -> Iterator[SparkSession]:
-    """A session that knows the source `jetstream`, and ends with its Java when the block does.
+    """Provide a session that knows the source `jetstream`; it ends, with its Java, when the block does.
 
-    Python's side runs with this interpreter, unless PYSPARK_PYTHON says otherwise. `settings` are Spark's and
-    go before pyjs' own. What Java prints goes into the file `log`, else to this process' standard error.
-    Raises SparkError without PySpark, with a session that runs already, when Spark does not start, and for an
-    error of Spark's that leaves the block; java.JavaError without a fitting Java.
+    Python workers run with this interpreter, unless PYSPARK_PYTHON says otherwise.
+
+    settings: Spark's settings, which take precedence over those of pyjs
+    log: the file for Java's output; by default that goes to this process' standard error
+
+    Raises SparkError if PySpark is missing, if a session runs already, if Spark does not start, and for an
+    error of Spark's that leaves the block; java.JavaError if there is no suitable Java.
     """
     try:
         from pyspark import SparkConf, SparkContext
@@ -65,11 +68,12 @@ def session(
         conf = SparkConf().setAppName(name).setMaster(master)
         conf.setAll(list(_settings(master, settings or {}, str(own)).items()))
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        # PySpark has Ctrl-C cancel its jobs; whose it was before gets it back.
+        # PySpark makes Ctrl-C cancel its jobs; the handler from before is restored.
         last.callback(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT))
         try:
             if SparkContext._gateway is None:
-                # A session of its own: a signal to our process group is ours to heed, Java ends after us.
+                # In a session of its own: a signal to our process group is ours to handle, Java ends after
+                # us.
                 streams = {"stdout": output or sys.__stderr__, "stderr": output, "start_new_session": True}
                 with _interrupts_later():
                     gateway = launch_gateway(conf, streams)  # type: ignore[no-untyped-call]
@@ -91,7 +95,7 @@ def session(
 
 
 def _settings(master: str, given: Mapping[str, str], folder: str) -> dict[str, str]:
-    """All settings: those given, and where they say nothing pyjs' own."""
+    """Return all settings: the given ones, and those of pyjs for the others."""
     settings = dict(QUIET)
     options = LOGGING
     if master.startswith("local"):
@@ -105,10 +109,10 @@ def _settings(master: str, given: Mapping[str, str], folder: str) -> dict[str, s
 
 @contextlib.contextmanager
 def _interrupts_later() -> Iterator[None]:
-    """Have a Ctrl-C take effect at the end of the block; a second one does at once.
+    """Delay a Ctrl-C to the end of the block; a second one takes effect at once.
 
-    While Java starts only PySpark has its process. Interrupted there, it would never end: it notices that
-    nobody needs it when it has started, and for that it needs what PySpark has removed by then.
+    While Java starts, only PySpark has its process. If PySpark is interrupted then, Java never ends: once it
+    has started it notices that it is not needed, but to end it needs what PySpark has removed by then.
     """
     seen: list[int] = []
 
@@ -127,7 +131,7 @@ def _interrupts_later() -> Iterator[None]:
 
 
 def _end(gateway: Any) -> None:
-    """End Spark's Java and wait for it; PySpark itself leaves it to the end of the process."""
+    """End Spark's Java and wait for it; PySpark itself leaves that to the end of the process."""
     from pyspark import SparkContext
 
     java_process: subprocess.Popen[bytes] = gateway.proc

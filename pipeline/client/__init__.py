@@ -1,4 +1,4 @@
-"""A blocking NATS client on one socket, made for bulk: whole reads are parsed at once, into columns."""
+"""A blocking NATS client on one socket, made for bulk: it parses whole reads at once, into columns."""
 
 from .address import ConnectionOptions
 from .block import ArrowMessages

@@ -1,4 +1,4 @@
-"""Where a connection goes and who it is: plain values that travel to other machines."""
+"""The address of a connection and its credentials, as plain values that can be sent to other machines."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ _USER_INFO = re.compile(r"//[^/@]*@")
 
 
 def bare(url: str) -> str:
-    """A URL without its user and password, as messages show it."""
+    """Return a URL without its user and password, as messages show it."""
     return _USER_INFO.sub("//", url if "://" in url else f"nats://{url}")
 
 
 @dataclass(frozen=True, repr=False)
 class ConnectionOptions:
-    """The facts of a connection. They are resolved by the machine that connects, when it does.
+    """The options of a connection, resolved only when it is opened and on the machine that opens it.
 
-    Files are paths there; `env://NAME` and `file://PATH` say where a secret is. Can be pickled, and its repr
-    shows no secret.
+    Paths of files are therefore paths on that machine; `env://NAME` and `file://PATH` say where a secret is.
+    Objects can be pickled, and their repr shows no secret.
     """
 
     servers: tuple[str, ...]  # nats://host:port, tls://host:port; tried in this order
@@ -51,5 +51,5 @@ class ConnectionOptions:
 
 
 def _is_secret(value: str) -> bool:
-    """Whether a field that usually says where a secret is holds the secret itself."""
+    """Return whether a field that usually says where a secret is holds the secret itself."""
     return value.startswith(("SU", "data:")) or "-----BEGIN" in value

@@ -1,8 +1,8 @@
-"""Many messages at once, as Arrow columns: what a bulk reader takes instead of an object per message.
+"""Many messages at once, as Arrow columns: what a bulk reader gets instead of an object per message.
 
-Frames follow each other, so where one ends is known only when its line is read. `scan` guesses instead: every
-line that begins like a message may be one. The guess is right as far as each frame ends where the next one
-begins, for the first one is no guess. What comes after that is left to `parse`.
+Frames follow each other, so the end of a frame is known only after its line was read. `scan` guesses instead:
+every line that begins like a message may be one. The first frame is certain, and a guess is right as long as
+each frame ends where the next one begins. What follows after that is left to `parse`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ _MSG, _HMSG = (int.from_bytes(verb, "little") for verb in (b"MSG ", b"HMSG"))
 
 @dataclass(frozen=True, slots=True)
 class ArrowMessages:
-    """Messages as binary columns of equal length, in the order in which they came.
+    """Messages as binary columns of equal length, in the order in which they arrived.
 
-    heads: each one's `subject sid[ reply]`; headers: its header block, empty without one, or None when no
-    message has any.
+    heads: `subject sid[ reply]` of each message
+    headers: the header block of each message, empty if it has none; None when no message has any
+    payloads: the payload of each message
     """
 
     heads: pa.Array
@@ -38,19 +39,19 @@ class ArrowMessages:
 
     @property
     def size(self) -> int:
-        """Bytes of the columns."""
+        """The bytes in all columns."""
         headers = 0 if self.headers is None else self.headers.nbytes
         return int(self.heads.nbytes + headers + self.payloads.nbytes)
 
     @classmethod
     def of(cls, frames: Frames) -> ArrowMessages:
-        """The same messages as columns."""
+        """Return the messages of `frames` as columns."""
         headers = [frames.headers.get(row, b"") for row in range(len(frames))] if frames.headers else None
         return cls(_binary(frames.heads), headers and _binary(headers), _binary(frames.payloads))
 
     @classmethod
     def join(cls, blocks: Sequence[ArrowMessages]) -> ArrowMessages:
-        """All rows of at least one block."""
+        """Return all rows of the blocks, of which there must be at least one."""
         if len(blocks) == 1:
             return blocks[0]
         headers = None
@@ -60,17 +61,20 @@ class ArrowMessages:
         return cls(heads, headers, pa.concat_arrays([block.payloads for block in blocks]))
 
     def every_header(self) -> pa.Array:
-        """The header blocks as a column even when no message has one."""
+        """Return the header blocks as a column, even when no message has headers."""
         return _binary([b""] * len(self)) if self.headers is None else self.headers
 
     def only(self, rows: pa.Array) -> ArrowMessages:
-        """The rows for which there is a true value."""
+        """Return the rows for which `rows` is true."""
         headers = None if self.headers is None else self.headers.filter(rows)
         return ArrowMessages(self.heads.filter(rows), headers, self.payloads.filter(rows))
 
 
 def scan(data: bytes) -> tuple[ArrowMessages | None, int]:
-    """The messages at the start of `data`, as far as they are surely whole frames, and where they end."""
+    """Return the messages at the start of `data` that are certainly whole frames, and where they end.
+
+    The messages are None, and the end is 0, if there are none.
+    """
     if len(data) < len(b"MSG "):
         return None, 0
     text = np.frombuffer(data, np.uint8)
@@ -94,7 +98,7 @@ def scan(data: bytes) -> tuple[ArrowMessages | None, int]:
 
 
 def _candidates(data: bytes, text: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where the lines that begin like a message start and end, and which of them are of one with headers."""
+    """Return where lines that begin like a message start and end, and which of them begin like an HMSG."""
     ends = np.flatnonzero(text[:-1] == _CR)
     ends = ends[text[ends + 1] == _LF]
     starts = np.concatenate([[0], ends[:-1] + 2])[: len(ends)]
@@ -106,10 +110,13 @@ def _candidates(data: bytes, text: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
 
 
 def _numbers(text: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers whose digits end before `ends`, and where the space before each is; 0 for no number."""
+    """Return the numbers whose digits end before `ends`, and the places of the spaces before them.
+
+    The place is 0 if there is no number.
+    """
     values, places, power = np.zeros(len(ends), np.int64), ends - 1, 1
     for _ in range(MOST_DIGITS):
-        digits = text[places] - np.uint8(_ZERO)  # what is none wraps around to more than 9
+        digits = text[places] - np.uint8(_ZERO)  # anything but a digit wraps around to more than 9
         found = digits < 10
         if not found.any():
             break

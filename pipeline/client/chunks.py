@@ -11,14 +11,16 @@ import pyarrow as pa
 def pieces(
     text: bytes | pa.Buffer, bounds: np.ndarray, wanted: Sequence[int], kind: pa.DataType | None = None
 ) -> pa.Array:
-    """The wanted parts of each row of `bounds`, one row after the other; binary, or of another `kind`.
+    """Return the wanted parts of each row of `bounds`, one row after the other, as binary or another `kind`.
 
-    bounds: a row for each stretch of the text, in ascending order: where its parts start. A part ends where
-    the next one starts. The text has less than 2 GiB.
+    text: the text, less than 2 GiB of it
+    bounds: a row for each stretch of the text, in ascending order; its values say where the parts of the
+        stretch start. A part ends where the next one starts.
+    wanted: the numbers of the parts in a row
     """
     rows, parts = bounds.shape
     buffer = pa.py_buffer(text)
-    # All parts make an array that needs no copy; to take some of them copies these and nothing else.
+    # An array of all parts needs no copy; taking some of them copies only these.
     starts = np.append(bounds.astype(np.int32), np.int32(buffer.size))
     whole = pa.Array.from_buffers(kind or pa.binary(), rows * parts, [None, pa.py_buffer(starts), buffer])
     chosen = np.add.outer(np.arange(0, rows * parts, parts), np.array(wanted))

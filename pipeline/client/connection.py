@@ -1,8 +1,9 @@
 """One connection to a NATS server, for one thread: requests, publishes, and messages a whole read at a time.
 
-It never reconnects by itself: a lost connection is ConnectionLost, and `reopen` makes a new one, without the
-old one's subscriptions. What the caller must know: messages are only read, and PINGs only answered, inside
-`request`, `receive`, `take` and `flush`; a server closes a client that stays away from them for minutes.
+The connection never reconnects by itself. When it is lost, its methods raise ConnectionLost; `reopen` makes a
+new one, without the subscriptions of the old one. Callers must know that messages are read, and PINGs
+answered, only inside `request`, `receive`, `take` and `flush`; a server closes a client that calls none of
+them for minutes.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ ERR = b"-ERR"
 
 
 class BlockingConnection:
-    """An open connection; `with Link.open(address) as link` closes it."""
+    """An open connection; `with BlockingConnection.open(address) as connection` closes it at the end."""
 
     def __init__(self, address: ConnectionOptions, opened: HandshakeResult) -> None:
         self.address = address
@@ -60,13 +61,14 @@ class BlockingConnection:
 
     @classmethod
     def open(cls, address: ConnectionOptions) -> BlockingConnection:
-        """Connect to the first server that lets us in. Raises NoServers, AuthorizationError."""
+        """Connect to the first server that accepts us. Raises NoServers, AuthorizationError."""
         return cls(address, open_first(address, list(address.servers)))
 
     def reopen(self) -> None:
-        """Connect anew, to any server of the address or of those that the last one told of.
+        """Connect again, to any server of the address or any that the last server named in its INFO.
 
-        Subscriptions and unread messages are gone. Raises as `open`; then the link stays closed.
+        Subscriptions and unread messages are gone. Raises what `open` raises; the connection then stays
+        closed.
         """
         told = [str(url) for url in self.server_info.get("connect_urls") or ()]
         self.close()
@@ -87,17 +89,17 @@ class BlockingConnection:
         self.close()
 
     def close(self) -> None:
-        """End the connection; what was published and not flushed may be lost."""
+        """Close the connection. Messages that were published and not flushed may be lost."""
         self._lost = ConnectionLost("the connection is closed")
         self._socket.close()
 
     @property
     def max_payload(self) -> int:
-        """The largest message that the server takes: bytes of headers and payload."""
+        """The largest message that the server accepts: bytes of headers and payload."""
         return int(self.server_info.get("max_payload") or 1 << 20)
 
     def new_inbox(self) -> str:
-        """A subject for answers that nobody else listens on."""
+        """Return a subject for answers that nobody else listens on."""
         return f"{self.address.inbox_prefix}.{secrets.token_hex(11)}"
 
     # -- sending
@@ -121,7 +123,7 @@ class BlockingConnection:
             raise self._end(error.strerror or str(error)) from None
 
     def subscribe(self, subject: str, *, limit: int = 0) -> bytes:
-        """Listen on a subject, for `limit` messages if given. Gives the subscription's id."""
+        """Subscribe to a subject, for `limit` messages if that is given, and return the subscription's id."""
         self._sids += 1
         sid = b"%d" % self._sids
         frame = encode.sub(subject.encode(), b"", sid)
@@ -129,13 +131,16 @@ class BlockingConnection:
         return sid
 
     def unsubscribe(self, sid: bytes) -> None:
-        """Listen no more."""
+        """End a subscription."""
         self.send(encode.unsub(sid))
 
     # -- receiving
 
     def flush(self, timeout: float | None = None) -> None:
-        """Wait until the server has seen all that was sent. Raises TimedOut, ConnectionLost, NotPermitted."""
+        """Wait until the server has seen everything that was sent.
+
+        Raises TimedOut, ConnectionLost, NotPermitted.
+        """
         deadline = self._deadline(timeout)
         wanted = self._pongs + 1
         self.send(encode.PING)
@@ -143,7 +148,7 @@ class BlockingConnection:
             self._read(deadline)
 
     def receive(self, timeout: float | None = None) -> Message:
-        """The next message. Raises TimedOut, ConnectionLost, NotPermitted."""
+        """Return the next message. Raises TimedOut, ConnectionLost, NotPermitted."""
         deadline = self._deadline(timeout)
         while self._next >= len(self._frames):
             self._frames, self._next = Frames(), 0
@@ -152,7 +157,10 @@ class BlockingConnection:
         return self._frames.message(self._next - 1)
 
     def take(self, timeout: float | None = None) -> Frames:
-        """All messages that have arrived, at least one. Raises TimedOut, ConnectionLost, NotPermitted."""
+        """Return all messages that have arrived, at least one.
+
+        Raises TimedOut, ConnectionLost, NotPermitted.
+        """
         deadline = self._deadline(timeout)
         while self._next >= len(self._frames):
             self._frames, self._next = Frames(), 0
@@ -162,7 +170,7 @@ class BlockingConnection:
         return frames.since(start)
 
     def take_block(self, timeout: float | None = None) -> ArrowMessages:
-        """As `take`, as Arrow columns."""
+        """Return what `take` returns, as Arrow columns. Raises what `take` raises."""
         deadline = self._deadline(timeout)
         found = [] if self._next >= len(self._frames) else [ArrowMessages.of(self.take())]
         while not found:
@@ -179,10 +187,10 @@ class BlockingConnection:
     def request(
         self, subject: str, payload: bytes = b"", headers: bytes = b"", timeout: float | None = None
     ) -> Message:
-        """Publish with a reply subject and give the first answer.
+        """Publish with a reply subject and return the first answer.
 
-        Messages of other subscriptions that come meanwhile are kept for `receive` and `take`. Raises
-        NoResponders, TimedOut (both name the subject), NotPermitted, ConnectionLost.
+        Messages of other subscriptions that arrive meanwhile are kept for `receive` and `take`. Raises
+        NoResponders and TimedOut, which both name the subject, NotPermitted, and ConnectionLost.
         """
         deadline = self._deadline(timeout)
         if not self._inbox:
@@ -203,7 +211,7 @@ class BlockingConnection:
                         raise NoResponders(f"nobody answers on {subject}")
                     return answer
                 if sid == self._inbox_sid:
-                    self._frames.drop(seen)  # the late answer of a request that was given up
+                    self._frames.drop(seen)  # the late answer to a request that has timed out
                 else:
                     seen += 1
             try:
@@ -220,7 +228,7 @@ class BlockingConnection:
             raise ConnectionLost(str(self._lost))
 
     def _read(self, deadline: float) -> None:
-        """Read once and parse what is whole."""
+        """Read once and parse the frames that are whole."""
         self._receive(deadline)
         if self._buffered >= self._needed:
             self._parse()
@@ -243,7 +251,7 @@ class BlockingConnection:
         self._buffered += len(data)
 
     def _scan(self) -> list[ArrowMessages]:
-        """What is buffered up to where it needs to be parsed."""
+        """Return the part of the buffer that `scan` understands, as columns."""
         data = self._whole()
         block, done = scan(data)
         self._hold(data, done)
@@ -262,7 +270,7 @@ class BlockingConnection:
         return self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
 
     def _hold(self, data: bytes, done: int) -> None:
-        """Keep what is not done."""
+        """Keep the data that is not parsed yet."""
         self._chunks = [data[done:]] if done < len(data) else []
         self._buffered = len(data) - done
 
@@ -285,7 +293,7 @@ class BlockingConnection:
             raise ClientError(f"{self.url} sent what no NATS server sends")
 
     def _end(self, reason: str) -> ConnectionLost:
-        """Close after a failure. Gives the error to raise."""
+        """Close the connection after a failure and return the error to raise."""
         self.close()
         self._lost = ConnectionLost(f"the connection to {self.url} was lost: {reason}")
         return self._lost

@@ -1,22 +1,22 @@
-"""What can go wrong on a connection. Texts name servers without user or password, and never a secret."""
+"""The errors of a connection. Their texts name servers without user or password, and never hold a secret."""
 
 from __future__ import annotations
 
 
 class ClientError(Exception):
-    """The connection, or what was asked of it, failed."""
+    """The connection, or a request on it, failed."""
 
 
 class NoServers(ClientError):  # noqa: N818 - the clients' word for it
-    """No server of the list could be connected to; the text says why for each."""
+    """No server of the list could be connected to; the text gives the reason for each."""
 
 
 class AuthorizationError(ClientError):
-    """A server answered and would not have us, or a credential cannot be read."""
+    """A server answered and refused the login, or a credential cannot be read."""
 
 
 class ConnectionLost(ClientError):  # noqa: N818 - what happened
-    """The connection ended, or the server closed it. `Link.reopen` makes a new one."""
+    """The connection ended, or the server closed it. `BlockingConnection.reopen` makes a new one."""
 
 
 class NotPermitted(ClientError):  # noqa: N818 - what happened
@@ -24,11 +24,11 @@ class NotPermitted(ClientError):  # noqa: N818 - what happened
 
 
 class TooLarge(ClientError):  # noqa: N818 - what happened
-    """The message is larger than the server takes; nothing was sent."""
+    """The message is larger than the server accepts; nothing was sent."""
 
 
 class TimedOut(ClientError):  # noqa: N818 - what happened
-    """Nothing came in time."""
+    """Nothing arrived in time."""
 
 
 class NoResponders(ClientError):  # noqa: N818 - the protocol's word

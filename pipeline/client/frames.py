@@ -1,7 +1,8 @@
-"""What servers send, parsed a whole read at a time into columns.
+"""The protocol as servers send it, parsed a whole read at a time into columns.
 
-Promises: no object per message but two byte strings; every message before a violation is given; a frame that
-is not whole is left to the next read. Never looks into subjects or payloads.
+Promises: a message costs two byte strings and no object of its own; every message before a violation of the
+protocol is returned; a frame that is not whole is left to the next read. The parser never looks into subjects
+or payloads.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _M, _H = b"MH"
 
 
 class Message(NamedTuple):
-    """One message. `header` is its whole header block, b"" without headers."""
+    """One message. `header` is its whole header block, b"" if it has none."""
 
     subject: str
     reply: str
@@ -24,16 +25,18 @@ class Message(NamedTuple):
 
     @property
     def status(self) -> int:
-        """The status on the header's first line, e.g. 503; 0 without one."""
+        """The status on the header's first line, for example 503; 0 if there is none."""
         found = self.header[8:12]
         return int(found[1:]) if found[:1] == b" " and found[1:].isdigit() else 0
 
 
 class Frames:
-    """Messages as columns of equal length, in the order in which they came.
+    """Messages as columns of equal length, in the order in which they arrived.
 
-    heads: of each its line's `subject sid[ reply]`; headers: the header blocks, by row, of those that have
-    one; size: bytes that they had on the wire.
+    heads: `subject sid[ reply]` of each message's line
+    headers: the header blocks by row, for the messages that have one
+    payloads: the payload of each message
+    size: the bytes that the messages took on the wire
     """
 
     __slots__ = ("headers", "heads", "payloads", "size")
@@ -48,12 +51,12 @@ class Frames:
         return len(self.payloads)
 
     def message(self, row: int) -> Message:
-        """One row as a message."""
+        """Return one row as a message."""
         subject, _, rest = self.heads[row].decode("utf-8", "replace").partition(" ")
         return Message(subject, rest.partition(" ")[2], self.headers.get(row, b""), self.payloads[row])
 
     def extend(self, more: Frames) -> None:
-        """Append other rows."""
+        """Append the rows of `other`."""
         count = len(self)
         self.heads += more.heads
         self.payloads += more.payloads
@@ -61,7 +64,7 @@ class Frames:
         self.size += more.size
 
     def since(self, row: int) -> Frames:
-        """The rows from `row` on; this object itself when that is all."""
+        """Return the rows from `row` on; this object itself when these are all."""
         if not row:
             return self
         rest = Frames()
@@ -72,17 +75,17 @@ class Frames:
         return rest
 
     def drop(self, row: int) -> None:
-        """Take one row out."""
+        """Remove one row."""
         del self.heads[row], self.payloads[row]
         self.headers.pop(row, None)
         self.headers = {at - (at > row): block for at, block in self.headers.items()}
 
 
 def parse(data: bytes, frames: Frames, control: list[bytes]) -> tuple[int, int]:
-    """Append the whole messages of `data` to `frames` and other whole lines to `control`.
+    """Append the whole messages of `data` to `frames` and its other whole lines to `control`.
 
-    Gives where the first frame that is not whole starts, and how many bytes from there it needs (0: unknown).
-    Raises ClientError for what no server sends.
+    Returns where the first frame that is not whole starts, and how many bytes it needs from there (0:
+    unknown). Raises ClientError for input that no server sends.
     """
     find, rfind, end = data.find, data.rfind, len(data)
     add_head, add_payload = frames.heads.append, frames.payloads.append

@@ -18,12 +18,12 @@ from .errors import AuthorizationError, ClientError, ConnectionLost, NoServers
 from .frames import LONGEST_LINE
 
 PORT = 4222
-RECEIVE_BUFFER = 4 << 20  # bytes the kernel may hold for us, so that the server rarely waits
+RECEIVE_BUFFER = 4 << 20  # bytes the kernel may buffer for us, so that the server rarely waits
 
 
 @dataclass(slots=True)
 class HandshakeResult:
-    """A connection that has been let in: what is left of the first reads is in `rest`."""
+    """A connection whose login succeeded; `rest` is what was read beyond the first PONG."""
 
     socket: socket.socket
     url: str  # without user and password
@@ -32,9 +32,10 @@ class HandshakeResult:
 
 
 def open_first(address: ConnectionOptions, urls: list[str]) -> HandshakeResult:
-    """Connect to the first of `urls` that lets us in.
+    """Connect to the first of `urls` that accepts us.
 
-    Raises AuthorizationError if one refused us and none let us in, else NoServers with each one's reason.
+    Raises AuthorizationError if one refused us and no other accepted us, else NoServers with each one's
+    reason.
     """
     refused: AuthorizationError | None = None
     reasons = []
@@ -60,7 +61,8 @@ def _open(address: ConnectionOptions, text: str) -> HandshakeResult:
         raise ClientError(f"{url.scheme}:// is not supported: use nats:// or tls://")
     if not url.hostname:
         raise ClientError("there is no host in this address")
-    # To read the authorities may take longer than a server waits for who is to speak first.
+    # Reading the certificate authorities can take longer than a server waits for a client that must speak
+    # first.
     context = identity.tls_context(address) if address.tls_first else None
     sock = socket.create_connection((url.hostname, url.port or PORT), timeout=address.timeout)
     try:
@@ -73,7 +75,7 @@ def _open(address: ConnectionOptions, text: str) -> HandshakeResult:
 
 
 class _ServerHandshake:
-    """One attempt to be let in, within the address's timeout."""
+    """One attempt to log in, within the timeout of the address."""
 
     def __init__(self, address: ConnectionOptions, url: SplitResult, sock: socket.socket) -> None:
         self._address = address
@@ -83,7 +85,7 @@ class _ServerHandshake:
         self._deadline = time.monotonic() + address.timeout
 
     def enter(self, first: ssl.SSLContext | None) -> HandshakeResult:
-        """first: what to encrypt with before the server has spoken."""
+        """Log in. `first` is the TLS context for servers that expect TLS before they send INFO."""
         if first is not None:
             self._encrypt(first)
         info = self._info()
@@ -143,7 +145,7 @@ class _ServerHandshake:
         return ClientError(text)
 
     def _line(self) -> bytes:
-        """The next line. Raises ConnectionLost or OSError."""
+        """Return the next line. Raises ConnectionLost or OSError."""
         while (at := self._buffer.find(b"\r\n")) < 0:
             left = self._deadline - time.monotonic()
             if left <= 0 or len(self._buffer) > LONGEST_LINE:

@@ -1,7 +1,7 @@
-"""Who a connection is: the fields of CONNECT and the TLS context, made from a `ConnectionOptions` where it
-connects.
+"""The credentials of a connection: the fields of CONNECT and the TLS context, made where it connects.
 
-Raises AuthorizationError for what cannot be read; its text names the option, never what it holds.
+Both are made from a `ConnectionOptions`. Raises AuthorizationError for whatever cannot be read; the text
+names the option, never its value.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from .errors import AuthorizationError
 
 
 def credentials(address: ConnectionOptions, url: SplitResult, nonce: str) -> dict[str, str]:
-    """CONNECT's fields that say who we are; `nonce` is the server's, to be signed.
+    """Return the fields of CONNECT that say who we are; `nonce` is the server's, which has to be signed.
 
-    What the options say goes before the user and password of the URL.
+    Options take precedence over the user and password of the URL.
     """
     try:
         return _named(address, url, nonce)
@@ -64,13 +64,16 @@ def _signed(pair: KeyPair, nonce: str) -> str:
 
 
 def wants_tls(address: ConnectionOptions, url: SplitResult) -> bool:
-    """Whether this connection must be encrypted, whatever the server says."""
+    """Return whether this connection must be encrypted, whatever the server says."""
     given = address.tls_ca or address.tls_cert or address.tls_key or address.tls_first
     return url.scheme == "tls" or bool(given)
 
 
 def tls_context(address: ConnectionOptions) -> ssl.SSLContext:
-    """The context to encrypt with: the system's authorities, or tls_ca's; tls_cert to show who we are."""
+    """Return the TLS context.
+
+    It trusts the system's authorities, or those of `tls_ca`, and presents `tls_cert` if that is given.
+    """
     try:
         authority = secret.location("tlsCa", address.tls_ca) if address.tls_ca else None
         made = ssl.create_default_context(cafile=authority)

@@ -1,7 +1,8 @@
-"""A line chart as SVG: values over time for a few series, readable on light and on dark paper.
+"""A line chart as SVG: values over time for a few series, readable on light and dark backgrounds.
 
 Colours are CSS classes (`report` defines them): `s0`, `s1`, … for the series, `grid` and `ink` for the rest.
-Text is escaped. More points than POINTS are put together: a run of weeks is no larger than one of an hour.
+Text is escaped. If there are more than POINTS points, neighbours are combined, so that a run of weeks is no
+larger than one of an hour.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Series:
 
 
 def draw(title: str, series: Sequence[Series], unit: str, *, join: Join) -> str:
-    """The chart; `join` says what several points that fall together are worth."""
+    """Return the chart; `join` computes the value of several points that are combined into one."""
     shown = [Series(each.name, joined(each.points, join)) for each in series]
     everything = [point for each in shown for point in each.points]
     if not everything:
@@ -51,7 +52,7 @@ def draw(title: str, series: Sequence[Series], unit: str, *, join: Join) -> str:
 
 
 def joined(points: Sequence[Point], join: Join) -> list[Point]:
-    """At most POINTS points: those of an equal share of the time are one, at the time of the last of them."""
+    """Return at most POINTS points: one for each equal share of the time, at the time of its last point."""
     if len(points) <= POINTS:
         return list(points)
     start = points[0][0]
@@ -63,7 +64,7 @@ def joined(points: Sequence[Point], join: Join) -> list[Point]:
 
 
 def ticks(top: float) -> list[float]:
-    """Four or five round steps from 0 to at least `top`."""
+    """Return four or five round steps from 0 to at least `top`."""
     if top <= 0:
         return [0.0, 1.0]
     raw = top / 4
@@ -73,7 +74,7 @@ def ticks(top: float) -> list[float]:
 
 
 def moments(start: float, end: float) -> list[tuple[float, str]]:
-    """Up to eight round times (UTC) with their labels."""
+    """Return up to eight round times (UTC) with their labels."""
     wide = (end - start) / 7
     span = next((each for each in SPANS if each >= wide), math.ceil(wide / 86400) * 86400)
     form = "%b %d" if span >= 86400 else "%H:%M" if span >= 60 else "%H:%M:%S"
@@ -84,7 +85,7 @@ def moments(start: float, end: float) -> list[tuple[float, str]]:
 
 
 def amount(value: float) -> str:
-    """A number in few characters: 0, 0.25, 250, 2.5k, 1.2M."""
+    """Return a number in few characters: 0, 0.25, 250, 2.5k, 1.2M."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
             return f"{value / size:.3g}{letter}"
@@ -133,7 +134,7 @@ def _series(series: Series, number: int, scale: _Scale, unit: str) -> list[str]:
 
 
 def _gaps(points: Sequence[Point]) -> set[int]:
-    """The points before which the line breaks: the first, and those after a time without any batch."""
+    """Return the points before which the line breaks: the first, and those after a time without any batch."""
     spans = [later - earlier for (earlier, _), (later, _) in itertools.pairwise(points)]
     usual = sorted(spans)[len(spans) // 2] if spans else 0.0
     return {0} | {index for index, span in enumerate(spans, 1) if span > GAP * usual}

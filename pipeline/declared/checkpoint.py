@@ -1,8 +1,9 @@
-"""Checkpoint: what a kill may leave in a streaming query's folder that Spark then refuses to start with.
+"""Checkpoints that Spark refuses to start with, left by a query that was killed in its first batch.
 
 Spark writes the record of a batch into a hidden file of `offsets` and renames it. A query that is killed
 between the two at its very first batch leaves a folder that "should be empty on batch 0" (SPARK-53103),
-although nothing was written and nothing is on record. That is mended here, in a folder of this machine.
+although nothing was written and nothing is on record. In a folder of this machine, this module removes what
+was left.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from urllib.parse import unquote, urlsplit
 
 
 def begin_anew(checkpoint: str) -> bool:
-    """Remove a record of the first batch that was never finished; whether there was one. Raises OSError.
+    """Remove a record of the first batch that was never finished, and return whether there was one.
 
-    checkpoint: a path, or a URL as Spark takes it; one that is not `file:` is left alone.
+    checkpoint: a path, or a URL as Spark takes it; one that is not `file:` is left alone
+
+    Raises OSError.
     """
     url = urlsplit(checkpoint)
     if url.scheme not in ("", "file"):

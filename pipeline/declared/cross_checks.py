@@ -1,4 +1,4 @@
-"""What the sections of a document say of each other: names, who reads whom, what goes with which trigger."""
+"""Checks across the sections of a document: names, which table reads which, what a trigger allows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Found = Iterator[tuple[Path, DocumentProblem]]
 
 
 def problems(document: PipelineDocument, folder: File) -> Found:
-    """Every mistake with the path of what is to be changed."""
+    """Yield every mistake with the path of what has to be changed."""
     yield from _names(document)
     yield from _transforms(document, folder)
     yield from _sinks(document, folder)
@@ -119,5 +119,5 @@ def _unknown(table: str, known: list[str], document: PipelineDocument) -> Docume
 
 
 def location(path: str, folder: File) -> str:
-    """Where a path of the document is: as it is if it is a URL, else beside the document."""
+    """Return where a path of the document is: unchanged if it is a URL, else relative to the document."""
     return path if "://" in path else str(folder / File(path).expanduser())

@@ -1,8 +1,8 @@
-"""A pipeline's document: what each section may say, as pydantic models. Keys are camelCase, as Spark's words.
+"""A pipeline's document: the sections and their keys as pydantic models. Keys are camelCase, as Spark's are.
 
-The models validate each section by itself; what sections say of each other, and the options of the data
-source, are validated in `reading`. A `PipelineDocument` is frozen. Its repr and dumps hold secrets as they
-were written: show and record `text.masked` ones only.
+The models validate each section by itself; `reading` validates what depends on several sections, and the
+options of the data source. A `PipelineDocument` is frozen. Its repr and dumps hold secrets as they were
+written: show and record only text from `secrets.masked`.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class Section(BaseModel):
 
     @classmethod
     def keys(cls) -> list[str]:
-        """The keys that this section may have."""
+        """Return the keys that this section may have."""
         return [field.alias or name for name, field in cls.model_fields.items()]
 
 
 class Watermark(Section):
-    """How late a row may come: rows whose `column` is older than the newest minus `delay` may be dropped."""
+    """How late a row may come: one whose `column` is older than the newest minus `delay` may be dropped."""
 
     column: Text
     delay: Text
@@ -98,14 +98,14 @@ class TransformSection(Section):
 
 
 class SinkSection(Section):
-    """Where the rows of the table `from` (`origin` here) go."""
+    """A sink: where the rows of the table `from` (`origin` here) are written."""
 
     origin: Table = Field(alias="from")
     output_mode: Literal["append", "update", "complete"] = "append"
 
 
 class TableSink(SinkSection):
-    """A sink that may be there already when a batch is written."""
+    """A sink that may exist already when a batch is written."""
 
     mode: Literal["append", "overwrite", "ignore", "error"] | None = None
     options: dict[str, str | int | float | bool] = Field(default_factory=dict)
@@ -204,12 +204,15 @@ class PipelineDocument(Section):
 
     @property
     def continuous(self) -> bool:
-        """Whether a run goes on until it is stopped."""
+        """Whether a run continues until it is stopped."""
         return self.trigger not in {BATCH, AVAILABLE_NOW}
 
 
 def milliseconds(text: str) -> int:
-    """`10 seconds`, `1m30s` -> milliseconds. Raises ValueError saying what is understood."""
+    """Return a span such as `10 seconds` or `1m30s` in milliseconds.
+
+    Raises ValueError that says what is understood.
+    """
     found = SPAN.match(text)
     if found:
         return int(found.group(1)) * UNITS_MS[found.group(2)]
@@ -223,7 +226,7 @@ def milliseconds(text: str) -> int:
 
 
 def option_text(value: Option) -> str:
-    """An option's value as the data source reads it: lists with commas, maps as JSON, true and false."""
+    """Return an option's value as the data source reads it: lists with commas, maps as JSON, true, false."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):

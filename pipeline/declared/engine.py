@@ -42,17 +42,17 @@ NO_CONNECT = "a remote session needs Spark Connect's packages: pip install 'pysp
 
 
 def place(document: PipelineDocument) -> str:
-    """Where it runs: a master, or the URL of a remote session, without its token."""
+    """Return where it runs: a master, or the URL of a remote session without its token."""
     return secrets.clean(document.spark.remote or document.spark.master or LOCAL)
 
 
 def on_this_machine(document: PipelineDocument) -> bool:
-    """Whether driver and executors are this machine's."""
+    """Return whether driver and executors are on this machine."""
     return place(document).startswith("local")
 
 
 def settings(document: PipelineDocument) -> dict[str, str]:
-    """Spark's settings: those that pyjs adds, those of the document over them."""
+    """Return Spark's settings: those that pyjs adds, overridden by those of the document."""
     spark = document.spark
     found = dict(ADDED)
     if on_this_machine(document):
@@ -70,7 +70,7 @@ def settings(document: PipelineDocument) -> dict[str, str]:
 
 @contextlib.contextmanager
 def opened(document: PipelineDocument, log: Path | None) -> Iterator[SparkSession]:
-    """The session, ended with the block. What Java says goes into `log`, or to stderr without.
+    """Provide the session, which ends with the block. Java's output goes into `log`, or to stderr without.
 
     Raises session.SparkError and java.JavaError, whose texts say what to do.
     """
@@ -89,8 +89,11 @@ def opened(document: PipelineDocument, log: Path | None) -> Iterator[SparkSessio
 
 
 def _hush() -> None:
-    """PySpark prints an error that it raises besides, as JSON on stderr; who catches it tells it better."""
-    with contextlib.suppress(ImportError):  # a missing PySpark is told by the session
+    """Silence the JSON that PySpark prints on stderr for errors that it also raises.
+
+    Those who catch the error report it better.
+    """
+    with contextlib.suppress(ImportError):  # `session` reports a missing PySpark
         from pyspark.logger import PySparkLogger
 
         for name in LOGGERS:
@@ -120,7 +123,10 @@ def _remote(document: PipelineDocument) -> SparkSession:
 
 
 def _reach(document: PipelineDocument) -> None:
-    """Whether anything listens where the session is to be: Connect itself tries for ten minutes."""
+    """Raise SparkError if nothing listens where the session will be.
+
+    Connect itself would keep trying for ten minutes.
+    """
     url = urlsplit(str(document.spark.remote))
     try:
         address = (url.hostname or "", url.port or CONNECT_PORT)
@@ -130,8 +136,11 @@ def _reach(document: PipelineDocument) -> None:
 
 
 def problems(loaded: LoadedDocument) -> list[DocumentProblem]:
-    """What the document's session cannot do: Delta on this machine without its package (a cluster has its
-    own), and the console of a stream by Connect, whose server runs what is done with each batch."""
+    """Return what the document's session cannot do.
+
+    These are Delta on this machine without its package (a cluster has its own), and the console of a stream
+    by Connect, whose server runs what is done with each batch.
+    """
     document = loaded.document
     found = []
     for name, sink in document.sinks.items():
@@ -149,7 +158,7 @@ def _at(loaded: LoadedDocument, sink: str, message: str, hint: str) -> DocumentP
 
 
 def _has_delta(document: PipelineDocument) -> bool:
-    """Whether Delta is among what the document, or Spark's own folders, load."""
+    """Return whether Delta is among what the document, or Spark's own folders, load."""
     spark = document.spark
     loads = [*spark.packages, *spark.jars, *(str(value) for value in spark.conf.values())]
     if any("delta" in each for each in loads):

@@ -1,4 +1,4 @@
-"""A document to start from, with comments, made of a few answers."""
+"""A document to start from, with comments, made from a few answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DELTA = "io.delta:delta-spark_2.13:4.0.0"
 
 @dataclass(frozen=True)
 class ExampleAnswers:
-    """What `pyjs pipeline init` asks."""
+    """The answers to the questions of `pyjs pipeline init`."""
 
     name: str = "orders"
     stream: str = "ORDERS"
@@ -24,7 +24,7 @@ class ExampleAnswers:
 
 
 def text(answers: ExampleAnswers) -> str:
-    """The document, valid as it is."""
+    """Return the document, which is valid as it is."""
     return "\n".join(
         [
             _head(answers),

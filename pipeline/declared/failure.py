@@ -1,4 +1,4 @@
-"""What went wrong in Spark, in a line: the root of a long chain of Java exceptions and Python tracebacks."""
+"""The root cause of an error of Spark in one line, out of a long chain of Java exceptions and tracebacks."""
 
 from __future__ import annotations
 
@@ -56,21 +56,21 @@ HINTS = (
 
 
 def told(error: BaseException) -> tuple[str, str]:
-    """The root cause in one short line, and a hint (perhaps empty)."""
+    """Return the root cause in one short line, and a hint (perhaps empty)."""
     said = whole(error)
     hint = next((hint for pattern, hint in HINTS if pattern.search(said)), "")
     return root(said), hint
 
 
 def root(text: str) -> str:
-    """The line of an error's text that says what happened."""
+    """Return the line of an error's text that says what happened."""
     said = _of_python(text) or _of_class(text) or _of_java(text) or _first(text)
     said = _STATE.sub("", " ".join(said.split()))
     return said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
 
 
 def whole(error: BaseException) -> str:
-    """The text with that of the errors it came from, and Java's stack trace where there is one."""
+    """Return an error's text, those of the errors that caused it, and Java's stack trace if there is one."""
     texts = [str(error) or type(error).__name__]
     for attribute in ("_stackTrace", "stackTrace", "_server_stacktrace"):
         found = getattr(error, attribute, None)
@@ -83,7 +83,7 @@ def whole(error: BaseException) -> str:
 
 
 def _of_python(text: str) -> str:
-    """The last line of the last Python traceback."""
+    """Return the error line of the last Python traceback, "" if there is none."""
     _, found, after = text.rpartition(_TRACEBACK)
     if not found:
         return ""
@@ -99,7 +99,7 @@ def _of_python(text: str) -> str:
     return ""
 
 
-# Our own errors say what happened by themselves.
+# The texts of our own errors need no class name.
 _OWN = (
     "OptionError",
     "ClientError",
@@ -120,14 +120,14 @@ _OWN = (
 
 
 def _of_class(text: str) -> str:
-    """The first line, if it names an error class that says what is wrong."""
+    """Return the first line if it names an error class that says what is wrong, else ""."""
     first = _first(text)
     found = _CLASS.match(first)
     return first if found and found.group(1) not in _WRAPPERS else ""
 
 
 def _of_java(text: str) -> str:
-    """The innermost `Caused by`, without the class where the text says enough."""
+    """Return the innermost `Caused by`, without the class where the text says enough."""
     causes = [match.group("what") for match in _CAUSED.finditer(text)]
     told_causes = [cause for cause in causes if _JAVA_CLASS.sub("", cause).strip()]
     return _bare(told_causes[-1]) if told_causes else ""

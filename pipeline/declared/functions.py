@@ -1,7 +1,7 @@
 """Python functions that documents name: `FILE.py:function` beside the document, or `module:function`.
 
-`look` checks one without running any code, `load` imports it. What a file's functions hand to Spark (UDFs) is
-sent to executors with its code; a module's has to be installed there.
+`look` checks one without running any code, and `load` imports it. What the functions of a file hand to Spark
+(UDFs) is sent to executors with its code; a module has to be installed there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .document import FUNCTION
 
 
 class FunctionError(ValueError):
-    """The function is not there, or cannot be imported."""
+    """The function does not exist, or cannot be imported."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -31,7 +31,10 @@ class FunctionError(ValueError):
 
 @dataclass(frozen=True)
 class Look:
-    """What the source text says: the parameters to fill by name, None where only running it would tell."""
+    """The parameters without a default, as the source text shows them.
+
+    parameters: their names; None if only running the code would tell
+    """
 
     parameters: tuple[str, ...] | None
 
@@ -57,7 +60,7 @@ def look(named: str, folder: Path) -> Look:
 
 
 def load(named: str, folder: Path) -> Callable[..., Any]:
-    """Import a function. Raises FunctionError, with what the import raised in its text."""
+    """Import a function. Raises FunctionError whose text has the error of the import."""
     where, name = _split(named)
     try:
         module = _run_file(folder / where) if where.endswith(".py") else _import(where, folder)
@@ -70,7 +73,7 @@ def load(named: str, folder: Path) -> Callable[..., Any]:
 
 
 def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The parameters that have to be filled."""
+    """Return the names of the parameters that need a value."""
     found = inspect.signature(function).parameters.values()
     by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return tuple(each.name for each in found if each.kind in by_position and each.default is each.empty)
@@ -84,7 +87,7 @@ def _split(named: str) -> tuple[str, str]:
 
 
 def _file(where: str, folder: Path) -> Path | None:
-    """The source file, if there is one."""
+    """Return the source file, None if there is none."""
     if where.endswith(".py"):
         return folder / where
     _reach(folder)
@@ -103,7 +106,7 @@ def _needed(arguments: ast.arguments) -> tuple[str, ...]:
 
 
 def _bound(module: ast.Module) -> set[str]:
-    """The names that the module's top level gives a value."""
+    """Return the names that the module's top level assigns."""
     names: set[str] = set()
     for node in ast.walk(module):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -120,7 +123,7 @@ def _bound_by_star(module: ast.Module) -> bool:
 
 
 def _reach(folder: Path) -> None:
-    """Let modules beside the document be imported."""
+    """Make modules beside the document importable."""
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 

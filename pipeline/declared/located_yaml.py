@@ -1,8 +1,8 @@
 """YAML with the place of every key and value.
 
-`read` gives the plain document (dicts, lists, scalars as YAML 1.1's safe types) and a map from the path of
-each value, a tuple of keys and indexes, to where it stands. A key that is written twice is an error, as are
-keys that are not text, an alias to what contains it, and documents nested deeper than DEPTH.
+`read` returns the plain document (dicts, lists, scalars as YAML 1.1's safe types) and a map from the path of
+each value, a tuple of keys and indexes, to its place in the text. These are errors: a key that is written
+twice, a key that is not text, an alias to what contains it, and a document nested deeper than DEPTH.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a value stands: its key's line and column (its own in a list), from 1; the value's characters."""
+    """The place of a value.
+
+    line and column: of the value's key, or of the value itself in a list; counted from 1
+    start and end: the characters of the value in the text
+    """
 
     line: int
     column: int
@@ -32,20 +36,20 @@ class Place:
 
 @dataclass(frozen=True)
 class LocatedYaml:
-    """A document as it was written."""
+    """A document and the places of its values."""
 
     value: Any
     places: dict[Path, Place]
 
     def near(self, path: Path) -> Place | None:
-        """The place of `path`, or of the nearest thing around it that has one."""
+        """Return the place of `path`, or of the nearest thing around it that has one."""
         while path and path not in self.places:
             path = path[:-1]
         return self.places.get(path)
 
 
 def read(text: str, file: str) -> LocatedYaml:
-    """The document in `text`. Raises DocumentError naming `file` for what is no YAML or is ambiguous."""
+    """Return the document in `text`. Raises DocumentError naming `file` if it is ambiguous or not YAML."""
     loader = yaml.SafeLoader(text)
     try:
         node = loader.get_single_node()
@@ -73,7 +77,7 @@ def read(text: str, file: str) -> LocatedYaml:
 
 
 def dotted(path: Path) -> str:
-    """A path as people write it: `sinks.lake.partitionBy[0]`."""
+    """Return a path as people write it: `sinks.lake.partitionBy[0]`."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
@@ -81,7 +85,7 @@ def dotted(path: Path) -> str:
 
 
 class _RefusedError(Exception):
-    """YAML that is well formed and yet refused."""
+    """YAML that is well formed but not accepted."""
 
     def __init__(self, message: str, path: Path, node: yaml.Node) -> None:
         super().__init__(message)
@@ -97,7 +101,7 @@ class _Reader:
         self.places: dict[Path, Place] = {}
 
     def value(self, node: yaml.Node, path: Path, key: yaml.Node | None) -> Any:
-        """The value of `node`, which is at `path` after `key`."""
+        """Return the value of `node`, which is at `path` after `key`."""
         if len(path) > DEPTH or len(self.places) > NODES:
             raise _RefusedError("nested too deeply, or an alias contains itself", path[:3], node)
         mark = (key or node).start_mark

@@ -1,7 +1,7 @@
-"""What Spark counts while a batch runs: the rows that were read, and how far the tasks are.
+"""Spark's figures while a batch runs: how many rows were read, and how many tasks are done.
 
-Spark tells neither to Python: its status store in the JVM is asked. A remote session has none; nor is any of
-this promised by Spark, so that whatever goes wrong here means: not known.
+Spark offers neither to Python, so its status store in the JVM is asked. A remote session has no JVM here, and
+Spark promises none of this: whenever something fails, the figure is not known.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ ROWS = "number of output rows"
 
 
 class Reads:
-    """The rows that scans of the data source gave from the moment this was made."""
+    """The rows that scans of the data source have returned since this object was made."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._before = self._last()
 
     def rows(self) -> int | None:
-        """How many; None if it is not known."""
+        """Return how many; None if that is not known."""
         try:
             return self._rows()
         except Exception:
@@ -59,14 +59,14 @@ class Reads:
 
 
 def activate(spark: SparkSession) -> None:
-    """Let this thread's work be that of the session: its data sources are found through the thread."""
-    with contextlib.suppress(Exception):  # a remote session needs no such thing
+    """Make this thread's work that of the session: Spark finds data sources through the thread."""
+    with contextlib.suppress(Exception):  # a remote session does not need it
         jvm: Any = spark._jvm
         jvm.SparkSession.setActiveSession(spark._jsparkSession)
 
 
 def doing(spark: SparkSession) -> str:
-    """How far the tasks that run now are: `12 of 40 tasks`; empty if that is not known."""
+    """Return the progress of the tasks that run now, `12 of 40 tasks`; empty if that is not known."""
     try:
         tracker = spark.sparkContext.statusTracker()
         infos = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
@@ -78,7 +78,7 @@ def doing(spark: SparkSession) -> str:
 
 
 def _items(sequence: Any) -> list[Any]:
-    """The items of a Scala sequence."""
+    """Return the items of a Scala sequence."""
     iterator, found = sequence.iterator(), []
     while iterator.hasNext():
         found.append(iterator.next())

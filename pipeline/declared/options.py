@@ -1,7 +1,7 @@
-"""The options of the data source that the sources and sinks of a document are given, and their validation.
+"""The data source options of a document's sources and sinks, and their validation.
 
-What a section says goes before the command line, the command line before `connection`, and that before what
-holds where a document names no server at all: the environment and the selected context.
+A section takes precedence over the command line, and that over `connection`. The environment and the selected
+context count only if the document and the command line name no server at all.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ WHERE = ("servers", "context")
 
 @dataclass(frozen=True)
 class Overlay:
-    """Options from outside of the document: `given` on the line, `ambient` where nothing else is said."""
+    """Options from outside of the document.
+
+    given: those of the command line
+    ambient: those that apply if no server is named elsewhere
+    """
 
     given: Mapping[str, str] = field(default_factory=dict, repr=False)
     ambient: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -33,7 +37,7 @@ NOTHING = Overlay()
 
 
 def of_source(document: PipelineDocument, name: str, overlay: Overlay) -> list[Options]:
-    """What a source is read with; one set of options for each of its domains."""
+    """Return the options to read a source with, one set for each of its domains."""
     source = document.sources[name]
     options = _merged(document, source.options, overlay)
     if not source.domains:
@@ -42,14 +46,14 @@ def of_source(document: PipelineDocument, name: str, overlay: Overlay) -> list[O
 
 
 def of_sink(document: PipelineDocument, name: str, overlay: Overlay) -> Options:
-    """What a stream is written with."""
+    """Return the options to write a stream with."""
     sink = document.sinks[name]
     assert isinstance(sink, StreamSink)
     return _merged(document, sink.options, overlay)
 
 
 def problems(document: PipelineDocument, overlay: Overlay) -> Iterator[tuple[Path, DocumentProblem]]:
-    """Every option that is unknown, misplaced or has a wrong value, where it stands, once."""
+    """Yield every option that is unknown, misplaced or has a wrong value, where it is written, once."""
     names = {option.name.lower(): option.name for option in CONNECTION}
     for key in document.connection:
         if key.lower() not in names:
@@ -60,7 +64,7 @@ def problems(document: PipelineDocument, overlay: Overlay) -> Iterator[tuple[Pat
             yield ("connection", key), DocumentProblem("", "is no option of a connection", hint=hint)
     connection = {key: value for key, value in document.connection.items() if key.lower() in names}
     document = document.model_copy(update={"connection": connection})
-    found = dict.fromkeys(_of_sections(document, overlay))  # what is shared is validated for each
+    found = dict.fromkeys(_of_sections(document, overlay))  # shared options are validated for each section
     yield from found
 
 
@@ -81,7 +85,7 @@ def _of_sections(document: PipelineDocument, overlay: Overlay) -> Iterator[tuple
 def _merged(document: PipelineDocument, own: Mapping[str, Option], overlay: Overlay) -> Options:
     declared = _texts(document.connection)
     section = _texts(own)
-    if "context" in overlay.given:  # a whole connection: what the document says of another one does not count
+    if "context" in overlay.given:  # a context is a whole connection: the document's options are of another
         declared = {}
     base: dict[str, str] = dict(declared)
     if not any(_has(options, word) for options in (declared, section, overlay.given) for word in WHERE):
@@ -92,7 +96,7 @@ def _merged(document: PipelineDocument, own: Mapping[str, Option], overlay: Over
 
 
 def _lay(base: dict[str, str], options: Mapping[str, str]) -> None:
-    """Put options over others; names do not tell case."""
+    """Put options over others; names are compared without case."""
     for key, value in options.items():
         for other in [other for other in base if other.lower() == key.lower()]:
             del base[other]
@@ -110,7 +114,7 @@ def _has(options: Mapping[str, Any], name: str) -> bool:
 def _found(
     error: OptionError, section: Path, own: Mapping[str, Option], document: PipelineDocument
 ) -> tuple[Path, DocumentProblem]:
-    """The error where the option stands: in the section, in `connection`, or nowhere."""
+    """Return the error with the path of the option: in the section, in `connection`, or else the section."""
     problem = DocumentProblem("", error.what, hint=error.hint)
     for key in own:
         if key.lower() == error.option.lower():

@@ -1,4 +1,4 @@
-"""What a pipeline is made of and what reads what, as data: for the plan that people see, and for checks."""
+"""The parts of a pipeline and what reads what, as data: for the plan that people see, and for checks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,11 @@ SHOWN = 60  # characters of a query
 
 @dataclass(frozen=True)
 class Step:
-    """One line of the plan: `kind` is source, transform or sink; `reads` are the tables it takes."""
+    """One line of the plan.
+
+    kind: source, transform or sink
+    reads: the tables that it reads
+    """
 
     kind: str
     name: str
@@ -39,7 +43,7 @@ class Step:
 
 
 def steps(document: PipelineDocument, folder: Path) -> list[Step]:
-    """The sources, transforms and sinks in the order in which they run."""
+    """Return the sources, transforms and sinks in the order in which they run."""
     read = reads(document, folder)
     wanted = {table for tables in read.values() for table in tables}
     wanted |= {sink.origin for sink in document.sinks.values()}
@@ -57,7 +61,7 @@ def steps(document: PipelineDocument, folder: Path) -> list[Step]:
 
 
 def reads(document: PipelineDocument, folder: Path) -> dict[str, tuple[str, ...]]:
-    """The tables that each transform takes: a query's are the names of earlier tables that occur in it."""
+    """Return the tables that each transform reads; for a query, the earlier tables that it names."""
     known = list(document.sources)
     found = {}
     for name, transform in document.transforms.items():
@@ -67,7 +71,7 @@ def reads(document: PipelineDocument, folder: Path) -> dict[str, tuple[str, ...]
 
 
 def trigger(document: PipelineDocument) -> str:
-    """In words, when batches run."""
+    """Return in words when batches run."""
     if document.trigger == BATCH:
         return "one batch, from the streams' start to their end of now"
     if document.trigger == AVAILABLE_NOW:

@@ -1,4 +1,4 @@
-"""What is wrong in a pipeline's document, and where it stands."""
+"""A mistake in a pipeline's document, and where it is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class DocumentProblem:
-    """One mistake. `path` is dotted (`sinks.lake.format`); `line` and `column` count from 1, 0 is unknown."""
+    """One mistake.
+
+    path: dotted, for example `sinks.lake.format`
+    line and column: counted from 1; 0 is unknown
+    """
 
     path: str
     message: str
@@ -17,7 +21,7 @@ class DocumentProblem:
     hint: str = ""
 
     def text(self, file: str) -> str:
-        """`FILE:LINE:COLUMN: PATH: MESSAGE`, as compilers write it, so that editors jump there."""
+        """Return `FILE:LINE:COLUMN: PATH: MESSAGE`, as compilers write it, so that editors jump there."""
         place = f"{file}:{self.line}:{self.column}" if self.line else file
         return f"{place}: {self.path}: {self.message}" if self.path else f"{place}: {self.message}"
 

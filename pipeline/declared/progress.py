@@ -1,4 +1,4 @@
-"""What a batch of a sink did, and what a run did so far: the values behind displays, records and reports."""
+"""What a batch of a sink did, and a run so far: the values behind displays, records and reports."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch that is written and committed. Rows, seconds; None is what Spark does not tell.
+    """A batch that is written and committed; None is a value that Spark does not report.
 
-    `lag` is how many sequences the streams had beyond the batch's end when it was planned: messages that
-    no filter leaves out and nobody deleted are as many.
+    rows_in and rows_out: rows read and written
+    seconds: from its start to its commit
+    lag: the sequences that the streams had beyond the batch's end when it was planned; these are as many
+        messages, if no filter excludes some and none were deleted
     """
 
     sink: str
@@ -28,24 +30,27 @@ class Batch:
 
     @property
     def rate(self) -> float | None:
-        """Rows read in a second of the batch."""
+        """The rows read per second of the batch."""
         return None if self.rows_in is None or self.seconds <= 0 else self.rows_in / self.seconds
 
     def to_json(self) -> dict[str, Any]:
-        """The batch as people's programs get it."""
+        """Return the batch as a document for programs."""
         rate = self.rate
         return {**asdict(self), "rate": None if rate is None else round(rate, 1)}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Batch:
-        """A batch of `to_json`; keys it does not know are left out. Raises TypeError for what is none."""
+        """Return the batch of a document of `to_json`; unknown keys are ignored.
+
+        Raises TypeError if the document is not one.
+        """
         known = {each.name for each in fields(cls)}
         return cls(**{key: value for key, value in document.items() if key in known})
 
 
 @dataclass
 class Totals:
-    """What a run did so far. Rows in count once however many sinks read them: the most that one sink read."""
+    """The totals of a run. Rows count once, however many sinks read them: the most that one sink read."""
 
     batches: int = 0
     read: dict[str, int] = field(default_factory=dict)
@@ -53,7 +58,7 @@ class Totals:
     lags: dict[str, int | None] = field(default_factory=dict)
 
     def add(self, batch: Batch) -> None:
-        """Count a batch."""
+        """Add a batch."""
         self.batches += 1
         self.read[batch.sink] = self.read.get(batch.sink, 0) + (batch.rows_in or 0)
         self.written[batch.sink] = self.written.get(batch.sink, 0) + (batch.rows_out or 0)
@@ -61,12 +66,12 @@ class Totals:
 
     @property
     def rows_in(self) -> int:
-        """Rows read."""
+        """The rows read."""
         return max(self.read.values(), default=0)
 
     @property
     def rows_out(self) -> int:
-        """Rows written, by all sinks."""
+        """The rows written, by all sinks."""
         return sum(self.written.values())
 
     @property
@@ -75,12 +80,12 @@ class Totals:
         return max((lag for lag in self.lags.values() if lag is not None), default=None)
 
     def to_json(self) -> dict[str, Any]:
-        """The sums."""
+        """Return the totals as a document."""
         return {"batches": self.batches, "rows_in": self.rows_in, "rows_out": self.rows_out, "lag": self.lag}
 
     @classmethod
     def of(cls, batches: Iterable[Batch]) -> Totals:
-        """The sums of these."""
+        """Return the totals of these batches."""
         totals = cls()
         for batch in batches:
             totals.add(batch)
@@ -88,7 +93,7 @@ class Totals:
 
 
 def of_query(sink: str, progress: Mapping[str, Any], rows_out: int | None) -> Batch:
-    """A batch of what a streaming query reports of it (the JSON of Spark's StreamingQueryProgress)."""
+    """Return a batch from a streaming query's report (the JSON of Spark's StreamingQueryProgress)."""
     milliseconds = (
         (progress.get("durationMs") or {}).get("triggerExecution") or progress.get("batchDuration") or 0
     )
@@ -111,9 +116,9 @@ def of_query(sink: str, progress: Mapping[str, Any], rows_out: int | None) -> Ba
 
 
 def observed(progress: Mapping[str, Any], name: str) -> int | None:
-    """The count that a query's report has under `name`, None without.
+    """Return the count that a query's report has under `name`, None without.
 
-    A session of this process gives a row with a field `rows`, a remote one its JSON: values and schema.
+    A session of this process reports a row with a field `rows`, a remote one its JSON: values and schema.
     """
     row = (progress.get("observedMetrics") or {}).get(name)
     if row is None:
@@ -122,7 +127,7 @@ def observed(progress: Mapping[str, Any], name: str) -> int | None:
 
 
 def behind(source: Mapping[str, Any]) -> int | None:
-    """Sequences between a batch's end and the streams' ends; None if the offsets do not say."""
+    """Return the sequences between a batch's end and the streams' ends; None if the offsets do not say."""
     end, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
     if not end or not latest:
         return None
@@ -130,7 +135,7 @@ def behind(source: Mapping[str, Any]) -> int | None:
 
 
 def _offsets(offset: object) -> dict[str, int]:
-    """The next sequence by stream of an offset such as `{"ORDERS": {"next": 7, …}}`."""
+    """Return the next sequence by stream of an offset such as `{"ORDERS": {"next": 7, …}}`."""
     if isinstance(offset, str):
         try:
             offset = json.loads(offset)
@@ -148,5 +153,5 @@ def _ended(began: str, milliseconds: float) -> str:
 
 
 def moment(seconds: float) -> str:
-    """Seconds since the epoch in RFC 3339, UTC, to the millisecond."""
+    """Return seconds since the epoch in RFC 3339, UTC, to the millisecond."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 RESTARTS = 3
-PATIENCE = 100  # times that `finish` is called until it does not wait for a good moment any more
+PATIENCE = 100  # calls of `finish` after which it no longer waits for a good moment
 LATE_WORKER = "Python worker failed to connect back"
 
 
 class RunningQuery:
-    """One sink's query. `finish` lets the batch under way be the last one; `stop` does not wait for it."""
+    """One sink's query. `finish` lets the batch under way be completed; `stop` does not wait for it."""
 
     def __init__(self, sink: str, start: Callable[[dict[int, int]], StreamingQuery]) -> None:
-        """Start it. `start` is given where to count the rows that Spark does not tell."""
+        """Start it. `start` gets the dict for counts of rows that Spark does not report."""
         self.sink = sink
         self._start = start
         self._counts: dict[int, int] = {}
@@ -41,14 +41,14 @@ class RunningQuery:
         return bool(self._thread.isAlive()) if self._thread is not None else self._query.isActive
 
     def exception(self) -> BaseException | None:
-        """What ended it, if that was a failure."""
+        """Return the error that ended it, None if there was none."""
         return self._query.exception()
 
     def again(self, error: BaseException) -> bool:
-        """Start it once more, if it ended only because Python did not start in time; RESTARTS times at most.
+        """Start it again if it ended only because Python did not start in time; at most RESTARTS times.
 
-        Spark gives its streaming workers ten seconds, which is not enough when all processors are busy; the
-        checkpoint has it go on where it was.
+        Returns whether it did. Spark gives its streaming workers ten seconds to start, which is not enough
+        when all processors are busy. The checkpoint makes the query continue where it was.
         """
         if self._restarts >= RESTARTS or LATE_WORKER not in failure.whole(error):
             return False
@@ -57,11 +57,11 @@ class RunningQuery:
         return True
 
     def doing(self) -> str:
-        """In Spark's words, what it does now."""
+        """Return what it does now, in Spark's words."""
         return str(self._query.status.get("message", ""))
 
     def batches(self) -> Iterator[Batch]:
-        """The batches that were completed since the last call, in order."""
+        """Yield the batches that were completed since the last call, in order."""
         last = self._query.lastProgress
         if last is None or (last["batchId"], last["timestamp"]) == self._looked:
             return
@@ -75,8 +75,8 @@ class RunningQuery:
             yield of_query(self.sink, report, self._counts.get(number, observed(report, OBSERVED)))
 
     def finish(self) -> None:
-        """Let the batch under way, if any, be the last. PySpark has no call for it."""
-        if not hasattr(self._query, "_jsq"):  # a remote one: its inside is in another process
+        """Make the batch under way, if any, the last one. PySpark has no call for it."""
+        if not hasattr(self._query, "_jsq"):  # a remote one: its internals are in another process
             self._last = self._seen if self._last is None else self._last
             if self._seen > self._last or not self._query.status["isTriggerActive"]:
                 self._query.stop()
@@ -85,13 +85,16 @@ class RunningQuery:
             try:
                 if self._settled() or self._asked > PATIENCE:
                     self._finish()
-            except Exception:  # not this Spark's inside: as well as it can be done
+            except Exception:  # a Spark with other internals: the best that can be done
                 self._query.stop()
         elif self.alive and not self._query.status["isTriggerActive"]:
             self._query.stop()  # asleep until the next trigger
 
     def _settled(self) -> bool:
-        """Whether no batch is being planned: one that is would be given up after its first task began."""
+        """Return whether no batch is being planned.
+
+        One that is would be abandoned after its first task began.
+        """
         from pyspark import SparkContext
 
         if not self._query.status["isTriggerActive"]:
@@ -114,11 +117,11 @@ class RunningQuery:
         self._thread = thread
 
     def stop(self) -> None:
-        """Stop now, in the midst of a batch: the checkpoint stays good, the next run does it again."""
+        """Stop now, in the middle of a batch: the checkpoint stays valid, and the next run repeats it."""
         with contextlib.suppress(Exception):
             self._query.stop()
 
 
 def _complete(report: Mapping[str, Any]) -> bool:
-    """Whether this tells of a batch that was run; idle queries report now and then, too."""
+    """Return whether this reports a batch that was run; idle queries report now and then, too."""
     return "addBatch" in (report.get("durationMs") or {})

@@ -1,7 +1,7 @@
-"""From a file to a document that can be run: YAML, sections, what they say of each other, options.
+"""From a file to a document that can be run: YAML, sections, checks across sections, options.
 
-`load` finds all mistakes at once and tells each with its place. Where a section is not as it must be, it is
-validated without what is wrong in it; what sections say of each other only where all tables are left.
+`load` finds all mistakes at once and reports each with its place. A section with mistakes is validated
+without its wrong parts. The checks across sections run only if no table was lost that way.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .problem import DocumentError, DocumentProblem
 from .secrets import masked
 
 ROUNDS = 8  # of leaving out what is wrong: as deep as a document goes
-# What a document must have, where its own was left out: validated, but not told of.
+# Replaces required parts that were left out: validated, but not reported.
 FILLING: dict[str, Any] = {
     "name": "name",
     "sources": {"_": {}},
@@ -46,16 +46,19 @@ class LoadedDocument:
 
     @property
     def folder(self) -> File:
-        """What relative paths in the document are relative to."""
+        """The folder that relative paths in the document start from."""
         return self.file.resolve().parent
 
     def place(self, *path: str | int) -> Place | None:
-        """Where the value at `path` stands, or what is around it."""
+        """Return the place of the value at `path`, or of what is around it."""
         return self.written.near(path)
 
 
 def load(file: File, *, trigger: str = "", overlay: Overlay = NOTHING) -> LoadedDocument:
-    """The document in `file`, run by `trigger` if that is given, connected as `overlay` has it.
+    """Return the document in `file`.
+
+    trigger: replaces the document's trigger if it is given
+    overlay: options of the connection from outside of the document
 
     Raises DocumentError, OSError.
     """
@@ -67,7 +70,7 @@ def load(file: File, *, trigger: str = "", overlay: Overlay = NOTHING) -> Loaded
 
 
 def parse(text: str, file: File, *, trigger: str = "", overlay: Overlay = NOTHING) -> LoadedDocument:
-    """As `load`, of a text that stands in `file` (its folder is where relative paths begin)."""
+    """Do what `load` does for the text of `file`, whose folder is where relative paths start."""
     name = str(file)
     written = read(text, name)
     if not isinstance(written.value, dict):
@@ -96,7 +99,10 @@ def parse(text: str, file: File, *, trigger: str = "", overlay: Overlay = NOTHIN
 
 
 def _validated(value: Mapping[str, Any]) -> tuple[PipelineDocument | None, list[tuple[Path, ErrorDetails]]]:
-    """The document, or with mistakes what is left without them, if that is one."""
+    """Return the document, if need be without its wrong parts, and its mistakes.
+
+    The document is None if the rest is not one.
+    """
     try:
         return PipelineDocument.model_validate(value), []
     except ValidationError as error:
@@ -109,7 +115,7 @@ def _validated(value: Mapping[str, Any]) -> tuple[PipelineDocument | None, list[
         try:
             return PipelineDocument.model_validate(FILLING | rest), mistakes
         except ValidationError as error:
-            # What lacks something is no section any more.
+            # A section that lacks something is left out as a whole.
             wrong = [
                 path[:-1] if detail["type"] == "missing" else path for path, detail in _mistakes(error, rest)
             ]
@@ -117,7 +123,7 @@ def _validated(value: Mapping[str, Any]) -> tuple[PipelineDocument | None, list[
 
 
 def _tables(*sections: Any) -> set[str]:
-    """The names of tables in sections, as far as they are such."""
+    """Return the names of tables in sections, ignoring what is not a section."""
     return {name for section in sections if isinstance(section, dict) for name in section}
 
 
@@ -128,7 +134,7 @@ def _mistakes(error: ValidationError, value: Any) -> Iterator[tuple[Path, ErrorD
 
 
 def _drop(value: Any, path: Path) -> None:
-    """Take what stands at `path` out of the document, if it is there."""
+    """Remove what is at `path` from the document, if it is there."""
     for part in path[:-1]:
         try:
             value = value[part]
@@ -137,17 +143,17 @@ def _drop(value: Any, path: Path) -> None:
     if path and isinstance(value, dict):
         value.pop(path[-1], None)
     elif path and isinstance(value, list):
-        value.clear()  # its places would be others
+        value.clear()  # the indexes of its other items would change
 
 
 def _new(path: Path, found: Mapping[Path, DocumentProblem], written: LocatedYaml) -> bool:
-    """Whether a mistake is one besides those `found`, and not what follows from leaving these out."""
+    """Return whether a mistake is in the file and does not only follow from what was left out."""
     about = path[:2] in written.places
     return about and not any(path[: len(other)] == other[: len(path)] for other in found)
 
 
 def _path(location: tuple[str | int, ...], value: Any) -> Path:
-    """A location of pydantic's as a path of the document: without the names of models in it."""
+    """Return a location of pydantic's as a path of the document: without the names of models in it."""
     path: list[str | int] = []
     for part in location:
         inside = (isinstance(value, dict) and part in value) or (
@@ -168,7 +174,7 @@ def _placed(problem: DocumentProblem, path: Path, written: LocatedYaml) -> Docum
 
 
 def _worded(detail: ErrorDetails, path: Path, document: Any) -> tuple[str, str]:
-    """A mistake in our words, and a hint."""
+    """Return a mistake in our words, and a hint."""
     kind, context = detail["type"], detail.get("ctx") or {}
     if kind == "extra_forbidden":
         return "unknown key", close_matches(str(path[-1]), _keys(path[:-1], document))
@@ -216,7 +222,7 @@ _KINDS = {
 
 
 def _keys(path: Path, document: Mapping[str, Any]) -> list[str]:
-    """The keys that the section at `path` may have."""
+    """Return the keys that the section at `path` may have."""
     return _section(path, document).keys()
 
 

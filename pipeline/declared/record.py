@@ -1,13 +1,13 @@
-"""What runs record: a folder each, readable while they run and after whatever ended them.
+"""The records of runs: a folder each, readable during the run and after it, however it ended.
 
     <state>/pyjs/pipelines/<PIPELINE>/
         lock            held as long as a run of the pipeline is alive
         checkpoint/     Spark's, a folder for each sink, if the document names none
         runs/<NUMBER>/  run.json, document.yaml, progress.jsonl, outcome.json, spark.log
 
-`<state>` is $XDG_STATE_HOME or ~/.local/state. Folders are of mode 0700. A run is called
-`<PIPELINE>.<NUMBER>`. A run without an outcome whose pipeline's lock is not held has crashed; nothing needs
-to be cleaned up after it.
+`<state>` is $XDG_STATE_HOME or ~/.local/state. Folders have mode 0700. A run is called `<PIPELINE>.<NUMBER>`.
+A run without an outcome whose pipeline's lock is not held has crashed; nothing needs to be cleaned up after
+it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ RUNNING, FINISHED, STOPPED, INTERRUPTED, FAILED, CRASHED = (
     "failed",
     "crashed",
 )
-KEPT = 100  # runs of a pipeline; older ones go when a new one starts
+KEPT = 100  # runs of a pipeline; a new run removes the oldest
 
 
 class BusyError(RuntimeError):
@@ -41,14 +41,14 @@ class BusyError(RuntimeError):
 
 
 def base_folder() -> Path:
-    """The folder of all pipelines."""
+    """Return the folder of all pipelines."""
     state = os.environ.get("XDG_STATE_HOME") or str(Path("~/.local/state").expanduser())
     return Path(state) / "pyjs" / "pipelines"
 
 
 @dataclass(frozen=True)
 class PipelineRun:
-    """A run as its folder tells it."""
+    """A run as its folder describes it."""
 
     folder: Path
     facts: Mapping[str, Any]  # run.json
@@ -57,7 +57,7 @@ class PipelineRun:
 
     @property
     def id(self) -> str:
-        """`<PIPELINE>.<NUMBER>`."""
+        """The id `<PIPELINE>.<NUMBER>`."""
         return f"{self.pipeline}.{self.number}"
 
     @property
@@ -67,16 +67,16 @@ class PipelineRun:
 
     @property
     def number(self) -> int:
-        """Which run of the pipeline it is, from 1."""
+        """The number of the run among those of the pipeline, from 1."""
         return int(self.folder.name)
 
     @property
     def log(self) -> Path:
-        """What Spark and its workers said."""
+        """The log of Spark and its workers."""
         return self.folder / "spark.log"
 
     def batches(self) -> list[Batch]:
-        """All batches; a line that was not written to its end is left out."""
+        """Return all batches, without a line that was not written to its end."""
         found = []
         with (
             contextlib.suppress(FileNotFoundError),
@@ -88,24 +88,24 @@ class PipelineRun:
         return found
 
     def document(self) -> str:
-        """The document that was run, without its secrets."""
+        """Return the document that was run, without its secrets."""
         return (self.folder / "document.yaml").read_text(encoding="utf-8")
 
 
 def pipelines() -> list[str]:
-    """The names of the pipelines that were run here, sorted."""
+    """Return the names of the pipelines that were run here, sorted."""
     return sorted(path.parent.name for path in base_folder().glob("*/runs"))
 
 
 def runs(pipeline: str) -> list[PipelineRun]:
-    """A pipeline's runs, the newest first."""
+    """Return a pipeline's runs, the newest first."""
     folders = [each for each in (base_folder() / pipeline / "runs").glob("*") if each.name.isdigit()]
     found = [_read(folder) for folder in sorted(folders, key=lambda each: -int(each.name))]
     return [run for run in found if run is not None]
 
 
 def find(name: str) -> PipelineRun | None:
-    """The run of that id, or the newest of a pipeline of that name; without a name the newest of all."""
+    """Return the run with that id, or the newest of a pipeline of that name; without a name the newest."""
     if not name:
         newest = [found[0] for each in pipelines() if (found := runs(each))]
         return max(newest, key=lambda run: str(run.facts.get("started", "")), default=None)
@@ -133,7 +133,7 @@ def _outcome(folder: Path) -> Mapping[str, Any]:
 
 
 def _state(folder: Path) -> str:
-    # The lock is looked at before the outcome is read once more: a run writes that before it lets go.
+    # The lock is checked before the outcome is read again: a run writes its outcome before it unlocks.
     alive = _held(folder.parent.parent / "lock", folder.name)
     outcome = _outcome(folder)
     if outcome:
@@ -142,7 +142,7 @@ def _state(folder: Path) -> str:
 
 
 def _held(lock: Path, number: str) -> bool:
-    """Whether the run of this number holds its pipeline's lock."""
+    """Return whether the run of this number holds its pipeline's lock."""
     try:
         with lock.open("r+", encoding="utf-8") as file:
             try:
@@ -155,7 +155,7 @@ def _held(lock: Path, number: str) -> bool:
 
 
 class Recorder:
-    """The folder of a run that is under way; made by `record`."""
+    """The folder of a run in progress; made by `record`."""
 
     def __init__(self, folder: Path, lines: IO[str]) -> None:
         self.folder = folder
@@ -164,28 +164,31 @@ class Recorder:
         self._lines = lines
 
     def batch(self, batch: Batch) -> None:
-        """Note a batch; it can be read at once."""
+        """Record a batch; it can be read at once."""
         self._lines.write(json.dumps(batch.to_json()) + "\n")
         self._lines.flush()
 
     def note(self, text: str) -> None:
-        """Add to the log."""
+        """Append to the log."""
         with self.log.open("a", encoding="utf-8") as log:
             log.write(text if text.endswith("\n") else f"{text}\n")
 
     @property
     def ended(self) -> bool:
-        """Whether an outcome is noted."""
+        """Whether an outcome is recorded."""
         return (self.folder / "outcome.json").exists()
 
     def end(self, outcome: Mapping[str, Any]) -> None:
-        """Note how it ended: `state`, `time`, and `error` if it failed."""
+        """Record how the run ended: `state`, `time`, and `error` if it failed."""
         _write(self.folder / "outcome.json", json.dumps(outcome, indent=2))
 
 
 @contextlib.contextmanager
 def record(pipeline: str, facts: Mapping[str, Any], document: str) -> Iterator[Recorder]:
-    """A new run's folder; the pipeline's lock while the block lasts. Raises BusyError if it is held."""
+    """Make a new run's folder, and hold the pipeline's lock as long as the block lasts.
+
+    Raises BusyError if another run holds the lock.
+    """
     place = base_folder() / pipeline
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     with (place / "lock").open("a+", encoding="utf-8") as lock:
@@ -204,7 +207,10 @@ def record(pipeline: str, facts: Mapping[str, Any], document: str) -> Iterator[R
 
 
 def _locked(lock: IO[str]) -> bool:
-    """Take the lock; who only looks whether it is held has it for a moment, hence a few attempts."""
+    """Take the lock; return whether that worked.
+
+    There are a few attempts, because those who look whether it is held have it for a moment.
+    """
     for _ in range(10):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -216,7 +222,7 @@ def _locked(lock: IO[str]) -> bool:
 
 
 def _next(folder: Path) -> Path:
-    """A new run's folder; the oldest ones beyond KEPT go."""
+    """Make a new run's folder, and remove the oldest ones beyond KEPT."""
     folder.mkdir(mode=0o700, exist_ok=True)
     numbers = sorted(int(each.name) for each in folder.glob("*") if each.name.isdigit())
     for number in numbers[: max(0, len(numbers) - KEPT + 1)]:

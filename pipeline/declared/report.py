@@ -1,7 +1,7 @@
-"""A run as one HTML file: how it went, throughput, lag and batch time over the run, its plan and its batches.
+"""A run as one HTML file: its result, throughput, lag and batch time over the run, its plan and its batches.
 
-The file stands alone: no script, nothing to load. It follows the reader's light or dark setting, and is
-made of what the run recorded, which has no secrets.
+The file is self-contained: no scripts, and nothing to load. It follows the reader's light or dark setting. It
+is made from what the run recorded, which has no secrets.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .progress import Batch, Totals
 from .record import CRASHED, FAILED, FINISHED, INTERRUPTED, RUNNING, STOPPED, PipelineRun
 
 ROWS = 200  # of the newest batches, as a table
-# What it means that a run in this state has no batch.
+# Why a run in this state has no batch.
 EMPTY = {
     FINISHED: "This run had no batch, for the streams had nothing new to read",
     STOPPED: "This run was stopped before its first batch",
@@ -29,7 +29,7 @@ Value = Callable[[Batch], float | None]
 
 
 def html(run: PipelineRun) -> str:
-    """The file's text."""
+    """Return the file's text."""
     batches = run.batches()
     parts = [
         "<!doctype html>",
@@ -48,7 +48,7 @@ def html(run: PipelineRun) -> str:
 
 
 def empty(run: PipelineRun) -> str:
-    """Why a run without batches has none."""
+    """Return why a run without batches has none."""
     return EMPTY.get(run.state, "This run completed no batch") + ": there is nothing to draw."
 
 

@@ -1,4 +1,4 @@
-"""Playing a document on a Spark session: all of its sinks, until they are done, fail, or are to stop."""
+"""Running a document on a Spark session: all of its sinks, until they are done, fail, or must stop."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from .tables import RunError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-TICK = 0.1  # seconds between two looks at the queries
+TICK = 0.1  # seconds between two checks of the queries
 
 
 class Observer(Protocol):
-    """Who is told what happens. All calls come from one thread at a time."""
+    """The receiver of what happens in a run. All calls come from one thread at a time."""
 
     def batch(self, batch: Batch) -> None:
-        """A batch was completed."""
+        """Handle a batch that was completed."""
 
     def tick(self, doing: Mapping[str, str]) -> None:
-        """Nothing new; what each sink does at this moment, in Spark's words."""
+        """Handle that there is nothing new; `doing` says what each sink does now, in Spark's words."""
 
     def rows(
         self, sink: str, batch: int, columns: Sequence[str], rows: Sequence[Sequence[Any]], total: int | None
     ) -> None:
-        """Rows of a batch for the console, the first ones of `total` (None: of more)."""
+        """Show rows of a batch on the console, the first ones of `total` (None: of more)."""
 
 
 class Halt:
@@ -46,7 +46,7 @@ class Halt:
         self.level = 0
 
     def ask(self) -> None:
-        """Stop after the batch under way; asked once more: now."""
+        """Ask to stop after the batch under way; a second call asks to stop now."""
         self.level += 1
 
     @property
@@ -56,7 +56,7 @@ class Halt:
 
     @property
     def now(self) -> bool:
-        """Whether to stop in the midst of it."""
+        """Whether to stop in the middle of it."""
         return self.level > 1
 
 
@@ -67,10 +67,10 @@ class Outcome:
     state: str
     error: str = ""
     hint: str = ""
-    detail: str = ""  # of an error, for the log: all that was said
+    detail: str = ""  # the whole text of an error, for the log
 
     def to_json(self, when: float) -> dict[str, Any]:
-        """As it is recorded."""
+        """Return the outcome as it is recorded."""
         return {"state": self.state, "time": moment(when), "error": self.error, "hint": self.hint}
 
 
@@ -85,7 +85,7 @@ def play(
         return _stream(loaded, made, checkpoint, observer, halt)
     except RunError as error:
         return Outcome(INTERRUPTED) if halt.now else _failed(error)
-    except OSError as error:  # of the connection to Spark's Java; a socket of ours would be in a RunError
+    except OSError as error:  # of the connection to Spark's Java; one of ours would be a RunError
         if halt.asked:
             return Outcome(INTERRUPTED)
         return Outcome(
@@ -114,10 +114,10 @@ def _stream(
 
 
 def _watch(loaded: LoadedDocument, queries: list[RunningQuery], observer: Observer, halt: Halt) -> Outcome:
-    """Look at the queries until none is alive. One that fails has the others finish their batches."""
+    """Follow the queries until none is alive. If one fails, the others finish their batches."""
     failure: RunError | None = None
     while True:
-        alive = [query for query in queries if query.alive]  # before the batches: the last ones count, too
+        alive = [query for query in queries if query.alive]  # asked first, so that the last batches count
         for query in queries:
             for batch in query.batches():
                 observer.batch(batch)
@@ -149,7 +149,7 @@ def _failed(error: RunError) -> Outcome:
 def _batch(
     spark: SparkSession, loaded: LoadedDocument, made: Mapping[str, DataFrame], observer: Observer, halt: Halt
 ) -> Outcome:
-    """Write sink after sink, each in a thread, so that signals and displays are attended to."""
+    """Write one sink after the other, each in a thread, so that signals and displays are attended to."""
     for name, sink in loaded.document.sinks.items():
         if halt.asked:
             return Outcome(STOPPED)
@@ -168,7 +168,7 @@ def _batch(
 
 
 class _Work(threading.Thread):
-    """Writes one sink; leaves the batch, or the error."""
+    """Writes one sink, and keeps the batch or the error."""
 
     def __init__(
         self, spark: SparkSession, frame: DataFrame, name: str, loaded: LoadedDocument, observer: Observer
@@ -180,7 +180,7 @@ class _Work(threading.Thread):
         self._loaded, self._observer = loaded, observer
 
     def run(self) -> None:
-        """The thread's work."""
+        """Write the sink, in this thread."""
         began = time.monotonic()
         metrics.activate(self._spark)
         reads = metrics.Reads(self._spark)

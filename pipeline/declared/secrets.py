@@ -17,21 +17,21 @@ _IN_URL = re.compile(r"(?i)((?:password|secret|token)\w*=)[^&;\s,]+")
 
 
 def masked(text: str, written: LocatedYaml) -> str:
-    """The document's text with every secret in it replaced by MASK; comments and places stay as they are."""
+    """Return the document's text with every secret replaced by MASK; comments and places stay as they are."""
     found = [(path, place) for path, place in written.places.items() if _secret(path, written)]
     for _, place in sorted(found, key=lambda each: -each[1].start):
-        end = place.start + len(text[place.start : place.end].rstrip())  # a block has its line ends
+        end = place.start + len(text[place.start : place.end].rstrip())  # a block includes its line ends
         text = text[: place.start] + f'"{MASK}"' + text[end:]
     return clean(text)
 
 
 def clean(text: str) -> str:
-    """`text` without the user parts of URLs and without the passwords in them."""
+    """Return `text` without the user parts of URLs and without the passwords in them."""
     return _IN_URL.sub(rf"\1{MASK}", _USER_INFO.sub(MASK, text))
 
 
 def _secret(path: Path, written: LocatedYaml) -> bool:
-    """Whether the value at `path` is a secret itself, not a reference to one."""
+    """Return whether the value at `path` is a secret itself, not a reference to one."""
     key = path[-1] if path else ""
     if not isinstance(key, str) or not _KEY.search(key) or len(path) < 2 or key == "creds":
         return False

@@ -32,12 +32,12 @@ Show = Callable[[str, int, Sequence[str], Sequence[Sequence[Any]], int | None], 
 
 
 def write(frame: DataFrame, name: str, loaded: LoadedDocument, show: Show) -> int:
-    """Write a table as one batch; the number of rows."""
+    """Write a table as one batch and return the number of rows; for a console, of the rows shown."""
     from pyspark.sql import Observation, functions
 
     sink = loaded.document.sinks[name]
     if isinstance(sink, ConsoleSink):
-        first = frame.take(sink.rows + 1)  # all of them are not counted: that would read them once more
+        first = frame.take(sink.rows + 1)  # counting all of them would read them once more
         _show(frame, name, 0, sink, show, first, len(first) if len(first) <= sink.rows else None)
         return min(len(first), sink.rows)
     counted = Observation(OBSERVED)
@@ -60,7 +60,7 @@ def start(
 ) -> StreamingQuery:
     """Start the query that writes a table, with its checkpoint in the folder `checkpoint`.
 
-    Its progress observes OBSERVED.rows, except of a console's batches: their rows come into `counts`.
+    Its progress reports observe OBSERVED.rows. The rows of a console's batches are put into `counts` instead.
     """
     from pyspark.sql import functions
 
@@ -88,7 +88,7 @@ def _trigger(document: PipelineDocument) -> dict[str, Any]:
 
 
 def _each(name: str, sink: AnySink, show: Show, counts: dict[int, int]) -> Callable[[DataFrame, int], None]:
-    """What Spark calls with each batch of a sink that it has no streaming writer for."""
+    """Return the function that Spark calls with each batch of a sink without a streaming writer."""
 
     def show_batch(frame: DataFrame, number: int) -> None:
         assert isinstance(sink, ConsoleSink)
@@ -124,7 +124,7 @@ def _cells(row: Sequence[Any], longest: int) -> list[str]:
 
 
 def _cell(value: object, longest: int) -> str:
-    """A value in a table of the terminal; bytes as the text that they probably are."""
+    """Return a value for a table on the terminal; bytes as the text that they probably are."""
     if isinstance(value, bytes | bytearray):
         value = bytes(value).decode("utf-8", "backslashreplace")
     text = "NULL" if value is None else str(value)

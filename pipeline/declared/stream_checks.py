@@ -1,4 +1,4 @@
-"""Whether the servers and streams of a document are there, asked without Spark."""
+"""Whether the servers and streams of a document exist, found out without Spark."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class StreamCheck:
 
 
 def look(loaded: LoadedDocument) -> list[StreamCheck]:
-    """What is there for every source and every sink that is a stream."""
+    """Return what there is for every source and for every sink that is a stream."""
     document = loaded.document
     use = READ if document.trigger == BATCH else STREAM
     found: list[StreamCheck] = []
@@ -60,7 +60,7 @@ def _look(path: str, settings: QuerySettings) -> list[StreamCheck]:
 
 
 def _matching(api: JetStreamRequests, settings: QuerySettings) -> list[str]:
-    """The streams of a pattern; of a sink that only names its subject, the stream that stores it."""
+    """Return the streams of a pattern, or the streams that store the subject of a sink."""
     if settings.pattern is not None:
         return [name for name in api.streams() if settings.pattern.fullmatch(name)]
     subject = settings.values.get("subject") or ""

@@ -24,20 +24,20 @@ class RunError(RuntimeError):
 
 
 def failed(loaded: LoadedDocument, path: Path, error: BaseException) -> RunError:
-    """What Spark, or a function of the user's, raised while `path` was made or run."""
+    """Return the error for what Spark, or a user's function, raised while `path` was made or run."""
     message, hint = failure.told(error)
     return at(loaded, path, message, hint or getattr(error, "hint", ""))
 
 
 def at(loaded: LoadedDocument, path: Path, message: str, hint: str = "") -> RunError:
-    """An error at a place of the document."""
+    """Return an error at a place of the document."""
     place = loaded.place(*path)
     where = f"{loaded.file}:{place.line}:{place.column}: " if place else ""
     return RunError(f"{where}{dotted(path)}: {message}", hint)
 
 
 def build(spark: SparkSession, loaded: LoadedDocument) -> dict[str, DataFrame]:
-    """All tables by name, lazily: nothing is read yet. Raises RunError."""
+    """Make all tables by name, lazily: nothing is read yet. Raises RunError."""
     tables: dict[str, DataFrame] = {}
     document = loaded.document
     for name, source in document.sources.items():
@@ -62,7 +62,7 @@ def build(spark: SparkSession, loaded: LoadedDocument) -> dict[str, DataFrame]:
 def _frames(
     spark: SparkSession, document: PipelineDocument, name: str, overlay: options.Overlay
 ) -> list[DataFrame]:
-    """A source's streams: one table for each domain."""
+    """Return a source's streams: one table for each domain."""
     return [
         (spark.read if document.trigger == BATCH else spark.readStream)
         .format("jetstream")

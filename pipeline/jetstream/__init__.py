@@ -1,4 +1,4 @@
-"""The JetStream API over a blocking link: what a stream is, and ranges of it as Arrow record batches."""
+"""The JetStream API over a blocking connection: facts of a stream, and ranges of it as record batches."""
 
 from .api import JetStreamRequests
 from .errors import DataLoss, ShortRead, UnknownStream

@@ -1,7 +1,7 @@
-"""JetStream's API as requests on a link: JSON in, JSON out.
+"""The JetStream API as requests on a connection: JSON in, JSON out.
 
-Errors: ApiError as the server says it, UnknownStream, and the link's own (NoResponders says that JetStream or
-the domain is missing). Each request waits as long as the link's address says.
+Errors: ApiError with the server's text, UnknownStream, and the errors of the connection (NoResponders means
+that JetStream or the domain is missing). Each request waits for the timeout of the connection's address.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _FORBIDDEN = frozenset(" \t\r\n\f.*>/\\")
 
 
 def domain_prefix(domain: str) -> str:
-    """The API prefix of a domain; of the own one without."""
+    """Return the API prefix of a domain; without one, the prefix of the server's own JetStream."""
     return f"$JS.{domain}.API" if domain else PREFIX
 
 
 class JetStreamRequests:
-    """The API under `prefix`: `$JS.API`, a domain's `$JS.<domain>.API`, or what an import maps to it."""
+    """The API under `prefix`: `$JS.API`, `$JS.<domain>.API` of a domain, or what an import maps it to."""
 
     def __init__(self, connection: BlockingConnection, prefix: str = PREFIX) -> None:
         self.connection = connection
         self.prefix = prefix.rstrip(".")
 
     def call(self, name: str, request: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Ask `<prefix>.<name>` with a JSON document or an empty body; give the answer's document."""
+        """Request `<prefix>.<name>` with a JSON document or an empty body; return the answer's document."""
         body = json.dumps(request, separators=(",", ":")).encode() if request is not None else b""
         subject = f"{self.prefix}.{name}"
         try:
@@ -54,7 +54,9 @@ class JetStreamRequests:
         return dict(document)
 
     def stream(self, name: str, *, subjects: str = "") -> StreamFacts:
-        """A stream's facts; `subjects`: a filter whose subjects' message counts are wanted too.
+        """Return the facts of a stream.
+
+        subjects: a filter; the message counts of the subjects that match it are returned too
 
         Raises UnknownStream.
         """
@@ -80,7 +82,10 @@ class JetStreamRequests:
             raise
 
     def streams(self, subject: str = "") -> list[str]:
-        """The names of all streams, or of those that store messages on a subject (wildcards overlap)."""
+        """Return the names of all streams, or of those that store messages on a subject.
+
+        A subject with wildcards finds the streams whose subjects overlap with it.
+        """
         found: list[str] = []
         while True:
             request: dict[str, Any] = {"offset": len(found)}
@@ -93,9 +98,9 @@ class JetStreamRequests:
                 return found
 
     def sequence_at(self, name: str, when: datetime | int) -> int | None:
-        """The first message stored at or after a time (aware, or ns since the epoch), if any is.
+        """Return the sequence of the first message stored at or after a time, None if there is none.
 
-        Raises UnknownStream.
+        The time is an aware datetime, or ns since the epoch. Raises UnknownStream.
         """
         ns = when if isinstance(when, int) else int(when.timestamp()) * 10**9 + when.microsecond * 1000
         try:

@@ -1,6 +1,6 @@
-"""The columns of a record batch: their names and Arrow types, and rows turned into them.
+"""The columns of a record batch: their names and Arrow types, and messages turned into them.
 
-What is made here is made a column at a time; only headers, when wanted, cost work per message.
+Everything is computed a column at a time. Only headers, when they are wanted, cost work per message.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ COLUMNS: dict[str, pa.DataType] = {
 
 
 def schema(columns: Sequence[str]) -> pa.Schema:
-    """The Arrow schema of these columns, in this order. Raises KeyError for an unknown one."""
+    """Return the Arrow schema of these columns, in this order. Raises KeyError for an unknown one."""
     return pa.schema([(name, COLUMNS[name]) for name in columns])
 
 
 def names(*, headers: bool) -> tuple[str, ...]:
-    """All columns, with the headers only when asked for."""
+    """Return the names of all columns; `headers` is among them only if it is asked for."""
     return tuple(name for name in COLUMNS if headers or name != HEADERS)
 
 
@@ -52,12 +52,12 @@ class Rows:
         return len(self.payloads)
 
     def below(self, end: int) -> Rows:
-        """The rows whose sequence is below `end`."""
+        """Return the rows whose sequence is below `end`."""
         count = int(np.searchsorted(self.sequences, end))
         return self if count == len(self) else self.first(count)
 
     def first(self, count: int) -> Rows:
-        """The first rows."""
+        """Return the first `count` rows."""
         return Rows(
             self.subjects.slice(0, count),
             self.sequences[:count],
@@ -67,7 +67,7 @@ class Rows:
         )
 
     def chosen(self, rows: Sequence[int]) -> Rows:
-        """These rows only."""
+        """Return only the rows with these indexes."""
         at = pa.array(rows, pa.int64())
         return Rows(
             self.subjects.take(at),
@@ -78,13 +78,13 @@ class Rows:
         )
 
     def missing(self, start: int, end: int) -> int:
-        """The first sequence of [start, end) that is not among these rows; `end` if all are."""
+        """Return the first sequence of [start, end) that is not among these rows; `end` if there is none."""
         inside = self.sequences[: int(np.searchsorted(self.sequences, end))]
         wrong = np.flatnonzero(inside != np.arange(start, start + len(inside)))
         return start + (int(wrong[0]) if len(wrong) else len(inside))
 
     def batch(self, columns: Sequence[str], stream: str, domain: str) -> pa.RecordBatch:
-        """The rows as a record batch of these columns."""
+        """Return the rows as a record batch of these columns."""
         return pa.RecordBatch.from_arrays(
             [self._column(name, stream, domain) for name in columns], schema=schema(columns)
         )
@@ -111,7 +111,7 @@ class Rows:
         return sizes.cast(COLUMNS["size"])
 
     def _maps(self) -> pa.Array:
-        """A map per row, an empty one without headers: each key once, with all its values in their order."""
+        """Return a map per row, empty without headers: each key once, with all its values in their order."""
         offsets, value_offsets = [0], [0]
         keys: list[str] = []
         values: list[str] = []
@@ -129,14 +129,14 @@ class Rows:
 
 
 class MessageRange(NamedTuple):
-    """Messages, and where to go on: what lies between them and below `until`, if not among them, is gone."""
+    """Messages, and where to continue: sequences below `until` that are not among `rows` no longer exist."""
 
     rows: Rows
     until: int
 
 
 def text(raw: pa.Array) -> pa.Array:
-    """Binary values as strings; what is no UTF-8 gets replacement characters."""
+    """Return binary values as strings; bytes that are not UTF-8 become replacement characters."""
     try:
         return raw.cast(pa.string())
     except pa.ArrowInvalid:

@@ -1,8 +1,9 @@
-"""Reading a range through an ephemeral pull consumer: the fastest way, and the stream's leader serves it.
+"""Reading a range through an ephemeral pull consumer: the fastest way, served by the stream's leader.
 
-Promises: deliveries are numbered by the consumer; a number missing, or a silence, ends the reading as
-Interrupted after what came whole before it. Nothing is acknowledged and the consumer goes when the reading
-ends. Asks for at most a batch beyond the one being received, so a server never has more than two to send.
+Promises: the consumer numbers its deliveries. When a number is missing, or nothing arrives, the reading
+returns everything whole that came before and then raises Interrupted. Nothing is acknowledged, and the
+consumer is deleted when the reading ends. At most one batch beyond the one being received is requested, so
+that a server never has more than two batches to send.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _USED_UP = ("Batch Completed", "Request Timeout")
 
 
 class ConsumerReader:
-    """One reading from `start` on: `create` it, then `with` removes the consumer at its end."""
+    """One reading from `start` on: `create` makes the consumer, and leaving a `with` block deletes it."""
 
     def __init__(
         self, api: JetStreamRequests, stream: str, start: int, end: int, subjects: tuple[str, ...], batch: int
@@ -47,12 +48,12 @@ class ConsumerReader:
         self._batch = batch
         self._name = f"spark_{secrets.token_hex(6)}"
         self._inbox = self._connection.new_inbox()
-        self._asked = 0  # messages asked for and not come yet
+        self._asked = 0  # messages requested that have not arrived yet
         self._requests = 0
         self._number = 0  # of the last delivery
-        self._left = 0  # messages that the consumer has left, as it said last
+        self._left = 0  # messages that the consumer has left, as its last delivery said
         self._sid = b""
-        self._blocks: list[ArrowMessages] = []  # received, not given yet
+        self._blocks: list[ArrowMessages] = []  # received, not returned yet
         self._most_bytes = max(ASKED_BYTES, self._connection.max_payload + ROOM)
         self._stuck_at = 0  # the position when a message was last too large for a request
         self._config = self._configuration(start, subjects)
@@ -74,7 +75,7 @@ class ConsumerReader:
         return config
 
     def create(self) -> None:
-        """Create the consumer. Raises ApiError, ClientError; then there is none."""
+        """Create the consumer. Raises ApiError or ClientError; in that case there is no consumer."""
         name = f"CONSUMER.CREATE.{self._stream}.{self._name}"
         if "filter_subject" in self._config:
             name += "." + self._config["filter_subject"]
@@ -93,12 +94,12 @@ class ConsumerReader:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with suppress(ClientError):  # the server forgets it by itself after a while
+        with suppress(ClientError):  # the server removes it by itself after a while
             self._connection.unsubscribe(self._sid)
             self._connection.publish(f"{self._api.prefix}.CONSUMER.DELETE.{self._stream}.{self._name}")
 
     def ranges(self) -> Iterator[MessageRange]:
-        """Give what comes until the range is complete, or nothing is left in the stream.
+        """Yield the messages until the range is complete, or nothing is left in the stream.
 
         Raises Interrupted, ClientError.
         """
@@ -120,7 +121,7 @@ class ConsumerReader:
                 raise Interrupted(quiet)
 
     def _ask(self) -> None:
-        """Have at least a batch under way, as far as the range goes."""
+        """Request messages so that at least a batch is on its way, as far as the range goes."""
         most = self._end - self._position - self._asked
         if self._asked >= self._batch or (most <= 0 and self._asked):
             return
@@ -140,7 +141,7 @@ class ConsumerReader:
         self._asked += wanted
 
     def _keep(self, block: ArrowMessages) -> str:
-        """Put by what came; give why nothing more can be expected, if so."""
+        """Keep the messages of `block`; return why no more can be expected, "" if more can."""
         quiet = ""
         if block.headers is not None and (own := pc.starts_with(block.heads, self._inbox)).true_count:
             for status in block.headers.filter(own).to_pylist():
@@ -155,7 +156,7 @@ class ConsumerReader:
         return ""
 
     def _status(self, block: bytes) -> str:
-        """Take note of a status; give its words if it means that nothing comes."""
+        """Note a status message; return its words if it means that nothing more arrives, else ""."""
         status, words = headers.status(block)
         if status in _ENDED and (left := headers.get(block, b"Nats-Pending-Messages")) is not None:
             self._asked -= int(left)
@@ -167,13 +168,13 @@ class ConsumerReader:
         return "nothing comes, although the stream has more" if status == HEARTBEAT else words or f"{status}"
 
     def _make_room(self) -> None:
-        """Ask for more bytes at once if a whole request could not hold the next message."""
+        """Request four times the bytes if even a whole request could not hold the next message."""
         if self._stuck_at == self._position:
             self._most_bytes *= 4
         self._stuck_at = self._position
 
     def _give(self) -> Iterator[MessageRange]:
-        """Give what was put by, up to the first number that is missing; raises Interrupted for that one."""
+        """Yield the messages kept so far, up to the first missing number; raise Interrupted for that one."""
         if not self._blocks:
             return
         block = ArrowMessages.join(self._blocks)

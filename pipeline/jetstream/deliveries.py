@@ -1,4 +1,4 @@
-"""What the reply subjects of a consumer's deliveries tell, read for many messages at once.
+"""The reply subjects of a consumer's deliveries, parsed for many messages at once.
 
 The reply is `$JS.ACK.<stream>.<consumer>.<delivered>.<sequence>.<consumer sequence>.<time>.<pending>`, or
 with domain and account hash before the stream and perhaps a token at the end.
@@ -21,7 +21,7 @@ _SPACE, _DOT = b" ."
 
 
 class MsgMetadata(NamedTuple):
-    """The figures of one delivery; `time` in ns since the epoch."""
+    """The figures of one delivery; `time` is in ns since the epoch."""
 
     sequence: int
     number: int  # of the consumer, from 1 without a gap
@@ -30,7 +30,7 @@ class MsgMetadata(NamedTuple):
 
 
 def one(head: bytes) -> MsgMetadata:
-    """Read one head `subject sid reply`. Raises Interrupted for what is no delivery."""
+    """Parse one head `subject sid reply`. Raises Interrupted if it is not that of a delivery."""
     tokens = head.rpartition(b" ")[2].split(b".")
     at = {_SHORT: 5}.get(len(tokens), 7)
     try:
@@ -42,7 +42,10 @@ def one(head: bytes) -> MsgMetadata:
 
 
 def read(heads: pa.Array) -> tuple[pa.Array, np.ndarray]:
-    """The subjects, and a row of four figures (see `MsgMetadata`) for each head. Raises Interrupted."""
+    """Return the subjects, and a row of four figures (see `MsgMetadata`) for each head.
+
+    Raises Interrupted if a head is not that of a delivery.
+    """
     found = _read_alike(heads)
     if found is not None:
         return found
@@ -52,7 +55,7 @@ def read(heads: pa.Array) -> tuple[pa.Array, np.ndarray]:
 
 
 def _read_alike(heads: pa.Array) -> tuple[pa.Array, np.ndarray] | None:
-    """The same for heads that all have three words, the last of as many tokens, ending with the figures."""
+    """Read heads that all have three words, and whose replies all have as many tokens, the figures last."""
     _, offsets, values = heads.buffers()
     bounds = np.frombuffer(offsets, np.int32)[heads.offset : heads.offset + len(heads) + 1]
     letters = np.frombuffer(values, np.uint8)[: bounds[-1]]

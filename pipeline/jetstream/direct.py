@@ -1,8 +1,8 @@
-"""Reading a range by direct gets: answered by any replica, which may be late, and no consumer is needed.
+"""Reading a range by direct gets: any replica answers, even one that is behind, without a consumer.
 
-Promises: each answer of a batch names the one before it, so none is missed; when a replica has no more, the
-reading ends, and says nothing of what others have. The lines that a direct get adds to a message's headers,
-always its last ones, are taken off. Source: ADR-31.
+Promises: each answer of a batch names the one before it, so none is missed. When a replica has no more, the
+reading ends, and says nothing about what other replicas have. The lines that a direct get adds to a message's
+headers, always its last ones, are removed. Source: ADR-31.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class DirectReader:
         self._batch = batch
 
     def ranges(self) -> Iterator[MessageRange]:
-        """Give a range for each batch until a replica has no more. Raises Interrupted, ClientError."""
+        """Yield a range for each batch until a replica has no more. Raises Interrupted, ClientError."""
         inbox = self._connection.new_inbox()
         sid = self._connection.subscribe(inbox)
         own = inbox.encode() + b" "
@@ -78,7 +78,7 @@ class DirectReader:
         self._connection.publish(subject, json.dumps(request).encode(), reply=inbox)
 
     def _receive(self, own: bytes) -> Frames:
-        """The messages of one batch; none when there are none. What others are sent is let go."""
+        """Return the messages of one batch, perhaps none; messages for other subjects are dropped."""
         batch = Frames()
         while True:
             frames = self._connection.take()
@@ -103,7 +103,7 @@ class DirectReader:
                     raise Interrupted(f"direct get: {code} {words}".strip())
 
     def _wanted(self, rows: Rows) -> Rows:
-        """Those on the wanted subjects: of one, the server has chosen already."""
+        """Return the messages on the wanted subjects; the server has filtered by a single one already."""
         if len(self._subjects) <= 1:
             return rows
         kept = [
@@ -115,7 +115,7 @@ class DirectReader:
 
 
 def _rows(frames: Frames) -> tuple[Rows, int]:
-    """The messages, and the sequence after the last. Raises Interrupted when one is missing between them."""
+    """Return the messages, and the sequence after the last. Raises Interrupted if one is missing."""
     subjects, sequences, times, blocks = [], [], [], []
     previous = 0
     for row in range(len(frames)):
@@ -139,7 +139,7 @@ def _rows(frames: Frames) -> tuple[Rows, int]:
 
 
 def _nanoseconds(times: list[bytes]) -> np.ndarray:
-    """RFC 3339 times as ns since the epoch. Raises Interrupted for what is none."""
+    """Return RFC 3339 times as ns since the epoch. Raises Interrupted if one is not such a time."""
     try:
         read = pa.array(times, pa.binary()).cast(pa.string()).cast(pa.timestamp("ns", "UTC"))
     except pa.ArrowInvalid:

@@ -1,4 +1,4 @@
-"""What can go wrong with a stream. API errors of other kinds are protocol's `ApiError`."""
+"""The errors of reading a stream. API errors of other kinds are protocol's `ApiError`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ShortRead(Exception):  # noqa: N818 - what happened
 
 
 class DataLoss(Exception):  # noqa: N818 - what happened
-    """Sequences `first` to `last` were to be read, but the stream no longer has them."""
+    """Sequences `first` to `last` should have been read, but the stream no longer has them."""
 
     def __init__(self, stream: str, first: int, last: int, reason: str = "") -> None:
         super().__init__(stream, first, last, reason)
@@ -43,7 +43,7 @@ class DataLoss(Exception):  # noqa: N818 - what happened
 
     @property
     def happened(self) -> str:
-        """What is gone, without what to do about it: for those who go on."""
+        """What is gone, without advice what to do about it: for callers that continue."""
         reason = self.reason or "they were removed by its limits or a purge"
         return f"stream {self.stream}: sequences {self.first} to {self.last} are gone: {reason}"
 
@@ -52,11 +52,11 @@ class DataLoss(Exception):  # noqa: N818 - what happened
 
 
 class Interrupted(Exception):  # noqa: N818 - what happened
-    """Reading stopped before its end, for a reason that may pass; what came before it is whole."""
+    """Reading stopped before its end, for a reason that may pass; the messages before it are whole."""
 
 
 class Behind(Interrupted):
-    """The stream ends at `last`, before the range does: its leader is late, or the stream lost its end."""
+    """The stream ends at `last`, before the range does: its leader is behind, or the stream lost its end."""
 
     def __init__(self, text: str, last: int) -> None:
         super().__init__(text)

@@ -1,4 +1,4 @@
-"""Reading messages one by one from the stream's leader: slow, and what it says is so."""
+"""Reading messages one by one from the stream's leader: slow, but its answers are authoritative."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class LeaderReader:
         self._filters = subjects or (">",)
 
     def next_sequence(self) -> int:
-        """The next message of the range; `end` if it has none."""
+        """Return the sequence of the next message of the range; `end` if there is none."""
         found = self._next(no_headers=True)
         return self._end if found is None else int(found["seq"])
 
     def ranges(self) -> Iterator[MessageRange]:
-        """Give at most one range, of up to `AT_ONCE` messages."""
+        """Yield at most one range, of up to `AT_ONCE` messages."""
         found: list[dict[str, Any]] = []
         while len(found) < AT_ONCE and self._position < self._end and (one := self._next()) is not None:
             found.append(one)
@@ -43,7 +43,7 @@ class LeaderReader:
             yield MessageRange(_rows(found), self._position)
 
     def _next(self, *, no_headers: bool = False) -> dict[str, Any] | None:
-        """The first message at or after the position, below the end, that one of the filters matches."""
+        """Return the first message from the position on, below the end, that one of the filters matches."""
         nearest: dict[str, Any] | None = None
         for subject in self._filters:
             request: dict[str, Any] = {"seq": self._position, "next_by_subj": subject}

@@ -1,11 +1,11 @@
 """A range of a stream's sequences, read as Arrow record batches.
 
-Promises: every message of the range that still exists, once, in order, complete up to the end or an error.
-Memory is bounded by the batch, in rows and bytes. How it knows that it is complete:
- 1. a way of reading gives ranges, and vouches that between two messages of a range there is none;
- 2. what ends before the range does is compared with what the stream's leader has;
- 3. where sequences are missing, the stream's first sequence says whether its limits, or a purge, took them
-    away while we read.
+Promises: every message of the range that still exists is returned once and in order, up to the end of the
+range or an error. A batch bounds the memory in use, in rows and bytes. Completeness is known as follows:
+ 1. each way of reading returns ranges, and guarantees that no message between two of a range is missing;
+ 2. if the messages end before the range does, the end is compared with what the stream's leader has;
+ 3. if sequences are missing, the stream's first sequence tells whether its limits, or a purge, removed
+    them while they were being read.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ UNAVAILABLE = 503
 
 @dataclass(frozen=True)
 class StreamRange:
-    """Sequences [start, end) of a stream, of the messages on `subjects` only if any are given.
+    """Sequences [start, end) of a stream; with `subjects`, only the messages on these.
 
-    created: the creation time of the stream that is meant, if another one of that name will not do.
+    created: the creation time of the stream that is meant; set it if another stream of that name must not be
+        read
     """
 
     stream: str
@@ -68,11 +69,13 @@ def read(
     retries: int = 3,
     retry_interval: float = 1.0,
 ) -> Iterator[pa.RecordBatch]:
-    """Give the range's messages, at most `batch` rows at a time.
+    """Yield the messages of the range, at most `batch` rows at a time.
 
-    `columns`: which ones and in which order; else all, the headers only if `headers`. `domain` fills its
-    column. What may pass (a lost connection, no leader) is tried again up to `retries` times in a row, every
-    `retry_interval` seconds.
+    columns: which columns, and in which order; by default all, with the headers only if `headers` is true
+    domain: the value of the column of that name
+    retries: how many times in a row an error that may pass (a lost connection, no leader) is tried again
+    retry_interval: seconds between two such attempts
+
     Raises ShortRead, UnknownStream, ApiError, AuthorizationError, NotPermitted, and DataLoss unless
     `tolerate_loss`.
     """
@@ -107,7 +110,7 @@ def _cut(rows: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
 
 
 class _Reading:
-    """Where the reading of a range stands: all before `position` was given, or is known to be gone."""
+    """The state of reading a range: everything before `position` was returned, or is known to be gone."""
 
     def __init__(
         self,
@@ -123,11 +126,14 @@ class _Reading:
         self._batch = batch
         self._tolerate = tolerate_loss
         self._created = wanted.created
-        self._silence = False  # the last attempt ended because nothing came
+        self._silence = False  # the last attempt ended because nothing arrived
         self.position = wanted.start
 
     def ranges(self) -> Iterator[MessageRange]:
-        """Read on until the range is complete or nothing more comes. Raises what may pass, and DataLoss."""
+        """Read on until the range is complete or nothing more arrives.
+
+        Raises DataLoss, and errors that may pass.
+        """
         stream = self._facts()
         self._pass_front(stream)
         if self.position >= self._range.end:
@@ -140,12 +146,14 @@ class _Reading:
             self._check_end()
 
     def _from_any_way(self, stream: StreamFacts) -> Iterator[MessageRange]:
-        # Where consumers decide what a stream keeps, one that only reads would have messages removed.
+        # Where consumers decide what a stream keeps, a consumer that only reads would cause messages to be
+        # removed.
         if stream.retention != "limits":
             yield from self._without_consumer(stream)
             return
         if self._silence:
-            # Another account's consumer may fall silent for good at a message that its replies cannot carry.
+            # A consumer through another account may stay silent forever at a message that its replies cannot
+            # carry.
             self._silence = False
             yield from self._lap(stream)
         if self.position >= self._range.end:
@@ -168,7 +176,7 @@ class _Reading:
             yield from self._lap(stream)
 
     def _lap(self, stream: StreamFacts) -> Iterator[MessageRange]:
-        """What a replica has, and then something of what only the leader has."""
+        """Yield what a replica has, and then some messages that only the leader has."""
         if stream.allow_direct:
             yield from DirectReader(*self._rest(), self._batch).ranges()
         if self.position < self._range.end:
@@ -181,7 +189,7 @@ class _Reading:
     # -- what is missing
 
     def _facts(self) -> StreamFacts:
-        """The stream as its leader sees it; DataLoss when it is not the one that reading began with."""
+        """Return the stream as its leader sees it; DataLoss if it is not the one that reading began with."""
         stream = self._api.stream(self._range.stream)
         if self._created and stream.created != self._created:
             self._lose(self.position, self._range.end, "the stream was deleted and made anew")
@@ -189,14 +197,14 @@ class _Reading:
         return stream
 
     def _pass_front(self, stream: StreamFacts) -> None:
-        """Go on where the stream begins, if that is later."""
+        """Move the position to the stream's first message if that is later."""
         if stream.first > self.position:
             until = min(stream.first, self._range.end)
             self._lose(self.position, until)
             self.position = until
 
     def _check_gaps(self, message_range: MessageRange) -> None:
-        """See whether what a range lacks was removed from the front; deleted inner messages are no loss."""
+        """Check whether what a range lacks was removed from the front; deleted inner messages are no loss."""
         missing = message_range.rows.missing(self.position, message_range.until)
         if missing < message_range.until:
             stream = self._facts()
@@ -208,7 +216,7 @@ class _Reading:
                     self._lose(lost, lost + 1, "the server found it damaged")
 
     def _check_end(self) -> None:
-        """Nothing more came: see whether the leader has nothing more in the range either."""
+        """Check, when nothing more arrives, that the leader has nothing more in the range either."""
         stream = self._facts()
         self._pass_front(stream)
         end = self._range.end
@@ -231,14 +239,14 @@ class _Reading:
     # -- what may pass
 
     def reconnect(self, reason: Exception) -> None:
-        """Make the connection anew if it is in doubt; when that fails, the next attempt will say so."""
+        """Reconnect if the connection is in doubt; if that fails, the next attempt will report it."""
         self._silence = isinstance(reason, TimedOut)
         if isinstance(reason, ClientError) and not isinstance(reason, NoResponders):
             with suppress(ConnectionLost, NoServers):
                 self._connection.reopen()
 
     def give_up(self, reason: Exception) -> None:
-        """Raise what the caller is to know after the last attempt; nothing when the loss is tolerated."""
+        """Raise the error for the caller after the last attempt; return if it is a loss that is tolerated."""
         end = self._range.end
         if not isinstance(reason, Behind):
             raise ShortRead(self._range.stream, self.position, end - 1, str(reason)) from reason

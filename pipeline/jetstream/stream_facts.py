@@ -1,4 +1,4 @@
-"""What a stream is and holds at one moment, as its leader tells it."""
+"""The configuration and state of a stream at one moment, as its leader reports them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class StreamFacts:
-    """A stream: sequences `first` to `last`, `messages` of them present; an empty one has first > last."""
+    """A stream: `messages` of the sequences `first` to `last` exist; an empty one has first > last."""
 
     name: str
     created: str  # RFC 3339: another value means another stream
@@ -17,7 +17,7 @@ class StreamFacts:
     last: int
     messages: int
     bytes: int
-    first_time: str  # RFC 3339, the zero time without messages
+    first_time: str  # RFC 3339, the zero time if there are no messages
     last_time: str
     deleted: int  # sequences between first and last that are gone
     lost: tuple[int, ...]  # sequences that the server found damaged
@@ -26,7 +26,7 @@ class StreamFacts:
 
     @classmethod
     def of(cls, name: str, info: Mapping[str, Any]) -> StreamFacts:
-        """Read an answer of STREAM.INFO."""
+        """Return the facts in an answer of STREAM.INFO."""
         state = info["state"]
         return cls(
             name=name,
@@ -45,22 +45,22 @@ class StreamFacts:
 
     @property
     def retention(self) -> str:
-        """`limits`, `interest` or `workqueue`."""
+        """The retention policy: `limits`, `interest` or `workqueue`."""
         return str(self.config.get("retention") or "limits")
 
     @property
     def storage(self) -> str:
-        """`file` or `memory`."""
+        """The storage: `file` or `memory`."""
         return str(self.config.get("storage") or "file")
 
     @property
     def discard(self) -> str:
-        """`old` or `new`: what gives way when the stream is full."""
+        """What is discarded when the stream is full: `old` or `new`."""
         return str(self.config.get("discard") or "old")
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """The subjects it stores by itself; a mirror has none."""
+        """The subjects that the stream stores by itself; a mirror has none."""
         return tuple(self.config.get("subjects") or ())
 
     @property
@@ -70,25 +70,25 @@ class StreamFacts:
 
     @property
     def sealed(self) -> bool:
-        """Whether it takes and loses nothing any more."""
+        """Whether the stream is sealed: it neither stores nor removes messages."""
         return bool(self.config.get("sealed"))
 
     @property
     def duplicate_window(self) -> int:
-        """For how long message ids are remembered, in nanoseconds."""
+        """How long message ids are remembered, in nanoseconds."""
         return int(self.config.get("duplicate_window") or 0)
 
     @property
     def max_bytes(self) -> int:
-        """The limit in bytes; -1 without one."""
+        """The limit in bytes; -1 if there is none."""
         return int(self.config.get("max_bytes") or -1)
 
     @property
     def max_msgs(self) -> int:
-        """The limit in messages; -1 without one."""
+        """The limit in messages; -1 if there is none."""
         return int(self.config.get("max_msgs") or -1)
 
     @property
     def replicas(self) -> int:
-        """How many servers keep it."""
+        """The number of replicas."""
         return int(self.config.get("num_replicas") or 1)

@@ -1,4 +1,7 @@
-"""From options to the facts of a connection; a context is read here, on the machine that starts the query."""
+"""The connection that options describe.
+
+A context is read here, on the machine that starts the query.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from ...cli.errors import CliError
 from ..client import ConnectionOptions
 from .errors import OptionError
 
-# Options, and the fields of a context that say the same.
+# Options, and the fields of a context that mean the same.
 FIELDS = {
     "servers": "url",
     "creds": "creds",
@@ -26,7 +29,7 @@ FIELDS = {
     "domain": "jetstream_domain",
     "jsApiPrefix": "jetstream_api_prefix",
 }
-# Ways of saying who one is: with one given, a context's others do not count.
+# Ways to authenticate: if an option gives one, those of the context do not count.
 IDENTITY = ("creds", "nkey", "user", "password", "token")
 UNSUPPORTED = {
     "socks_proxy": "a SOCKS proxy",
@@ -35,7 +38,7 @@ UNSUPPORTED = {
 
 
 def with_context(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of options, completed from the context that they name. Raises OptionError."""
+    """Return the values of options, completed from the context that they name. Raises OptionError."""
     name = values.get("context")
     if not name:
         return dict(values)
@@ -59,7 +62,7 @@ def with_context(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def address(values: Mapping[str, Any]) -> ConnectionOptions:
-    """The connection that the values of options name. Raises OptionError."""
+    """Return the connection that the values of options name. Raises OptionError."""
     if "servers" not in values:
         raise OptionError(
             "servers", "is missing", "say where to connect, or name a context with option context"

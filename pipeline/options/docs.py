@@ -1,4 +1,7 @@
-"""The options as tables for the docs; `python -m pyjs.pipeline.options.docs docs/pipeline.md` renews them."""
+"""The options as tables for the docs.
+
+`python -m pyjs.pipeline.options.docs docs/pipeline.md` updates the page.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ _USES = ((READ, "batch"), (STREAM, "stream"), (WRITE, "write"))
 
 
 def tables() -> str:
-    """All options, those of the connection, of reads and of writes apart."""
+    """Return the tables of all options: of the connection, of reads and of writes."""
     parts = (("To connect", CONNECTION), ("To read", READING), ("To write", WRITING))
     return "\n".join(f"### {title}\n\n{_table(options)}" for title, options in parts)
 
@@ -33,7 +36,7 @@ def _row(option: Option) -> str:
 
 
 def renewed(page: str) -> str:
-    """The page with the tables of today between its two marks. Raises ValueError when it has none."""
+    """Return the page with current tables between its two marks. Raises ValueError if it has no marks."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:

@@ -1,10 +1,13 @@
-"""A wrong option, told so that its author can mend it."""
+"""The error of a wrong option, worded so that its author can correct it."""
 
 from __future__ import annotations
 
 
 class OptionError(ValueError):
-    """`option` has no place here or a wrong value; `hint` says what to do. The text never holds a secret."""
+    """`option` is not allowed here or has a wrong value; `hint` says what to do.
+
+    The text never holds a secret.
+    """
 
     def __init__(self, option: str, what: str, hint: str = "") -> None:
         super().__init__(option, what, hint)

@@ -1,4 +1,4 @@
-"""What is wrong with options: each error on its own, so that all of them can be told at once."""
+"""The checks of options: each error is its own, so that all of them can be reported at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SECRET = frozenset({"password", "token", "nkey", "creds", "user", "servers"})
 
 
 def unknown(options: Mapping[str, str]) -> Iterator[tuple[OptionError, set[str]]]:
-    """Each option that there is none of, with the names of those that it may be meant for."""
+    """Yield an error for each unknown option, with the names of options that may be meant."""
     for key in options:
         name = key.lower()
         if name not in BY_NAME and name not in SPARKS:
@@ -40,13 +40,16 @@ def _advice(name: str) -> str:
 
 
 def value(option: Option, error: ValueError, text: str) -> OptionError:
-    """The error of a value that its option's kind refused; it repeats no secret."""
+    """Return the error of a value that its option's kind refused; it repeats no secret."""
     shown = "has no such value" if option.name in _SECRET and text.strip() else str(error)
     return OptionError(option.name, shown)
 
 
 def together(values: Mapping[str, Any], named: Set[str]) -> Iterator[OptionError]:
-    """What options say of each other. `named` are those that were given, rightly or wrongly."""
+    """Yield the errors of options that contradict each other.
+
+    `named` are the options that were given, with a right or wrong value.
+    """
     if {"domain", "jsApiPrefix"} <= named:
         yield OptionError("jsApiPrefix", "is given besides domain", "give one of the two")
     which = [name for name in ("stream", "streams", "streamPattern") if name in values]
@@ -78,7 +81,7 @@ def _positions(values: Mapping[str, Any]) -> Iterator[OptionError]:
 
 
 def _names(option: str, named: set[str], streams: set[str], pattern: str) -> Iterator[OptionError]:
-    """Whether the streams that positions are given for are those that are read."""
+    """Return whether the streams that positions are given for are those that are read."""
     if pattern:
         extra = [name for name in sorted(named) if not re.fullmatch(pattern, name)]
         if extra:
@@ -106,7 +109,10 @@ def _order(start: StreamPositions | None, end: StreamPositions | None) -> Iterat
 
 
 def in_use(values: Mapping[str, Any], given: Set[str], named: Set[str], use: str) -> Iterator[OptionError]:
-    """What is `given` and has no place in one use, and what it lacks: neither had nor `named`."""
+    """Yield an error for each option of `given` that one use does not allow, and for each that it lacks.
+
+    An option is missing if it is neither given nor in `named`.
+    """
     for name in sorted(given):
         uses = BY_NAME[name.lower()].uses
         if use not in uses:

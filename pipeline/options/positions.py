@@ -18,7 +18,11 @@ _MINUS = {-2: EARLIEST_WORD, -1: LATEST_WORD}
 
 @dataclass(frozen=True)
 class StreamPosition:
-    """`kind` is `earliest`, `latest`, `sequence` or `time`; `value` the sequence, or ns since the epoch."""
+    """A position in a stream.
+
+    kind: `earliest`, `latest`, `sequence` or `time`
+    value: the sequence, or ns since the epoch
+    """
 
     kind: str
     value: int = 0
@@ -29,19 +33,19 @@ EARLIEST, LATEST = StreamPosition(EARLIEST_WORD), StreamPosition(LATEST_WORD)
 
 @dataclass(frozen=True)
 class StreamPositions:
-    """A position for every stream, or one for each that is named. `option` says which option it is from."""
+    """A position for every stream, or one for each stream that is named; `option` is where it was given."""
 
     every: StreamPosition | None = None
     named: Mapping[str, StreamPosition] = field(default_factory=dict)
     option: str = ""
 
     def of(self, stream: str) -> StreamPosition | None:
-        """The position of a stream, None if it has none."""
+        """Return the position of a stream, None if it has none."""
         return self.named.get(stream, self.every)
 
 
 def sequences(given: str) -> StreamPositions:
-    """`earliest`, `latest` or `{"ORDERS": 1234}`. Raises ValueError."""
+    """Parse `earliest`, `latest` or `{"ORDERS": 1234}`. Raises ValueError."""
     word = given.strip().lower()
     if word in {EARLIEST_WORD, LATEST_WORD}:
         return StreamPositions(StreamPosition(word))
@@ -56,7 +60,7 @@ def sequences(given: str) -> StreamPositions:
 
 
 def times(given: str) -> StreamPositions:
-    """`{"ORDERS": 1763798400000}` or times as text. Raises ValueError."""
+    """Parse `{"ORDERS": 1763798400000}` or times as text. Raises ValueError."""
     found = {}
     for stream, value in _object(given, '{"ORDERS": "2026-11-22T08:00:00Z"}').items():
         found[stream] = StreamPosition(
@@ -66,7 +70,7 @@ def times(given: str) -> StreamPositions:
 
 
 def moment(given: str) -> StreamPositions:
-    """One time for every stream. Raises ValueError."""
+    """Parse one time for every stream. Raises ValueError."""
     return StreamPositions(StreamPosition("time", values.time(given)))
 
 

@@ -18,7 +18,7 @@ from .table import OPTIONS, STREAM
 
 @dataclass(frozen=True, repr=False)
 class QuerySettings:
-    """What the options say. `of` makes them; they can be pickled, and their repr shows no secret."""
+    """The settings of a query, made by `of`. They can be pickled, and their repr shows no secret."""
 
     address: ConnectionOptions
     api_prefix: str
@@ -29,10 +29,10 @@ class QuerySettings:
 
     @classmethod
     def of(cls, options: Mapping[str, str], use: str = "") -> QuerySettings:
-        """Read `options`, their names in any case; for a use, or for whichever comes later.
+        """Read `options`, whose names may be in any case, for one use or for a use that is known later.
 
-        Raises OptionError: an unknown option, one that has no place in this use, a wrong value, two that
-        exclude each other, one that is missing.
+        Raises OptionError for an unknown option, one that this use does not allow, a wrong value, two options
+        that exclude each other, and a missing one.
         """
         found, wrong = cls.validated(options, use)
         if wrong:
@@ -41,7 +41,7 @@ class QuerySettings:
 
     @classmethod
     def validated(cls, options: Mapping[str, str], use: str = "") -> tuple[QuerySettings, list[OptionError]]:
-        """As `of`, with all that is wrong; the settings count only when nothing is."""
+        """Return the settings as `of` does, and all errors; the settings are valid only if there are none."""
         given, named, wrong = _given(options)
         values = {}
         for name, text in given.items():
@@ -73,7 +73,7 @@ class QuerySettings:
         return cls(address, api, domain, values, frozenset(given), use), wrong
 
     def for_use(self, use: str) -> QuerySettings:
-        """The same for one use. Raises OptionError for an option that has no place in it."""
+        """Return the settings for one use. Raises OptionError for an option that it does not allow."""
         for error in errors_found.in_use(self.values, self.given, self.given, use):
             raise error
         return replace(self, use=use)
@@ -85,7 +85,7 @@ class QuerySettings:
 
     @property
     def stream(self) -> str:
-        """The one stream that is named; empty without."""
+        """The one stream that is named; empty if none is."""
         return self.values.get("stream") or ""
 
     @property
@@ -95,7 +95,7 @@ class QuerySettings:
 
     @property
     def pattern(self) -> re.Pattern[str] | None:
-        """What names of streams must match."""
+        """The pattern that names of streams must match."""
         text = self.values.get("streamPattern")
         return re.compile(text) if text else None
 
@@ -120,76 +120,76 @@ class QuerySettings:
 
     @property
     def late_start_is_latest(self) -> bool:
-        """What to do with a starting time that no message has: start at the latest, or fail."""
+        """Whether a starting time that no message has means the latest position, instead of an error."""
         return bool(self.values["startingOffsetsByTimestampStrategy"] == "latest")
 
     # -- how much at a time
 
     @property
     def min_partitions(self) -> int:
-        """Tasks at least; 0: as many as there are streams."""
+        """The least number of tasks; 0: as many as there are streams."""
         return self.values.get("minPartitions") or 0
 
     @property
     def max_records(self) -> int:
-        """Sequences of a task at most; 0: no limit."""
+        """The most sequences of a task; 0: no limit."""
         return self.values.get("maxRecordsPerPartition") or 0
 
     @property
     def max_offsets(self) -> int:
-        """Sequences of a batch at most; 0: no limit."""
+        """The most sequences of a batch; 0: no limit."""
         return self.values.get("maxOffsetsPerTrigger") or 0
 
     @property
     def min_offsets(self) -> int:
-        """Sequences to wait for before a batch; 0: none."""
+        """The sequences to wait for before a batch; 0: none."""
         return self.values.get("minOffsetsPerTrigger") or 0
 
     @property
     def max_trigger_delay(self) -> float:
-        """Seconds that a batch may wait for `min_offsets`."""
+        """The seconds that a batch may wait for `min_offsets`."""
         return float(self.values["maxTriggerDelay"])
 
     @property
     def push_filters(self) -> bool:
-        """Take the filters of a query, if Spark offers them."""
+        """Whether to apply the filters of a query, if Spark offers them."""
         return bool(self.values["pushFilters"])
 
     @property
     def batch_rows(self) -> int:
-        """Rows of a record batch at most."""
+        """The most rows of a record batch."""
         return int(self.values["batchRows"])
 
     # -- how
 
     @property
     def fail_on_data_loss(self) -> bool:
-        """Fail when messages are gone before they were read, or only warn."""
+        """Whether to fail when messages were removed before they were read, instead of a warning."""
         return bool(self.values["failOnDataLoss"])
 
     @property
     def include_headers(self) -> bool:
-        """Have the column `headers`."""
+        """Whether there is a column `headers`."""
         return bool(self.values["includeHeaders"])
 
     @property
     def durable(self) -> str:
-        """The durable of a work-queue or interest stream; empty without."""
+        """The durable of a work-queue or interest stream; empty if there is none."""
         return self.values.get("consumerDurable") or ""
 
     @property
     def retries(self) -> int:
-        """How often in a row a lost connection is made anew."""
+        """How many times in a row a lost connection is made again."""
         return int(self.values["fetchRetries"])
 
     @property
     def retry_interval(self) -> float:
-        """Seconds before a connection is made anew."""
+        """The seconds before a connection is made again."""
         return float(self.values["fetchRetryInterval"])
 
 
 def _given(options: Mapping[str, str]) -> tuple[dict[str, str], set[str], list[OptionError]]:
-    """The options by their proper names; with those that unknown ones may mean; what is wrong with these."""
+    """Return the options by their proper names, the names given or perhaps meant, and the errors."""
     found = {BY_NAME[key.lower()].name: text for key, text in options.items() if key.lower() in BY_NAME}
     strangers = list(errors_found.unknown(options))
     meant = {name for _, names in strangers for name in names}

@@ -15,9 +15,12 @@ ALL = frozenset({READ, STREAM, WRITE})
 
 @dataclass(frozen=True)
 class Option:
-    """`uses`: for batch reads, stream reads, writes; `kafka`: what Kafka's source calls it, if otherwise.
+    """An option.
 
-    `default` is the value's text, empty when there is none; `unset` says what holds then.
+    uses: whether it is for batch reads, stream reads, writes
+    kafka: the name of Kafka's source for it, if that differs
+    default: the text of the value, empty if there is none
+    unset: what applies when it is not given
     """
 
     name: str
@@ -270,10 +273,10 @@ WRITING = (
 
 OPTIONS: tuple[Option, ...] = (*CONNECTION, *READING, *WRITING)
 
-# Options that Spark itself puts among a writer's.
+# Options that Spark itself adds to a writer's.
 SPARKS = frozenset({"checkpointlocation", "queryname", "outputmode"})
 
-# What other sources call it, in lower case, and what to do here.
+# The names of other sources, in lower case, and what to use here.
 FOREIGN = {
     "path": "name the stream with option stream",
     "assign": "use streams: a stream has no partitions to assign",

@@ -1,6 +1,6 @@
 """The kinds of values that options take, each a function from the option's text to its value.
 
-All raise ValueError with what is wrong and what is right, without the option's name.
+All raise ValueError with a text that says what is wrong and what is right, without the option's name.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ _FORBIDDEN = frozenset(" \t\r\n\f.*>/\\")
 
 
 def text(given: str) -> str:
-    """Any text but an empty one."""
+    """Return any text but an empty one."""
     if not given.strip():
         raise ValueError("is empty")
     return given.strip()
 
 
 def secret(given: str) -> str:
-    """A secret or where it is; taken as it is, since a blank may belong to it."""
+    """Return a secret, or where it is, unchanged, since a blank may belong to it."""
     if not given:
         raise ValueError("is empty")
     return given
 
 
 def words(given: str) -> tuple[str, ...]:
-    """A list with commas, each item once and none empty."""
+    """Parse a list with commas; no item may be empty or occur twice."""
     found = [item.strip() for item in given.split(",")]
     if not all(found):
         raise ValueError(f'"{given}" has an empty item; write a,b,c')
@@ -38,7 +38,7 @@ def words(given: str) -> tuple[str, ...]:
 
 
 def stream(given: str) -> str:
-    """The name of a stream."""
+    """Return the name of a stream."""
     name = text(given)
     if not _FORBIDDEN.isdisjoint(name):
         raise ValueError(f'"{name}" is no stream name: it may have no blanks, dots, slashes or wildcards')
@@ -46,12 +46,12 @@ def stream(given: str) -> str:
 
 
 def streams(given: str) -> tuple[str, ...]:
-    """Names of streams."""
+    """Return names of streams."""
     return tuple(stream(name) for name in words(given))
 
 
 def pattern(given: str) -> str:
-    """A regular expression of Python's that the whole name must match."""
+    """Return a regular expression of Python's that the whole name must match."""
     try:
         re.compile(text(given))
     except re.error as error:
@@ -60,7 +60,7 @@ def pattern(given: str) -> str:
 
 
 def subjects(given: str) -> tuple[str, ...]:
-    """Subjects with wildcards; what another one contains is left out."""
+    """Return subjects with wildcards, without those that another one contains."""
     found = words(given)
     for one in found:
         if not subject.is_valid(one):
@@ -77,21 +77,21 @@ def subjects(given: str) -> tuple[str, ...]:
 
 
 def literal(given: str) -> str:
-    """A subject to publish to."""
+    """Return a subject to publish to."""
     if not subject.is_literal(text(given)):
         raise ValueError(f'"{given}" is no subject to publish to: it may have no blanks and no wildcards')
     return given.strip()
 
 
 def flag(given: str) -> bool:
-    """`true` or `false`."""
+    """Parse `true` or `false`."""
     if given.strip().lower() not in {TRUE, FALSE}:
         raise ValueError(f'"{given}" is neither true nor false')
     return given.strip().lower() == TRUE
 
 
 def count(given: str) -> int:
-    """A whole number of 1 or more."""
+    """Parse a whole number of 1 or more."""
     found = _whole(given)
     if found < 1:
         raise ValueError(f'"{given}" is not 1 or more')
@@ -99,7 +99,7 @@ def count(given: str) -> int:
 
 
 def tally(given: str) -> int:
-    """A whole number of 0 or more."""
+    """Parse a whole number of 0 or more."""
     found = _whole(given)
     if found < 0:
         raise ValueError(f'"{given}" is not 0 or more')
@@ -114,9 +114,9 @@ def _whole(given: str) -> int:
 
 
 def seconds(given: str) -> float:
-    """A span of more than nothing, such as `500ms`, `5s`, `2m`, in seconds.
+    """Parse a positive span such as `500ms`, `5s` or `2m`; return it in seconds.
 
-    Without a unit it is milliseconds, as with Kafka.
+    Without a unit it is in milliseconds, as with Kafka.
     """
     try:
         ns = int(given) * MILLISECOND if given.strip().isdigit() else duration.parse(given.strip())
@@ -128,7 +128,10 @@ def seconds(given: str) -> float:
 
 
 def time(given: str) -> int:
-    """A moment, in nanoseconds since the epoch: milliseconds since then, or `2026-11-22T08:00:00Z`."""
+    """Parse a moment and return it in nanoseconds since the epoch.
+
+    It is given in milliseconds since then, or as `2026-11-22T08:00:00Z`.
+    """
     wanted = given.strip()
     if wanted.isdigit():
         return int(wanted) * MILLISECOND
@@ -141,7 +144,7 @@ def time(given: str) -> int:
 
 
 def one_of(*choices: str) -> Choice:
-    """A kind that takes one of these words."""
+    """Return a kind that accepts one of these words."""
     return Choice(choices)
 
 
@@ -152,7 +155,7 @@ class Choice:
         self.choices = choices
 
     def __call__(self, given: str) -> str:
-        """The word, in the spelling of the choices."""
+        """Return the word, in the spelling of the choices."""
         found = given.strip().lower()
         for choice in self.choices:
             if choice.lower() == found:

@@ -1,4 +1,4 @@
-"""The columns that the sink takes: which there are, of which types, and what each is for."""
+"""The columns that the sink accepts: their names, their types, and what each is for."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Column:
     doc: str
 
     def takes(self, found: DataType) -> bool:
-        """Whether the sink can write values of this type."""
+        """Return whether the sink can write values of this type."""
         if self.name == "headers":
             return isinstance(found, MapType) and isinstance(found.keyType, StringType) and _value(found)
         if self.name == "data":
@@ -64,10 +64,10 @@ NAMES = tuple(column.name for column in COLUMNS)
 
 
 def check(schema: StructType, subject: str) -> frozenset[str]:
-    """Give the names of the columns that a DataFrame brings; `subject` is the option's, "" without it.
+    """Check the columns of a DataFrame and return their names; `subject` is the option's, "" without it.
 
-    Raises SinkError naming the column: one that the sink does not know, one of a wrong type, none of data, no
-    subject or two.
+    Raises SinkError that names the column: one that the sink does not know, one of a wrong type, a missing
+    `data`, and a subject that is missing or given twice.
     """
     for field in schema.fields:
         known = next((column for column in COLUMNS if column.name == field.name), None)

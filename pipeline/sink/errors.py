@@ -1,10 +1,10 @@
-"""Why rows were not written. Texts name the row and what to do; never what a row holds, never a secret."""
+"""Errors of a write. Their texts name the row and what to do, and never hold its content or a secret."""
 
 from __future__ import annotations
 
 
 class SinkError(Exception):
-    """The write cannot be done as it was asked for; raised before anything is published."""
+    """The write cannot be done as it was requested; raised before anything is published."""
 
 
 class BadRow(SinkError):  # noqa: N818 - what it is
@@ -30,4 +30,4 @@ class RowRejected(SinkError):  # noqa: N818 - what happened
 
 
 class Unacknowledged(SinkError):  # noqa: N818 - what happened
-    """Rows were sent, and no acknowledgement came in time: they may be stored or not."""
+    """Rows were sent, and no acknowledgement arrived in time: they may be stored or not."""

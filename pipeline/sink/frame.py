@@ -1,6 +1,6 @@
 """Rows as the frames that publish them: a record batch becomes PUB and HPUB operations, a slice at a time.
 
-Promises: a row is either a whole valid frame or an error that names it; nothing that a column holds can end a
+Promises: a row becomes either a whole valid frame or an error that names it; no content of a column can end a
 line early. Every frame asks for its acknowledgement on `<inbox>.<row>`.
 """
 
@@ -29,7 +29,12 @@ _NAME = re.compile(r"[!-9;-~]+")  # visible ASCII but the colon
 
 @dataclass
 class Encoder:
-    """Makes the frames of one task. `largest`: bytes that a message may have, and whose limit that is."""
+    """The encoder of the frames of one task.
+
+    largest: the most bytes that a message may have
+    limit: the name of the limit that `largest` is, for errors
+    derive_ids: whether a row without a message id gets one that follows from the row and its place
+    """
 
     task: WriteTask
     inbox: str  # the subject under which acknowledgements are received
@@ -40,10 +45,10 @@ class Encoder:
     _known: set[bytes] = field(default_factory=set)
 
     def frames(self, batch: pa.RecordBatch, first: int) -> Iterator[list[bytes]]:
-        """The frames of a batch whose first row is the task's row `first`, in lists of a few.
+        """Yield the frames of a batch whose first row is the task's row `first`, in lists of a few.
 
-        A list has at most ROWS of them, and about SLICE bytes. A subject that is null is seen before any
-        frame of the batch is given. Raises BadRow.
+        A list has at most ROWS frames and about SLICE bytes. A null subject is found before any frame of the
+        batch is returned. Raises BadRow.
         """
         if not self.subject:
             self._check_presence(batch.column("subject"), first)
@@ -113,7 +118,7 @@ class Encoder:
     def _blocks(
         self, part: pa.RecordBatch, subjects: list[bytes], payloads: list[bytes], first: int
     ) -> list[bytes]:
-        """The header block of each row, b"" for none."""
+        """Return the header block of each row, b"" for none."""
         names = set(part.schema.names)
 
         def column(name: str) -> list[Any]:
@@ -135,7 +140,7 @@ class Encoder:
         return blocks
 
     def _id(self, row: int, subject: bytes, payload: bytes) -> str:
-        """The derived id. The checksum keeps a row that comes at another's place from passing for it."""
+        """Return the derived id. Its checksum keeps another row at the same place from passing for it."""
         return f"{self.task.prefix}{row}:{zlib.crc32(payload, zlib.crc32(subject)):08x}"
 
     def _lines(self, headers: list[tuple[str, Any]], row: int) -> list[str]:
@@ -158,7 +163,7 @@ def _without(lines: list[str], name: str) -> list[str]:
 
 
 def _binary(column: pa.Array) -> list[Any]:
-    """The values of a string or binary column as bytes, None for null."""
+    """Return the values of a string or binary column as bytes, None for null."""
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         column = column.cast(pa.binary() if pa.types.is_string(column.type) else pa.large_binary())
     values: list[Any] = column.to_pylist()

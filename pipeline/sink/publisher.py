@@ -1,8 +1,8 @@
-"""Frames to a stream and their acknowledgements back, with a bounded window of frames in flight.
+"""Publishing frames to a stream and reading their acknowledgements, with a bounded window in flight.
 
-Promises: when `finish` returns, every frame given was acknowledged by the stream. A frame without answer is
-sent again, on the same connection or the next one, with the same bytes; what the server will never take is an
-error at once. Frames are kept until acknowledged, and no longer.
+Promises: when `finish` returns, the stream has acknowledged every frame it was given. A frame without an
+answer is sent again, with the same bytes, on the same connection or the next one; an error that the server
+will always return is raised at once. Frames are kept until they are acknowledged, and no longer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ IN_FLIGHT = 8 << 20  # bytes; with `window` the bound of what is sent and not ac
 CHUNK = 128 << 10  # bytes given to the socket at once
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0  # seconds before a frame is sent again, doubled each time
 TRIES = 4  # times that a silent frame is sent within its deadline
-# What passes: JetStream unavailable, no leader, too many requests, the first copy of an id being stored.
+# Errors that pass: JetStream unavailable, no leader, too many requests, the first copy of an id being stored.
 PASSING = frozenset((10008, 10009, 10158, 10167))
 NO_RESPONDERS = 503
 STORE_FAILED = 10077
@@ -41,7 +41,7 @@ STORE_FAILED = 10077
 
 @dataclass(slots=True)
 class _Sent:
-    """Consecutive frames that went out together: [first, end)."""
+    """Consecutive frames that were sent together: [first, end)."""
 
     first: int
     end: int
@@ -52,8 +52,12 @@ class _Sent:
 class Publisher:
     """Publishes one task's frames, numbered from 0 in the order given.
 
-    called: a frame's number in words, for errors. prefix: the API's. window: frames in flight. seconds: how
-    long a frame may go unacknowledged. Raises Refused, Unacknowledged, AuthorizationError, NotPermitted.
+    called: returns a frame's number in words, for errors
+    prefix: the API's
+    window: the most frames in flight
+    seconds: how long a frame may stay unacknowledged
+
+    Raises RowRejected, Unacknowledged, AuthorizationError, NotPermitted.
     """
 
     def __init__(
@@ -84,7 +88,7 @@ class Publisher:
 
     @property
     def max_payload(self) -> int:
-        """The largest message that the server takes, in bytes."""
+        """The largest message that the server accepts, in bytes."""
         return self.connection.max_payload
 
     def __enter__(self) -> Publisher:
@@ -96,7 +100,7 @@ class Publisher:
         self.connection.close()
 
     def publish(self, frames: list[bytes]) -> None:
-        """Send frames, once the window has room for them; reads what acknowledgements have come."""
+        """Send frames once the window has room for them, reading acknowledgements meanwhile."""
         done = 0
         while done < len(frames):
             chunk, size = self._chunk(frames, done)
@@ -117,7 +121,7 @@ class Publisher:
             self._read_acks()
 
     def _chunk(self, frames: list[bytes], start: int) -> tuple[int, int]:
-        """How many frames go out next, at least one, and their bytes."""
+        """Return how many frames to send next, at least one, and their bytes."""
         most = max(1, self._window // 4)
         size = count = 0
         for frame in frames[start : start + most]:
@@ -133,7 +137,10 @@ class Publisher:
     # -- acknowledgements
 
     def _read_acks(self) -> None:
-        """Take what has come, or wait for it; send again what is due. Raises Unacknowledged when too late."""
+        """Read acknowledgements, waiting if there are none, and send again what is due.
+
+        Raises Unacknowledged if a frame has waited too long.
+        """
         now = time.monotonic()
         head = self._oldest()
         due = min(head.tried + self._seconds / TRIES, head.since + self._seconds)
@@ -149,14 +156,14 @@ class Publisher:
             self._repeat(time.monotonic())
 
     def _oldest(self) -> _Sent:
-        """The oldest piece that has a frame unacknowledged; there must be one."""
+        """Return the oldest chunk that has an unacknowledged frame; there must be one."""
         number = next(iter(self._waiting))
         while self._chunks[0].end <= number:
             self._chunks.popleft()
         return self._chunks[0]
 
     def _late(self, reason: str) -> Unacknowledged:
-        """What to raise when the time is over."""
+        """Return the error to raise when the time is over."""
         because = f": {reason}" if reason else ""
         oldest = next(iter(self._waiting), None)
         if oldest is None:
@@ -175,7 +182,7 @@ class Publisher:
             number = int(head[begin : head.index(b" ")])
             frame = waiting.get(number)
             if frame is None:
-                continue  # the answer of a copy sent before
+                continue  # the answer to a copy sent before
             if "error" in ack:
                 self._refused(number, ack["error"])
                 continue
@@ -191,7 +198,7 @@ class Publisher:
             self._pause, self._excuse = FIRST_PAUSE, ""
 
     def _acks(self, answers: Frames) -> list[dict[str, Any]]:
-        """Each answer as a document that has `stream` or `error`."""
+        """Return each answer as a document that has `stream` or `error`."""
         try:
             acks: list[Any] = json.loads(b"[%b]" % b",".join(answers.payloads))
         except ValueError:
@@ -201,7 +208,10 @@ class Publisher:
         return [self._answer(answers, row) for row in range(len(answers))]
 
     def _answer(self, answers: Frames, row: int) -> dict[str, Any]:
-        """One answer when they are not all acknowledgements: "no responders", or what no stream says."""
+        """Return one answer if not all of them are acknowledgements.
+
+        It is an error for "no responders", and for an answer that does not come from a stream.
+        """
         message = answers.message(row)
         if message.status == NO_RESPONDERS and not message.payload:
             return {"error": {"code": NO_RESPONDERS}}
@@ -214,7 +224,7 @@ class Publisher:
         return {"error": {"description": "what answered is no stream"}}
 
     def _refused(self, number: int, error: dict[str, Any]) -> None:
-        """Hold a frame back if the refusal can pass. Raises Refused if it cannot."""
+        """Keep a frame back if the refusal may pass. Raises RowRejected if it will not."""
         code, err_code = int(error.get("code") or 0), int(error.get("err_code") or 0)
         nobody = code == NO_RESPONDERS and not err_code
         if not nobody and err_code not in PASSING:
@@ -231,7 +241,7 @@ class Publisher:
         self._again.append(number)
 
     def _check_taken(self, number: int) -> None:
-        """Raise Refused if no stream stores the subject; nothing if one does, or nobody can say."""
+        """Raise RowRejected if no stream stores the subject; return if one does, or if nobody can say."""
         subject = self._subject(number)
         try:
             takers = JetStreamRequests(self.connection, self._prefix).streams(subject)
@@ -247,7 +257,7 @@ class Publisher:
     # -- sending, again
 
     def _send(self, numbers: Iterable[int]) -> None:
-        """Send those that are not acknowledged, on another connection if this one is lost."""
+        """Send the frames that are not acknowledged, on another connection if this one is lost."""
         try:
             self._put(numbers)
         except ConnectionLost as lost:
@@ -268,7 +278,7 @@ class Publisher:
             self.connection.send(b"".join(batch))
 
     def _repeat(self, now: float) -> None:
-        """Send again what was delayed and is due, and the oldest chunk when its answers stay away."""
+        """Send delayed frames that are due, and the oldest chunk if its answers do not arrive."""
         head = self._oldest()
         if now - head.since >= self._seconds:
             raise self._late(self._excuse)
@@ -280,7 +290,10 @@ class Publisher:
             self._send(range(head.first, head.end))
 
     def _recover(self, lost: ConnectionLost) -> None:
-        """Connect again and send all that is unacknowledged, in its order, until it works or is too late."""
+        """Reconnect and send all unacknowledged frames in order, until that works or the time is over.
+
+        Raises Unacknowledged if the time is over.
+        """
         self._excuse = str(lost)
         since = self._oldest().since if self._waiting else time.monotonic()
         if self._lost_at == self.stored:

@@ -1,4 +1,4 @@
-"""Where rows go: the stream as it is found before anything is published, and what it is checked for."""
+"""The stream that rows are written to, found and checked before anything is published."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ class TargetStream:
 def find(
     api: JetStreamRequests, *, stream: str, subject: str, columns: Collection[str], retry_window: float | None
 ) -> TargetStream:
-    """Look at the stream, or at that which stores `subject`, and check that it takes the rows.
+    """Find the stream, or the one that stores `subject`, and check that it accepts the rows.
 
-    retry_window: seconds for which it must remember message ids, None without effectively-once. Raises
-    SinkError saying what to change; ApiError and ClientError as they come.
+    retry_window: seconds for which it must remember message ids, None without effectively-once
+
+    Raises SinkError that says what to change, ApiError, and ClientError.
     """
     if not stream and subject:
         takers = api.streams(subject)
@@ -72,7 +73,7 @@ def _check_open(stream: StreamFacts) -> None:
 
 
 def _check_window(stream: StreamFacts, retry_window: float) -> None:
-    """Raise SinkError when message ids are forgotten before the rows may last be sent again."""
+    """Raise SinkError if message ids are forgotten before rows may be sent for the last time."""
     if stream.duplicate_window >= retry_window * SECOND:
         return
     wanted = format_go(round(retry_window * SECOND))

@@ -1,4 +1,4 @@
-"""Which piece of which write a task is, and the message ids that follow from it."""
+"""The identity of a task, which piece of which write it is, and the message ids that follow from it."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ BATCH = "streaming.sql.batchId"
 
 @dataclass(frozen=True)
 class WriteTask:
-    """One try at one partition. `write` is the same whenever the same rows are written again."""
+    """One attempt at one partition. `write` is the same whenever the same rows are written again."""
 
     write: str
     partition: int
     attempt: int
 
     def row(self, number: int) -> str:
-        """A row as errors call it; rows of a partition are counted from 0."""
+        """Return a row's name in errors; rows of a partition are counted from 0."""
         return f"row {number} of partition {self.partition}"
 
     @property
     def prefix(self) -> str:
-        """What the message ids of this partition begin with, whichever attempt it is."""
+        """The prefix of the message ids of this partition, the same for every attempt."""
         return f"{self.write}:{self.partition}:"
 
 
 def of_batch(write: str) -> WriteTask:
-    """The task that runs here, of the batch write with this id."""
+    """Return the task that runs here, of the batch write with this id."""
     context = TaskContext.get()
     if context is None:
         return WriteTask(write, 0, 0)
@@ -39,9 +39,9 @@ def of_batch(write: str) -> WriteTask:
 
 
 def of_stream() -> WriteTask:
-    """The task that runs here, of a streaming query: its id and its batch's are those of the checkpoint.
+    """Return the task that runs here, of a streaming query, whose id and batch come from the checkpoint.
 
-    Raises SinkError where Spark does not tell them.
+    Raises SinkError if Spark does not provide them.
     """
     context = TaskContext.get()
     query = context.getLocalProperty(QUERY) if context else None

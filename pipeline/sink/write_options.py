@@ -1,4 +1,4 @@
-"""What the options say of a write."""
+"""The options of a write, as plain values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EFFECTIVELY_ONCE = "effectively-once"
 
 @dataclass(frozen=True)
 class WriteOptions:
-    """The terms of one write; can be pickled. Spans are in seconds."""
+    """The options of one write; can be pickled. Spans are in seconds."""
 
     address: ConnectionOptions
     api_prefix: str
@@ -27,7 +27,7 @@ class WriteOptions:
 
     @classmethod
     def of(cls, settings: QuerySettings) -> WriteOptions:
-        """Read them. Raises SinkError for two that do not go together."""
+        """Return the options of these settings. Raises SinkError for two that contradict each other."""
         option = settings.values.get
         found = cls(
             address=settings.address,

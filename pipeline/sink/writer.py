@@ -1,8 +1,8 @@
-"""What Spark calls to write: checks on the driver, tasks on the executors, a count back on the driver.
+"""The writers that Spark calls: checks on the driver, tasks on the executors, a count back on the driver.
 
-A task's rows are published as they come, and the task ends well when each is acknowledged. Nothing is taken
-back when a task or job fails: what was stored stays, and is sent again when Spark tries again. `guarantee`
-says whether the stream then has it twice (at-least-once) or once (effectively-once).
+A task's rows are published as they arrive, and the task succeeds when each of them is acknowledged. Nothing
+is undone when a task or job fails: stored rows stay, and are sent again when Spark tries again. `guarantee`
+says whether the stream then has them twice (at-least-once) or once (effectively-once).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TaskCommit(WriterCommitMessage):
-    """What one task has had acknowledged. `duplicates` of the rows the stream had already."""
+    """The rows that one task has had acknowledged; the stream had `duplicates` of them already."""
 
     partition: int
     rows: int
@@ -45,7 +45,7 @@ class TaskCommit(WriterCommitMessage):
 class WritePlan:
     """One write as all of its tasks see it: made and checked on the driver, pickled to the executors.
 
-    target is None when no server could be asked on the driver: then each task asks.
+    target: None if no server could be asked on the driver; then each task asks
     """
 
     options: WriteOptions
@@ -55,9 +55,9 @@ class WritePlan:
 
     @classmethod
     def make(cls, options: WriteOptions, schema: StructType, *, patient: bool = False) -> WritePlan:
-        """Check schema and stream. patient: a server that cannot be reached is left to the tasks.
+        """Check schema and stream; `patient` leaves a server that cannot be reached to the tasks.
 
-        Raises SinkError; ApiError and ClientError as they come.
+        Raises SinkError, ApiError, ClientError.
         """
         plan = cls(options, columns.check(schema, options.subject), time.time())
         try:
@@ -98,7 +98,7 @@ class WritePlan:
             for batch in itertools.chain((head,), batches):
                 for frames in encoder.frames(batch, publisher.sent):
                     publisher.publish(frames)
-                publisher.finish()  # while the next batch is computed nobody would read answers
+                publisher.finish()  # nobody reads answers while the next batch is computed
         return TaskCommit(here.partition, publisher.sent, publisher.duplicates)
 
     def _encoder(self, here: WriteTask, found: TargetStream, publisher: Publisher) -> Encoder:
@@ -115,7 +115,7 @@ class WritePlan:
         )
 
     def _check_age(self, here: WriteTask, found: TargetStream) -> None:
-        """Raise SinkError when an earlier attempt's rows may have been forgotten by the stream."""
+        """Raise SinkError if the stream may have forgotten the message ids of an earlier attempt."""
         age = time.time() - self.begun
         if self.options.once and here.attempt > 0 and age > found.duplicate_window:
             raise SinkError(
@@ -127,10 +127,10 @@ class WritePlan:
 
 
 class BatchWriter(DataSourceArrowWriter):
-    """`df.write.format("jetstream")`: appends; nothing else is ever implied."""
+    """`df.write.format("jetstream")`: appends to the stream and never removes messages."""
 
     def __init__(self, settings: QuerySettings, schema: StructType, overwrite: bool = False) -> None:
-        """Check all that can be checked before a row is there. Raises SinkError, ApiError, ClientError."""
+        """Check everything that can be checked without rows. Raises SinkError, ApiError, ClientError."""
         if overwrite:
             raise SinkError(
                 'mode("overwrite") is refused: a stream is never purged by a write; use mode("append"), '
@@ -146,11 +146,11 @@ class BatchWriter(DataSourceArrowWriter):
         return self._plan.run(task.of_batch(self._write), iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Say what was written (on the driver)."""
+        """Log what was written (on the driver)."""
         LOG.info("%s", told(messages))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Say what stays of a write that failed (on the driver)."""
+        """Log what remains of a write that failed (on the driver)."""
         LOG.warning("the write failed; what was published stays: %s of finished tasks", told(messages))
 
 
@@ -158,10 +158,10 @@ class StreamWriter(DataSourceStreamArrowWriter):
     """`df.writeStream.format("jetstream")`: appends each micro-batch."""
 
     def __init__(self, settings: QuerySettings, schema: StructType, overwrite: bool = False) -> None:
-        """Check what can be checked. Spark makes one for each batch and one to commit it.
+        """Check what can be checked. Spark makes one writer for each batch and one to commit it.
 
-        Raises SinkError, ApiError, AuthorizationError. A server that cannot be reached now is no error yet:
-        it may be back when tasks run, and a batch that was written must not fail at its commit.
+        Raises SinkError, ApiError, AuthorizationError. A server that cannot be reached now is not an error
+        yet: it may be back when tasks run, and a batch that was written must not fail at its commit.
         """
         if overwrite:
             raise SinkError(
@@ -181,18 +181,18 @@ class StreamWriter(DataSourceStreamArrowWriter):
         return self._plan.run(here, iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Say what was written (on the driver)."""
+        """Log what was written (on the driver)."""
         LOG.info("batch %d: %s", batchId, told(messages))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Say what stays of a batch that failed (on the driver)."""
+        """Log what remains of a batch that failed (on the driver)."""
         LOG.warning(
             "batch %d failed; what was published stays: %s of finished tasks", batchId, told(messages)
         )
 
 
 def told(messages: Sequence[WriterCommitMessage | None]) -> str:
-    """What tasks have written, in words."""
+    """Return in words what tasks have written."""
     done = [message for message in messages if isinstance(message, TaskCommit)]
     rows, duplicates = sum(message.rows for message in done), sum(message.duplicates for message in done)
     return f"{rows} rows acknowledged" + (f", {duplicates} of them stored before" if duplicates else "")

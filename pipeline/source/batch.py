@@ -25,9 +25,9 @@ PUSHING_WORKER = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
 class BatchReader(DataSourceReader):
-    """Reads from the starting to the ending position, both decided when the read is planned.
+    """Reads from the starting to the ending position, both resolved when the read is planned.
 
-    A work queue is only looked at: nothing is acknowledged.
+    Reading a work queue removes nothing from it, since nothing is acknowledged.
     """
 
     def __init__(self, settings: QuerySettings, schema: StructType) -> None:
@@ -36,8 +36,9 @@ class BatchReader(DataSourceReader):
         self.narrowed = PushedFilters(settings.subjects)
 
     def partitions(self) -> list[InputPartition]:
-        """The tasks of the read. Raises what `PositionResolver` does, UnknownStream, and the link's
-        errors.
+        """Return the tasks of the read.
+
+        Raises UnknownStream, the errors of `PositionResolver`, and those of the connection.
         """
         directory = StreamDirectory(self.settings)
         try:
@@ -61,11 +62,11 @@ class BatchReader(DataSourceReader):
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one task."""
+        """Return the rows of one task."""
         return self.reading.batches(partition)
 
     def _range(self, stream: StreamFacts, bounds: PositionResolver) -> tuple[int, int]:
-        """The sequences [start, end) of one stream that the options and the filters leave."""
+        """Return the sequences [start, end) of one stream that the options and the filters leave."""
         narrowed = self.narrowed
         start, end = bounds.start(stream), bounds.end(stream)
         start = max(start, narrowed.first)
@@ -79,19 +80,21 @@ class BatchReader(DataSourceReader):
 
 
 class PushingReader(BatchReader):
-    """A batch reader that takes filters. Spark refuses it where the session does not push filters down."""
+    """A batch reader that accepts filters. Spark refuses it if the session does not push filters down."""
 
     def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802 - Spark's name
-        """Take what the server can do; give back what Spark has to do itself."""
+        """Apply the filters that the server can apply, and return those that Spark has to apply itself."""
         self.narrowed, left = push(filters, self.narrowed)
         return left
 
 
 def reader(settings: QuerySettings, schema: StructType) -> BatchReader:
-    """The reader for this session: Spark plans in a worker of its own when it has filters to push down.
+    """Return the reader for this session.
 
-    Only with the option pushFilters: Spark (4.3) keeps what a DataFrame's reader planned with the filters of
-    one scan, and gives that to its other scans, which have other filters or none. They would miss rows.
+    Spark plans in a separate worker when it has filters to push down; only there, and only with the option
+    pushFilters, is it a `PushingReader`. Filters are not pushed by default because Spark (4.3) keeps what a
+    DataFrame's reader planned with the filters of one scan and reuses it for its other scans, which have
+    other filters or none. They would miss rows.
     """
     if not settings.push_filters:
         return BatchReader(settings, schema)

@@ -1,4 +1,4 @@
-"""From positions as options tell them to sequences of a stream as it is now."""
+"""Positions, as options describe them, resolved to sequences of a stream as it is now."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class PositionResolver:
         self.directory = directory
 
     def start(self, stream: StreamFacts) -> int:
-        """The first sequence to read.
+        """Return the first sequence to read.
 
-        Raises DataLoss when it is named and no longer there, Beyond when not yet (with failOnDataLoss=false
-        it warns, and reading starts at what is nearest), OptionError when the options have no position for
-        this stream or no message has its time.
+        Raises DataLoss if the option names a sequence that is gone, BeyondEnd if it names one that does not
+        exist yet, and OptionError if the options have no position for this stream or no message has its time.
+        With failOnDataLoss=false the first two are only warnings, and reading starts at the nearest sequence.
         """
         option = self.settings.starting
         position = self._position(option, stream.name)
@@ -44,7 +44,7 @@ class PositionResolver:
         return stream.first if position.kind == "earliest" else stream.last + 1
 
     def end(self, stream: StreamFacts) -> int:
-        """The sequence to stop before. Raises as `start` does for one that is not yet there."""
+        """Return the sequence to stop before. Raises as `start` does for one that does not exist yet."""
         option = self.settings.ending
         position = self._position(option, stream.name)
         if position.kind == "sequence":
@@ -56,7 +56,7 @@ class PositionResolver:
         return stream.last + 1
 
     def at(self, stream: StreamFacts, when: int) -> int | None:
-        """The first message stored at a time (ns since the epoch) or later, None if there is none."""
+        """Return the first sequence stored at or after a time (ns since the epoch), None if there is none."""
         return self.directory.ask(lambda api: api.sequence_at(stream.name, when))
 
     def _position(self, option: StreamPositions, stream: str) -> StreamPosition:

@@ -29,7 +29,7 @@ TYPES: dict[str, DataType] = {
 
 
 def schema(settings: QuerySettings) -> StructType:
-    """The schema of what these settings read."""
+    """Return the schema of what these settings read."""
     found = StructType()
     for name in names(headers=settings.include_headers):
         found.add(name, TYPES[name])
@@ -37,7 +37,7 @@ def schema(settings: QuerySettings) -> StructType:
 
 
 def chosen(wanted: StructType) -> tuple[str, ...]:
-    """The columns of a schema that was given to Spark's reader, in its order. Raises ValueError."""
+    """Return the columns of a schema that was given to Spark's reader, in its order. Raises ValueError."""
     for column in wanted.fields:
         known = TYPES.get(column.name)
         if known is None:

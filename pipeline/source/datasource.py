@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 class JetStreamSource(DataSource):
     """Streams as tables: read in batches or continuously, and written to.
 
-    Options are validated when it is made, on the machine that runs the query, and those that have no place in
-    a read, a stream read or a write when it is known which it is. A context is read there, too.
+    Options are validated when the source is made, on the machine that runs the query. Options that are not
+    allowed in a read, a stream read or a write are found when it is known which of them it is. A context is
+    read on that machine, too.
     """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
@@ -37,29 +38,29 @@ class JetStreamSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What `format` calls it."""
+        """The name for `format`."""
         return "jetstream"
 
     def schema(self) -> StructType:
-        """The columns of a read."""
+        """Return the columns of a read."""
         return columns.schema(self.settings)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """For `spark.read`."""
+        """Return the reader for `spark.read`."""
         return batch.reader(self.settings.for_use(READ), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        """For `spark.readStream`."""
+        """Return the reader for `spark.readStream`."""
         return StreamReader(self.settings.for_use(STREAM), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """For `df.write`."""
+        """Return the writer for `df.write`."""
         from ..sink.writer import BatchWriter
 
         return BatchWriter(self.settings.for_use(WRITE), schema, overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
-        """For `df.writeStream`."""
+        """Return the writer for `df.writeStream`."""
         from ..sink.writer import StreamWriter
 
         return StreamWriter(self.settings.for_use(WRITE), schema, overwrite)

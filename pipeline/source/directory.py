@@ -1,4 +1,4 @@
-"""What the streams of a query are now: asked of the server, over a connection made anew when it is lost."""
+"""The streams of a query as they are now, requested over a connection that is made again when it is lost."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ WORK_QUEUE = "workqueue"
 
 
 class StreamDirectory:
-    """The streams that `settings` name. `close` it; it may be asked again afterwards."""
+    """The streams that `settings` name. `close` ends its connection; it may be used again afterwards."""
 
     def __init__(self, settings: QuerySettings) -> None:
         self.settings = settings
         self._api: JetStreamRequests | None = None
 
     def ask(self, question: Callable[[JetStreamRequests], T]) -> T:
-        """The answer to a question that may be asked twice.
+        """Return the answer to a question, which must be one that may be asked twice.
 
-        With a lost connection it is asked again on a new one, as often as fetchRetries says. Raises what the
-        question raises, and the link's errors in the end.
+        If the connection is lost, the question is asked again on a new one, as often as fetchRetries says.
+        Raises what the question raises, and finally the errors of the connection.
         """
         left = self.settings.retries
         while True:
@@ -47,14 +47,17 @@ class StreamDirectory:
             self._api = None
 
     def names(self) -> list[str]:
-        """The names of the streams, sorted; of a pattern those that match it now."""
+        """Return the names of the streams, sorted; for a pattern, of those that match it now."""
         pattern = self.settings.pattern
         if pattern is None:
             return sorted(self.settings.streams)
         return sorted(name for name in self.ask(lambda api: api.streams()) if pattern.fullmatch(name))
 
     def stream_facts(self, *, missing_ok: bool = False) -> dict[str, StreamFacts]:
-        """The streams' facts. Raises UnknownStream for a named one that is not there, unless `missing_ok`."""
+        """Return the streams' facts by name.
+
+        Raises UnknownStream for a named stream that does not exist, unless `missing_ok`.
+        """
         found = {}
         for name in self.names():
             try:
@@ -73,7 +76,7 @@ class StreamDirectory:
 
 
 def check_retention(settings: QuerySettings, stream: StreamFacts) -> None:
-    """Raise OptionError when consumerDurable is missing for this stream, or has no place with it."""
+    """Raise OptionError if consumerDurable is missing for this stream, or not allowed with it."""
     if stream.retention != LIMITS and not settings.durable:
         raise OptionError(
             "consumerDurable",

@@ -1,4 +1,4 @@
-"""Spark's words for how much a batch of a stream takes; for Spark 4.1, which has none yet, plain classes."""
+"""Spark's limits of a batch of a stream; for Spark 4.1, which has none yet, plain classes."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ except ModuleNotFoundError:  # Spark 4.1
     from dataclasses import dataclass
 
     class ReadLimit:  # type: ignore[no-redef]
-        """How much a batch takes."""
+        """A limit of a batch."""
 
     class ReadAllAvailable(ReadLimit):  # type: ignore[no-redef]
-        """All there is."""
+        """No limit: everything there is."""
 
     @dataclass
     class ReadMaxRows(ReadLimit):  # type: ignore[no-redef]
-        """So many rows at most."""
+        """At most so many rows."""
 
         max_rows: int
 
     @dataclass
     class ReadMinRows(ReadLimit):  # type: ignore[no-redef]
-        """So many rows at least."""
+        """At least so many rows."""
 
         min_rows: int
 

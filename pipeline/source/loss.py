@@ -1,4 +1,4 @@
-"""Whether what is to be read next is still there. Messages deleted inside a stream are no loss."""
+"""Whether the next messages to read still exist. Messages deleted inside a stream are no loss."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .offsets import StreamOffset
 
 
 class Recreated(DataLoss):
-    """The stream of this name is another one than the one that was read so far."""
+    """The stream was deleted and another one of its name created since it was last read."""
 
     def __init__(self, stream: str, sequence: int, before: str, now: str) -> None:
         super().__init__(stream, sequence, sequence)
@@ -16,7 +16,7 @@ class Recreated(DataLoss):
 
     @property
     def happened(self) -> str:
-        """What is gone, without what to do about it."""
+        """What is gone, without advice what to do about it."""
         return (
             f"stream {self.stream} was made anew on {self.now}: the one of {self.before}, read up to "
             f"sequence {self.first - 1}, is gone with all that followed"
@@ -29,7 +29,7 @@ class Recreated(DataLoss):
 
 
 class BeyondEnd(DataLoss):
-    """An option names a sequence that the stream has not come to: none is gone, and none is there."""
+    """An option names a sequence that the stream has not reached: no message is gone, and none is there."""
 
     def __init__(self, stream: str, option: str, sequence: int, last: int) -> None:
         super().__init__(stream, last + 1, sequence - 1)
@@ -38,7 +38,7 @@ class BeyondEnd(DataLoss):
 
     @property
     def happened(self) -> str:
-        """What was asked for, and what there is."""
+        """What the option names, and what there is."""
         last = self.first - 1
         ends = f"ends at sequence {last}" if last else "has had no message yet"
         return f"option {self.option}: {self.sequence} lies beyond stream {self.stream}, which {ends}"
@@ -48,9 +48,9 @@ class BeyondEnd(DataLoss):
 
 
 def lost(mark: StreamOffset, stream: StreamFacts) -> DataLoss | None:
-    """What a reader at `mark` has lost of the stream that `stream` describes.
+    """Return what a reader at `mark` has lost of the stream that `stream` describes, None if nothing.
 
-    A work queue and a stream kept by interest lose what was acknowledged: that is their purpose.
+    A work queue and a stream kept by interest lose acknowledged messages: that is their purpose.
     """
     if stream.created != mark.created:
         return Recreated(stream.name, mark.next, mark.created, stream.created)
@@ -67,7 +67,7 @@ def lost(mark: StreamOffset, stream: StreamFacts) -> DataLoss | None:
 
 
 def resumed(mark: StreamOffset, stream: StreamFacts) -> StreamOffset:
-    """Where a reader that may lose messages goes on."""
+    """Return where a reader that tolerates loss continues."""
     if stream.created != mark.created:
         return StreamOffset(stream.first, stream.created, stream.first)
     return StreamOffset(min(mark.next, stream.last + 1), mark.created, mark.since)

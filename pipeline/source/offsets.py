@@ -1,9 +1,9 @@
-"""Where a stream query stands: for each stream the next sequence to read, and which stream that was.
+"""The position of a stream query: for each stream the next sequence to read, and which stream that was.
 
-As Spark keeps it in a checkpoint: `{"ORDERS": {"next": 1235, "created": "2026-…Z"}}`, streams sorted.
-`created` tells a stream from a later one of the same name. A stream that the offset before did not have, or
-had as another one, also has `since`: the sequence from which this offset counts, so that a batch is read
-again as it was read first.
+Spark keeps it in a checkpoint as `{"ORDERS": {"next": 1235, "created": "2026-…Z"}}`, streams sorted.
+`created` distinguishes a stream from a later one of the same name. If the previous offset did not have a
+stream, or had another one of its name, the mark also has `since`: the sequence from which this offset counts,
+so that a batch that is read again has the same messages as at first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,12 @@ Offset = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class StreamOffset:
-    """The place in one stream: `next` is read next; `since` as above, else 0."""
+    """The position in one stream.
+
+    next: the sequence to read next
+    created: the creation time of the stream
+    since: the sequence from which the offset counts, as described above, else 0
+    """
 
     next: int
     created: str
@@ -28,7 +33,7 @@ StreamOffsets = dict[str, StreamOffset]
 
 
 def read(offset: Mapping[str, Mapping[str, Any]]) -> StreamOffsets:
-    """The marks of an offset from a checkpoint. Raises ValueError for one that is not ours."""
+    """Return the marks of an offset from a checkpoint. Raises ValueError for one of another source."""
     try:
         return {
             stream: StreamOffset(int(mark["next"]), str(mark["created"]), int(mark.get("since", 0)))
@@ -41,7 +46,7 @@ def read(offset: Mapping[str, Mapping[str, Any]]) -> StreamOffsets:
 
 
 def write(marks: StreamOffsets) -> Offset:
-    """Marks as Spark keeps them. Equal marks give equal texts."""
+    """Return marks as Spark keeps them. Equal marks give equal texts."""
     return {
         stream: {"next": mark.next, "created": mark.created} | ({"since": mark.since} if mark.since else {})
         for stream, mark in sorted(marks.items())
@@ -49,7 +54,7 @@ def write(marks: StreamOffsets) -> Offset:
 
 
 def ranges(start: StreamOffsets, end: StreamOffsets) -> dict[str, tuple[int, int]]:
-    """The sequences [from, to) of each stream between two offsets; streams without any are left out."""
+    """Return the sequences [from, to) of each stream between two offsets, without streams that have none."""
     found = {}
     for stream, mark in end.items():
         before = start.get(stream)
@@ -60,9 +65,10 @@ def ranges(start: StreamOffsets, end: StreamOffsets) -> dict[str, tuple[int, int
 
 
 def between(start: StreamOffsets, end: StreamOffsets, most: int) -> StreamOffsets:
-    """As far from `start` to `end` as `most` sequences allow, shared by what each stream has; 0: all the way.
+    """Return an offset at most `most` sequences after `start`, at `end` if it is nearer or `most` is 0.
 
-    Every stream of `end` keeps its place in the result, with its `since`.
+    The streams share `most` in proportion to what each has. Every stream of `end` keeps its place in the
+    result, with its `since`.
     """
     waiting = ranges(start, end)
     total = sum(last - first for first, last in waiting.values())
@@ -70,7 +76,7 @@ def between(start: StreamOffsets, end: StreamOffsets, most: int) -> StreamOffset
         return end
     shares = {stream: (last - first) * most // total for stream, (first, last) in waiting.items()}
     left = most - sum(shares.values())
-    # What rounding left over goes to those that have most waiting, so that none waits for ever.
+    # What rounding left over goes to those that have most waiting, so that none waits forever.
     for stream in sorted(waiting, key=lambda name: waiting[name][0] - waiting[name][1])[:left]:
         shares[stream] += 1
     found = dict(end)

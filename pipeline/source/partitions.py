@@ -1,21 +1,22 @@
-"""Ranges of sequences cut into what one task reads."""
+"""Ranges of sequences divided into what one task reads."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
 
-# Sequences of a task when nothing is said: some seconds of work, and enough tasks to keep the cores busy.
+# Sequences of a task by default: some seconds of work, and enough tasks to keep the cores busy.
 USUAL = 250_000
 
 
 def cut(
     ranges: Mapping[str, tuple[int, int]], *, least: int = 0, most: int = 0
 ) -> list[tuple[str, int, int]]:
-    """Cut ranges [start, end) by stream into about `least` pieces in all, none longer than `most`.
+    """Divide ranges [start, end) by stream into about `least` pieces in all, none longer than `most`.
 
-    0 for either: not asked for; without both a piece has USUAL sequences at most. Each stream's pieces are of
-    equal length, to one. Streams share `least` by their lengths. Order: by stream, then by sequence.
+    Zero means that there is no such bound; without both, a piece has at most USUAL sequences. The pieces of a
+    stream are equally long, to within one. Streams share `least` in proportion to their lengths. The pieces
+    are ordered by stream, then by sequence.
     """
     most = most or (0 if least else USUAL)
     total = sum(end - start for start, end in ranges.values())

@@ -1,8 +1,8 @@
-"""Filters of a query that the server can do: on subject, sequence, timestamp and stream.
+"""Filters of a query that the server can apply: on subject, sequence, timestamp and stream.
 
-A filter is `exact` when what is read fits it and Spark need not look again; others only make less to be
-read, and Spark does them too. Times are such: clocks of servers that led a stream one after the other may
-differ, so a minute more is read on either side.
+A filter is `exact` if everything that is read satisfies it, so that Spark need not check again. Other filters
+only reduce what is read, and Spark applies them too. Those on time are of this kind: the clocks of servers
+that led a stream one after the other may differ, so a minute more is read on either side.
 """
 
 from __future__ import annotations
@@ -25,7 +25,14 @@ _NEVER_NULL = frozenset({"subject", "data", "stream", "sequence", "timestamp", "
 
 @dataclass(frozen=True)
 class PushedFilters:
-    """What is left to read. Sequences [first, end) and times [since, until) in ns; 0 and None: no bound."""
+    """What is left to read.
+
+    subjects: subjects with wildcards; none: all
+    first and end: sequences [first, end); None is no bound
+    since and until: times [since, until) in ns since the epoch; None is no bound
+    streams: the names of streams; None: all
+    nothing: whether no message can satisfy the filters
+    """
 
     subjects: tuple[str, ...] = ()  # none: all
     first: int = 1
@@ -37,7 +44,7 @@ class PushedFilters:
 
 
 def push(filters: Iterable[Any], narrowed: PushedFilters) -> tuple[PushedFilters, list[Any]]:
-    """Narrow by `filters`, which must all hold. Gives the filters that Spark still has to do, too."""
+    """Narrow by `filters`, which must all hold; return the result and the filters that Spark must apply."""
     left = []
     for one in filters:
         narrowed, exact = _by(one, narrowed)
@@ -47,7 +54,7 @@ def push(filters: Iterable[Any], narrowed: PushedFilters) -> tuple[PushedFilters
 
 
 def _by(one: Any, narrowed: PushedFilters) -> tuple[PushedFilters, bool]:
-    """Narrow by one filter; and whether that is all there is to it."""
+    """Narrow by one filter; return the result, and whether the filter is exact."""
     if len(one.attribute if hasattr(one, "attribute") else ()) != 1:
         return narrowed, False  # a Not, or a part of the headers
     column = one.attribute[0]
@@ -129,7 +136,10 @@ def _by_subject(one: Any, value: Any, narrowed: PushedFilters) -> tuple[PushedFi
 
 
 def _starting(prefix: str) -> tuple[tuple[str, ...], bool]:
-    """The filter for subjects that start so, if one can tell them: whole tokens only."""
+    """Return the subjects with this prefix, and whether they are exact: only whole tokens can be.
+
+    There are none if subjects cannot express the prefix.
+    """
     tokens, _, rest = prefix.rpartition(".")
     if not tokens or subject.has_wildcard(tokens):
         return (), False
@@ -141,7 +151,7 @@ def _filterable(one: str) -> bool:
 
 
 def _both(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The subjects in both, empty for none; None if no list of filters can tell them."""
+    """Return the subjects in both, empty for none; None if no list of subjects can express them."""
     found: list[str] = []
     for a in some:
         for b in others:

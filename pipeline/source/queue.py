@@ -1,7 +1,7 @@
-"""Work-queue and interest streams: what a query has done with is acknowledged through a durable of its own.
+"""Work-queue and interest streams: a query acknowledges finished batches through a durable of its own.
 
-The query reads by sequence, as from any stream, and takes nothing away. Only when Spark says that a batch
-is done is the durable asked for what it has up to there, and that is acknowledged. So a message leaves the
+The query reads by sequence, as from any stream, and removes nothing. Only when Spark reports that a batch is
+done is the durable asked for its messages up to there, and these are acknowledged. So a message leaves the
 stream after its row was written; a query that ends between the two reads it again only with a new checkpoint.
 """
 
@@ -17,13 +17,13 @@ from ..jetstream.errors import CONSUMER_NOT_FOUND
 from ..options import OptionError
 from .directory import LIMITS
 
-PULL = 500  # messages asked for at once
+PULL = 500  # messages requested at once
 ACK, NAK = b"+ACK", b"-NAK"
 END = frozenset({404, 408, 409})  # no messages, none in time, the request ended
 
 
 def ensure(api: JetStreamRequests, stream: StreamFacts, durable: str, subjects: tuple[str, ...]) -> None:
-    """Have the durable: made when it is missing, checked when it is there. Raises OptionError, ApiError."""
+    """Create the durable if it is missing, else check it. Raises OptionError, ApiError."""
     if stream.retention == LIMITS:
         return
     try:
@@ -67,9 +67,9 @@ def _create(api: JetStreamRequests, stream: str, durable: str, subjects: tuple[s
 
 
 def acknowledge(api: JetStreamRequests, stream: str, durable: str, end: int) -> int:
-    """Acknowledge all that the durable has below sequence `end`; gives how many messages that were.
+    """Acknowledge all messages that the durable has below sequence `end`, and return how many these were.
 
-    What it delivers from `end` on is given back to be delivered again.
+    Messages that it delivers from `end` on are rejected, so that they are delivered again.
     """
     connection, done = api.connection, 0
     inbox = connection.new_inbox()
@@ -88,7 +88,7 @@ def acknowledge(api: JetStreamRequests, stream: str, durable: str, end: int) -> 
 
 
 def _pull(connection: BlockingConnection, subject: str, inbox: str, end: int) -> tuple[int, bool]:
-    """Ask once. Gives how many were acknowledged, and whether there were some from `end` on."""
+    """Send one pull request; return how many messages it acknowledged, and whether any were from `end` on."""
     connection.publish(subject, json.dumps({"batch": PULL, "no_wait": True}).encode(), reply=inbox)
     count, beyond = 0, False
     for _ in range(PULL):
@@ -108,6 +108,6 @@ def _pull(connection: BlockingConnection, subject: str, inbox: str, end: int) ->
 
 
 def _sequence(reply: str) -> int:
-    """The stream sequence in an ack subject, of nine tokens or of those with domain and account."""
+    """Return the stream sequence in an ack subject, of nine tokens or with domain and account."""
     tokens = reply.split(".")
     return int(tokens[5] if len(tokens) == 9 else tokens[7])

@@ -22,7 +22,7 @@ LOG = logging.getLogger("pyjs.pipeline")
 
 
 class ReadTask(InputPartition):
-    """What Spark sends to the machine that reads: a range of a stream, and nothing that is secret."""
+    """What Spark sends to the machine that reads: a range of a stream, and nothing secret."""
 
     def __init__(self, wanted: StreamRange) -> None:
         super().__init__(wanted)
@@ -30,16 +30,17 @@ class ReadTask(InputPartition):
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How ranges are read: the same for all of a query; travels with Spark's plan to where they are."""
+    """The settings for reading ranges, the same for all of a query; they are sent with Spark's plan."""
 
     settings: QuerySettings = field(repr=False)
     columns: Sequence[str]
 
     def batches(self, task: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The messages of a range. Spark gives a task without one when there is nothing to read.
+        """Yield the messages of a range. Spark runs a task without a range when there is nothing to read.
 
-        Raises Recreated when the stream is not the one that was planned with and DataLoss when messages went
-        before they were read (with failOnDataLoss=false it warns of both), ShortRead, and the link's errors.
+        Raises Recreated or UnknownStream if the planned stream is gone, DataLoss if messages were removed
+        before they were read (with failOnDataLoss=false these are warnings), ShortRead, and the errors of the
+        connection.
         """
         wanted, settings = task.value, self.settings
         if not isinstance(wanted, StreamRange):
@@ -56,14 +57,14 @@ class ReadOptions:
                 batch=settings.batch_rows,
                 domain=settings.domain or str(connection.server_info.get("domain") or ""),
                 columns=self.columns,
-                # What a work queue has no more was acknowledged by somebody.
+                # What is missing in a work queue was acknowledged by somebody.
                 tolerate_loss=not settings.fail_on_data_loss or stream.retention != LIMITS,
                 retries=settings.retries,
                 retry_interval=settings.retry_interval,
             )
 
     def _facts(self, api: JetStreamRequests, wanted: StreamRange) -> StreamFacts | None:
-        """The stream now, None when it is not the one that was planned with, or is gone."""
+        """Return the stream's facts, or None after a warning if it is gone or another one of its name."""
         loss: Exception
         try:
             now = api.stream(wanted.stream)

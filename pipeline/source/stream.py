@@ -30,9 +30,10 @@ LOG = logging.getLogger("pyjs.pipeline")
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Plans batches on the driver, in one process for as long as the query runs; `read` runs on executors.
+    """Plans batches on the driver, in one process as long as the query runs; `read` runs on executors.
 
-    Which sequences a batch has is in the offsets and nothing else: a batch that is run again reads the same.
+    The sequences of a batch follow from its offsets and nothing else: a batch that is run again reads the
+    same.
     """
 
     def __init__(
@@ -50,21 +51,21 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.now = now
         self.acknowledged: StreamOffsets | None = None  # up to where; at first where a new query starts
         self.position: StreamOffsets | None = (
-            None  # where the query stands, for Spark 4.1, which does not tell
+            None  # where the query stands, for Spark 4.1, which does not say
         )
-        self.target: StreamOffsets | None = None  # where a query that takes what is there ends
+        self.target: StreamOffsets | None = None  # where a query that reads only what is there ends
         self.latest: Offset | None = None
         self.waiting_since: float | None = None  # since when there is less than minOffsetsPerTrigger
-        self.known: dict[str, str] = {}  # streams that may be read, with when they were made
+        self.known: dict[str, str] = {}  # streams that may be read, with when they were created
         self.warned: set[str] = set()
 
     # -- offsets, on the driver
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name, as those below
-        """Where a new query starts. Raises as `PositionResolver.start`, and OptionError without a
-        consumerDurable.
+        """Return where a new query starts.
 
-        A work queue is read from its first message, else OptionError.
+        Raises what `PositionResolver.start` raises, and OptionError if consumerDurable is missing or not
+        allowed. A work queue must be read from its first message: another start is an OptionError.
         """
         found = self._look()
         bounds = PositionResolver(self.settings, self.directory)
@@ -76,7 +77,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return offsets.write(self.position)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """What the options say. Of most and least the most: the least is this reader's own business."""
+        """Return the limit of the options.
+
+        It is the maximum if they have both; this reader applies the minimum by itself.
+
+        If they have both a maximum and a minimum, it is the maximum; this reader applies the minimum by
+        itself.
+        """
         if self.settings.max_offsets:
             return ReadMaxRows(self.settings.max_offsets)
         if self.settings.min_offsets:
@@ -86,11 +93,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(  # noqa: N802
         self, start: Mapping[str, Any] | None = None, limit: ReadLimit | None = None
     ) -> Offset:
-        """Where the next batch ends; `start` itself when there is nothing for one.
+        """Return where the next batch ends; `start` itself if there is nothing for one.
 
-        When there was nothing the last time it waits a moment first, for Spark asks again at once. Raises
-        DataLoss and Recreated when failOnDataLoss is true. On Spark 4.1, which tells neither start nor limit,
-        the first batch after a restart is not limited.
+        If there was nothing the last time, this waits a moment first, because Spark asks again at once.
+        Raises DataLoss and Recreated if failOnDataLoss is true. Spark 4.1 provides neither start nor limit,
+        so there the first batch after a restart has no limit.
         """
         self.backoff.pause()
         given = offsets.read(start) if start is not None else self.position
@@ -113,17 +120,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return offsets.write(end)
 
     def reportLatestOffset(self) -> Offset | None:  # noqa: N802
-        """Where the streams ended when they were last looked at."""
+        """Return where the streams ended when they were last checked."""
         return self.latest
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Go no further than what is there now."""
+        """Set the present ends of the streams as the last to read up to."""
         self.target = {
             name: StreamOffset(stream.last + 1, stream.created, 0) for name, stream in self._look().items()
         }
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[InputPartition]:
-        """The tasks of the batch between two offsets; the same for the same two."""
+        """Return the tasks of the batch between two offsets, always the same for the same two."""
         marks = offsets.read(end)
         self.position = marks
         pieces = cut(
@@ -137,17 +144,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ]
 
     def commit(self, end: Mapping[str, Any]) -> None:
-        """The batches up to `end` are done: acknowledge them where that is asked for."""
+        """Note that the batches up to `end` are done, and acknowledge them if the options ask for it."""
         self.backoff.busy()
         if self.settings.durable:
             self._look(missing_ok=True)
             self._acknowledge(offsets.read(end))
 
     def _acknowledge(self, done: StreamOffsets) -> None:
-        """Acknowledge what is done, once.
+        """Acknowledge the batches that are done, once.
 
-        Spark commits a batch when it begins the next one. That it asks what comes after a batch tells us
-        sooner that the batch is done: a queue is empty when all of it was read.
+        Spark commits a batch only when it begins the next one. But when it asks what comes after a batch,
+        that batch is done. Acknowledging it then empties a queue as soon as all of it was read.
         """
         durable = self.settings.durable
         if not durable or done == self.acknowledged:
@@ -166,13 +173,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # -- rows, on executors
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one task."""
+        """Return the rows of one task."""
         return self.reading.batches(partition)
 
     # -- within
 
     def _look(self, *, missing_ok: bool = False) -> dict[str, StreamFacts]:
-        """The streams as they are now; at first also whether and how each may be read."""
+        """Return the streams as they are now; check, for each new one, whether and how it may be read."""
         settings = self.settings
         found = self.directory.stream_facts(missing_ok=missing_ok)
         for stream in found.values():
@@ -189,7 +196,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return found
 
     def _still_there(self, given: StreamOffsets, found: dict[str, StreamFacts]) -> StreamOffsets:
-        """Where reading goes on: where it stands, unless the stream lost that."""
+        """Return where reading continues: where the query stands, unless the stream lost those messages."""
         kept = {}
         for name, mark in given.items():
             stream = found.get(name)
@@ -204,7 +211,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return kept
 
     def _end(self, stream: StreamFacts, before: StreamOffsets | None) -> StreamOffset:
-        """The end of a stream, with where it begins if the query has not read it yet."""
+        """Return the end of a stream, with where it begins if the query has not read it yet."""
         known = (before or {}).get(stream.name)
         since = known.since if known else stream.first if before is not None else 0
         return StreamOffset(stream.last + 1, stream.created, since)
@@ -231,14 +238,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return False
 
     def _warn(self, text: str) -> None:
-        """Say it once: Spark looks many times a second."""
+        """Log a warning once: Spark asks many times a second."""
         if text not in self.warned:
             self.warned.add(text)
             LOG.warning("%s", text)
 
 
 def _kept(start: int, stream: StreamFacts) -> int:
-    """The start of a new query, unless it would take unread messages from a work queue."""
+    """Return the start of a new query.
+
+    Raises OptionError if it would remove unread messages of a work queue.
+    """
     if stream.retention == WORK_QUEUE and start > stream.first:
         raise OptionError(
             "startingOffsets",
@@ -250,14 +260,14 @@ def _kept(start: int, stream: StreamFacts) -> int:
 
 
 def _moved(before: StreamOffsets, after: StreamOffsets) -> bool:
-    """Whether the query stands elsewhere without messages between: another stream, or one that shrank."""
+    """Return whether the query moved without messages in between: to another stream, or one that shrank."""
     return {name: (mark.next, mark.created) for name, mark in before.items()} != {
         name: (mark.next, mark.created) for name, mark in after.items()
     }
 
 
 def _not_beyond(end: StreamOffsets, target: StreamOffsets) -> StreamOffsets:
-    """The ends that were there when the target was set; streams made since are for the next run."""
+    """Limit the ends to those of the target; streams created since are left to the next run."""
     return {
         name: StreamOffset(min(mark.next, target[name].next), mark.created, mark.since)
         for name, mark in end.items()

@@ -1,4 +1,4 @@
-"""The API of one server of a cluster, whose meta group is one state and whose stream leaders are played."""
+"""The API of one server of a cluster, with a single state as the meta group and simulated stream leaders."""
 
 from __future__ import annotations
 
@@ -29,10 +29,14 @@ Json = dict[str, Any]
 class FakeCluster:
     """The view, the proposer and the queries of a `ClusterContext` in one.
 
-    Its server leads the meta group, unless `meta` says otherwise. serves: leaders announce at once that what
-    is decided is served. before: is called before each proposal is applied. lost: proposals come to nothing.
-    questions: (kind, stream, consumer) that leaders were asked. silent: for how many ticks there was no
-    contact with the meta leader. gathering: whether reports of members are missing.
+    Its server leads the meta group, unless `meta` says otherwise.
+
+    serves: whether leaders announce at once that what was decided is served
+    before: called before each proposal is applied
+    lost: whether proposals fail, without effect
+    questions: (kind, stream, consumer) that leaders were asked
+    silent: the number of ticks without contact with the meta leader
+    gathering: whether reports of members are missing
     """
 
     def __init__(self, world: World) -> None:
@@ -142,7 +146,7 @@ class FakeCluster:
     # --- leaders
 
     def up(self, stream: str, consumer: str = "", info: Json | None = None) -> None:
-        """The leader announces what it serves: `info`, or what is decided, or that it is gone."""
+        """Announce what the leader serves: `info`; None for what is decided, {} that it is gone."""
         announced = self.info(stream, consumer) if info is None else info
         waiting = self.waiting.get((ACCOUNT, stream, consumer), [])
         for done in list(waiting):
@@ -150,7 +154,7 @@ class FakeCluster:
             done(announced)
 
     def info(self, stream: str, consumer: str = "") -> Json:
-        """The info of the leader, n2."""
+        """Return the info of the leader, n2, or {} if there is nothing of that name."""
         if consumer:
             found = self.state.consumer(ACCOUNT, stream, consumer)
             info: Any = found and ConsumerInfo(
@@ -176,7 +180,7 @@ class ApiSite(World):
         self.api.start()
 
     def ask(self, suffix: str, body: Any = None, **header: str) -> Spy:
-        """Send one request; what receives the answers."""
+        """Send one request; return the subscription that receives the answers."""
         reply = f"_INBOX.{self.host.new_id()}"
         spy = Spy(self.account, reply)
         block = headers.encode({name.replace("_", "-"): value for name, value in header.items()})
@@ -187,17 +191,17 @@ class ApiSite(World):
         return spy
 
     def answer(self, suffix: str, body: Any = None) -> Json:
-        """The one answer to a request, now."""
+        """Return the only answer to a request, which must be there at once."""
         [answer] = self.ask(suffix, body).bodies
         return dict(json.loads(answer))
 
     def make(self, name: str = "S", **config: Any) -> Json:
-        """Create a stream of three."""
+        """Create a stream with three replicas."""
         return self.answer(
             f"STREAM.CREATE.{name}", {"name": name, "subjects": [name], "num_replicas": 3} | config
         )
 
 
 def codes(spy: Spy) -> list[int]:
-    """The errors that were answered; 0 for success."""
+    """Return the error codes of the answers; 0 for success."""
     return [json.loads(body).get("error", {}).get("err_code", 0) for body in spy.bodies]

@@ -7,11 +7,11 @@ from typing import Any
 
 from .jetstream import ApiFailureError, JetStream
 
-Saved = tuple[dict[str, Any], bytes]  # what the server says of it (config, state), and its archive
+Saved = tuple[dict[str, Any], bytes]  # the server's description of it (config, state), and its archive
 
 
 def save(js: JetStream, stream: str, **request: Any) -> Saved:
-    """Fetch a stream's backup. Raises ApiFailureError; AssertionError when the server gave it up."""
+    """Fetch a stream's backup. Raises ApiFailureError; AssertionError if the server gave it up."""
     inbox = js.wire.inbox()
     answer = js.call(f"STREAM.SNAPSHOT.{stream}", {"deliver_subject": inbox, **request})
     data = bytearray()
@@ -24,7 +24,7 @@ def save(js: JetStream, stream: str, **request: Any) -> Saved:
 
 
 def load(js: JetStream, stream: str, saved: Saved, *, chunk: int = 60_000, **config: Any) -> dict[str, Any]:
-    """Restore a backup, with another configuration if some is given; the stream's info."""
+    """Restore a backup, with another configuration if one is given; return the stream's info."""
     document, data = saved
     request = {"config": document["config"] | {"name": stream} | config, "state": document["state"]}
     subject = js.call(f"STREAM.RESTORE.{stream}", request)["deliver_subject"]

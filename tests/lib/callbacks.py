@@ -1,17 +1,19 @@
 """How long each callback of a server's event loop holds the processor, and where it was.
 
 A server that is started while the environment names a file in `PYJS_SLOW_CALLBACKS` runs on asyncio's own
-loop, without uvloop: all that such a loop does, reads and steps of tasks alike, goes through `Handle._run`.
-Each callback that takes more than `LIMIT` seconds of its thread's processor time is added to the file with
-samples of its stack; other processes and waiting do not count, the collector's passes do. The product knows
-nothing of it: lib/preforked.py calls `measure` in the process that becomes the server.
+loop, without uvloop: everything that such a loop does, reads and steps of tasks alike, goes through
+`Handle._run`. Each callback that takes more than `LIMIT` seconds of its thread's processor time is added to
+the file with samples of its stack. Other processes and waiting do not count; passes of the garbage collector
+do. The product knows nothing of it: lib/preforked.py calls `measure` in the process that becomes the server.
 
 Beside other work the same code takes up to four times the processor time that it takes alone. So a fixed
-piece of work is done every few milliseconds of a slow callback, and at its end: by as much as the piece is
-slower than `PIECE_SECONDS`, the time since the last piece counts less. On a faster machine none counts more.
+piece of work is done every few milliseconds of a slow callback, and at its end: as much as the piece is
+slower than `PIECE_SECONDS`, as much less the time since the last piece counts. On a faster machine no time
+counts more.
 
-A test says `with callbacks.bounded(server):` around what it does (fixture `callbacks`). With `PYJS_BOUNDED=1`
-in the environment every test's servers are measured, and a test fails in which one held its loop.
+A test writes `with callbacks.bounded(server):` around what it does (fixture `callbacks`). With
+`PYJS_BOUNDED=1` in the environment every test's servers are measured, and a test fails in which one held its
+loop.
 """
 
 from __future__ import annotations
@@ -40,10 +42,10 @@ if TYPE_CHECKING:
 FILE = "PYJS_SLOW_CALLBACKS"
 EVERYWHERE = "PYJS_BOUNDED"
 LIMIT = 0.010
-# What the pieces of work cannot even out: they see one moment of each few milliseconds.
+# What the pieces of work cannot compensate: they see one moment of each few milliseconds.
 ALLOWED = 2.5 * LIMIT
 PIECE_SECONDS = 0.000_350  # in the middle of other work, on a machine with nothing else to do
-_KEYS = [f"subject.{number}" for number in range(50_000)]  # more than lies in the nearest caches
+_KEYS = [f"subject.{number}" for number in range(50_000)]  # more than fits into the nearest caches
 _ROUNDS = 400
 _SAMPLE_SECONDS = 0.004
 _SAMPLES = 20
@@ -55,9 +57,11 @@ _TOLD = 5
 class Slow:
     """One callback that held the loop.
 
-    process: the server's id. seconds: processor time, as it would be on a machine with nothing else to do;
-    raw: as it was; collector: what of that the garbage collector took. stacks: where it was, sampled from
-    when it had taken `LIMIT`; innermost frame first.
+    process: the server's id
+    seconds: processor time, as it would be on a machine with nothing else to do
+    raw: processor time as it was
+    collector: the part of `raw` that the garbage collector took
+    stacks: where it was, sampled from when it had taken `LIMIT`; innermost frame first
     """
 
     process: int
@@ -85,7 +89,7 @@ class Callbacks:
         self._read = 0
 
     def new(self) -> list[Slow]:
-        """Those that were added since the last call."""
+        """Return the callbacks that were added since the last call."""
         if not self.path.exists():
             return []
         with self.path.open() as file:
@@ -96,7 +100,7 @@ class Callbacks:
 
     @contextlib.contextmanager
     def bounded(self, server: ServerProcess) -> Iterator[None]:
-        """What happens here must not hold the server's loop for long at once. The server must still run.
+        """Check that nothing in the block holds the server's loop for long. The server must still run.
 
         Raises AssertionError with the callbacks that did. The reference is never measured.
         """
@@ -134,12 +138,12 @@ class Stopwatch:
         self._since = thread_time()
 
     def stop(self) -> None:
-        """Count what was since the last `weigh` as it is; `weigh` before if it may be much."""
+        """Count the time since the last `weigh` as it is; call `weigh` first if it may be much."""
         self.running = False
         self._count(1.0)
 
     def weigh(self) -> None:
-        """Count what was since the last time by how slow the machine is now."""
+        """Count the time since the last call by how slow the machine is now."""
         began = thread_time()
         piece_of_work()
         took = thread_time() - began
@@ -156,7 +160,7 @@ class Stopwatch:
 
 
 class _Meter:
-    """What `measure` puts into a process."""
+    """The wrapper and the timers that `measure` installs in a process."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
@@ -166,7 +170,7 @@ class _Meter:
         self._collector = 0.0
 
     def install(self) -> None:
-        # uvloop's handles cannot be wrapped; without it the server takes asyncio's loop.
+        # uvloop's handles cannot be wrapped; without it the server uses asyncio's loop.
         sys.modules["uvloop"] = None  # type: ignore[assignment]
         gc.callbacks.append(self._collects)
         run = asyncio.Handle._run
@@ -185,7 +189,7 @@ class _Meter:
                     self._tell(handle)
 
         asyncio.Handle._run = measured  # type: ignore[method-assign]
-        # Counts processor time: an idle server is not woken.
+        # Counts processor time, so an idle server is not woken.
         signal.signal(signal.SIGPROF, self._sample)
         signal.setitimer(signal.ITIMER_PROF, _SAMPLE_SECONDS, _SAMPLE_SECONDS)
         atexit.register(signal.setitimer, signal.ITIMER_PROF, 0)  # the interpreter's end forgets handlers
@@ -220,7 +224,7 @@ def measure(path: str) -> None:
 
 
 def piece_of_work() -> int:
-    """Something of what servers do, always the same."""
+    """Do some typical work of servers, always the same."""
     found: dict[str, int] = {}
     for number in range(_ROUNDS):
         key = f"{_KEYS[number * 7919 % len(_KEYS)]}.{number % 50}"

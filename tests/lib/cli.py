@@ -1,6 +1,6 @@
 """Running `pyjs` as a user does: its words, its output, its exit code.
 
-`run` runs a command in this process (fast, and its leaks are seen); `process` and `terminal` start one.
+`run` runs a command in this process, which is fast and shows its leaks; `process` and `terminal` start one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Cli:
         self.flags = flags
 
     def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The environment of a command."""
+        """Return the environment of a command."""
         kept = {name: value for name, value in os.environ.items() if name not in CLEARED}
         return {
             **kept,
@@ -63,7 +63,7 @@ class Cli:
         }
 
     def with_flags(self, *flags: str) -> Cli:
-        """The same with these flags in front instead."""
+        """Return the same with these flags in front instead."""
         return Cli(self.home, *flags)
 
     def run(self, *words: str, env: Mapping[str, str] | None = None, stdin: str = "") -> Result:
@@ -103,7 +103,7 @@ class Cli:
         return Result(done.returncode, done.stdout, done.stderr)
 
     def ok(self, *words: str, env: Mapping[str, str] | None = None) -> str:
-        """Run a command that must succeed; its stdout."""
+        """Run a command that must succeed; return its stdout."""
         result = self.run(*words, env=env)
         assert result.code == 0, f"{words}: exit {result.code}\n{result.out}\n{result.err}"
         return result.out

@@ -1,6 +1,6 @@
 """Servers of a cluster without sockets: Raft members on one fake clock, each with its own disk and executor.
 
-What is sent arrives a millisecond later, unless `cut`; what blocks takes two.
+A message arrives a millisecond after it was sent, unless it is `cut`; blocking work takes two.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ META = "meta"
 
 
 class Note:
-    """A message as a subscriber gets it."""
+    """A message as a subscriber receives it."""
 
     def __init__(self, body: bytes) -> None:
         self.body = body
@@ -58,7 +58,7 @@ class Bus:
 
 
 class BusClient:
-    """One server's end of it."""
+    """One server's end of the bus."""
 
     def __init__(self, bus: Bus, owner: str) -> None:
         self.bus = bus
@@ -83,7 +83,7 @@ class BusClient:
 
 
 class Hands:
-    """An executor on the fake clock, until its process is killed. turn: what a turn of its loop takes, ns."""
+    """An executor on the fake clock, until its process is killed. `turn`: ns of a turn of its loop."""
 
     def __init__(self, clock: FakeClock, turn: int = 0) -> None:
         self.clock = clock
@@ -120,7 +120,7 @@ class Hands:
 
 
 class Lines:
-    """A log that remembers."""
+    """A log that remembers its lines."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -130,9 +130,11 @@ class Lines:
 
 
 class Tally:
-    """The replicated list. durable: (applied, list) it finds on its disk when it starts.
+    """The replicated list.
 
-    rests: whether it rests now, while it applies; between: whether it does.
+    durable: (applied, list) that it finds on its disk when it starts
+    rests: called while it applies; whether it rests now
+    between: whether it is in the middle of applying
     """
 
     def __init__(
@@ -246,7 +248,7 @@ class Member:
         return self
 
     def _prepare(self) -> None:
-        """What costs by what is stored; a worker does it, once for each application."""
+        """Stands for work that depends on what is stored; a worker does it, once for each application."""
         self.prepared += 1
 
     def _application(self) -> Tally:
@@ -269,7 +271,7 @@ class Member:
             self.disk.kill()
 
     def stop(self) -> bool:
-        """In good order; whether it has come to its end."""
+        """Stop in good order; return whether it came to its end."""
         over: list[bool] = []
         assert self.member is not None
         self.member.stop(lambda: over.append(True))
@@ -316,7 +318,7 @@ class Cluster:
         self.clock.advance(int(seconds * SECOND))
 
     def until(self, condition: Callable[[], object], seconds: float = 60.0) -> float:
-        """Let time pass until it holds; gives how many seconds that took."""
+        """Advance time until a condition is true; return how many seconds that took."""
         begin = self.clock.now()
         while not condition():
             assert self.clock.now() - begin < seconds * SECOND, "it never came to that: " + self.recent_log()
@@ -339,14 +341,14 @@ class Cluster:
         return leader
 
     def propose(self, *items: str) -> list[Outcome]:
-        """At the leader, each by itself; gives the list of outcomes, which fills."""
+        """Propose each item by itself at the leader; return the list of outcomes, which fills later."""
         outcomes: list[Outcome] = []
         for item in items:
             self.led().group.propose([item.encode()], outcomes.append)
         return outcomes
 
     def commit(self, *items: str) -> None:
-        """Propose until all are in, whoever leads."""
+        """Propose until all items are committed, whoever leads."""
         for item in items:
             while True:
                 outcomes = self.propose(item)
@@ -355,7 +357,7 @@ class Cluster:
                     break
 
     def settled(self, *names: str, voters: int | None = None) -> bool:
-        """Whether these have the same state and configuration, and nobody learns any more."""
+        """Return whether these have the same state and configuration, and there are no learners left."""
         chosen = [self.members[name] for name in names or self.members]
         if any(m.member is None or m.member.group is None or m.group.node is None for m in chosen):
             return False

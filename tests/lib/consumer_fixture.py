@@ -1,4 +1,4 @@
-"""A consumer on a real stream in memory and a real account, with a clock that only moves when told."""
+"""A consumer on a real stream in memory and a real account, with a clock that moves only on request."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ConsumerFixture:
         self.account = Account("A", Flusher(self.clock))
         self.log: list[str] = []
         self.host = JetStreamHost(clock=self.clock, executor=AtOnce(), server_name="one", log=self)
-        # However busy the machine is, the same is delivered in one turn.
+        # The same is delivered in one turn, however busy the machine is.
         self.host.deliveries = Shared(partial(self.clock.call_later, 0), seconds=60)
         limits = AccountJetStream()
         self.jetstream = JetStreamAccount(self.account, self.host, directory, {"": limits}, Quota(), Quota())

@@ -43,7 +43,7 @@ system_account: SYS
 
 
 class Mesh:
-    """servers: s0, s1, s2."""
+    """The servers s0, s1 and s2."""
 
     def __init__(self, *implementations: str) -> None:
         self.servers: list[ServerProcess] = []
@@ -75,7 +75,7 @@ class Mesh:
         eventually(all_answer, 60)
 
     def login(self, server: ServerProcess, user: str = "acc") -> Wire:
-        """A client of one server."""
+        """Return a client of one server."""
         return server.connect(user=user, **{"pass": user})
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A line that can be cut: a TCP relay on 127.0.0.1 whose connections end when told, while it listens on."""
+"""A TCP relay on 127.0.0.1 that can end its connections on request, while it listens on."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Cuttable:
             thread.join(5)
 
     def cut(self) -> int:
-        """End all connections as they are; how many there were."""
+        """End all connections as they are; return how many there were."""
         with self._lock:
             pairs, self._pairs = self._pairs, []
         for pair in pairs:

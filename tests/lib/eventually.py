@@ -1,4 +1,4 @@
-"""Waiting for what takes a moment: a condition is asked again until it holds or its deadline has passed."""
+"""Waiting for what takes a moment: a condition is checked again until it is true or time is up."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import TypeVar
 T = TypeVar("T")
 
 PAUSE = 0.01
-TURNS = 20  # more than what is under test takes from one event to the next
+TURNS = 20  # more than the tested code takes from one event to the next
 
 
 def eventually(condition: Callable[[], object], seconds: float = 20.0) -> None:
-    """Return when `condition()` is true. Raises AssertionError when it never was."""
+    """Return when `condition()` is true. Raises AssertionError if it never was."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"not within {seconds} s"
@@ -23,14 +23,14 @@ def eventually(condition: Callable[[], object], seconds: float = 20.0) -> None:
 
 
 async def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
-    """The same in an event loop, whose own turns may bring it about."""
+    """Do the same in an event loop, whose own turns may make the condition true."""
     async with asyncio.timeout(seconds):
         while not condition():
             await asyncio.sleep(0.001)
 
 
 async def found(ask: Callable[[], Awaitable[T | None]], *faults: type[Exception], seconds: float = 60.0) -> T:
-    """What `ask` gives once that is not None or False, and none of the errors is raised any more."""
+    """Return the result of `ask` once it is not None or False, and it raises none of the errors any more."""
     deadline = time.monotonic() + seconds
     while True:
         with suppress(*faults):

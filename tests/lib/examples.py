@@ -6,8 +6,8 @@ from hypothesis import settings
 
 
 def one_in(share: int, **more: int) -> settings:
-    """For tests whose example is a whole scenario: a `share`-th of the profile's examples.
+    """Return settings with a `share`-th of the profile's examples, for examples that are whole scenarios.
 
-    more: other settings, such as `stateful_step_count`.
+    more: other settings, such as `stateful_step_count`
     """
     return settings(max_examples=max(1, settings().max_examples // share), **more)

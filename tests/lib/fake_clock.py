@@ -1,4 +1,4 @@
-"""A clock that moves only when told: timers run in order of their due time, then of their making."""
+"""A clock that moves only on request: timers run in order of their due time, then of their creation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class FakeClock:
         return timer
 
     def advance(self, ns: int) -> None:
-        """Move on by `ns`, running what falls due, in order, each at its own time."""
+        """Move on by `ns`, running timers that become due, in order, each at its own time."""
         end = self._now + ns
         while self._timers and self._timers[0][0] <= end:
             due, _, timer = heapq.heappop(self._timers)

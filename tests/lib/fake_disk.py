@@ -1,9 +1,10 @@
 """A disk in memory that fails the way real ones do.
 
-It keeps what a program sees apart from what would survive: data is safe after `sync`, names after
-`sync_directory`. `crash` throws the rest away, not neatly: of what was not synced an arbitrary part survives,
-the last write torn. `kill` is the end of the process alone: everything written is still there. Beyond that,
-single operations can be made to fail (`fail`), space to run out (`space`), and bits to flip (`flip`).
+It separates what a program sees from what would survive: data is safe after `sync`, names after
+`sync_directory`. `crash` discards the rest, but not neatly: of what was not synced an arbitrary part
+survives, the last write torn. `kill` is the end of the process alone: everything written is still there.
+Beyond that, single operations can be made to fail (`fail`), space to run out (`space`), and bits to flip
+(`flip`).
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-Choose = Callable[[int], int]  # a number from 0 to its argument, both included
+Choose = Callable[[int], int]  # returns a number from 0 to its argument, both included
 SECTOR = 512
 
 
 class PowerCut(BaseException):
-    """The power went in the middle of an operation's way to the disk; `FakeDisk.crash` says what is left."""
+    """The power was cut in the middle of an operation; `FakeDisk.crash` decides what is left."""
 
 
 @dataclass
@@ -54,8 +55,8 @@ class FakeDisk:
         self.space: int | None = None
         self.syncs = 0
         self.writes = 0
-        # As Linux does it: a failed sync is told once, what it should have written counts as written from
-        # then on and is seen until the power goes.
+        # As on Linux: a failed sync is reported once; what it should have written counts as written from then
+        # on, and is seen until the power is cut.
         self.forgets = False
         self._failures: list[tuple[str, int, str]] = []
         self._left: int | None = None
@@ -63,15 +64,15 @@ class FakeDisk:
     # -- faults
 
     def fail(self, operation: str, code: int = errno.EIO, *, path: str = "") -> None:
-        """Let the next `operation` (on a path that contains `path`) raise OSError with this code."""
+        """Make the next `operation` (on a path that contains `path`) raise OSError with this code."""
         self._failures.append((operation, code, path))
 
     def cut_after(self, operations: int | None) -> None:
-        """Let the power go at the operation after so many; None: let it stay."""
+        """Cut the power at the operation after so many; None: never."""
         self._left = operations
 
     def flip(self, path: str, offset: int, mask: int = 1) -> None:
-        """Flip bits of a byte as the medium holds it."""
+        """Flip bits of a byte on the medium itself."""
         inode = self.seen[path]
         inode.seen[offset] ^= mask
         safe = bytearray(inode.safe)
@@ -86,9 +87,9 @@ class FakeDisk:
         self.space = self._left = None
 
     def crash(self, choose: Choose, *, lose_sectors: bool = False) -> None:
-        """Cut the power: of what was not synced, `choose` says what survives.
+        """Cut the power; `choose` decides what survives of everything that was not synced.
 
-        With `lose_sectors` sectors of an unsynced write can be missing (zeros) before others that are there.
+        With `lose_sectors`, sectors of an unsynced write can be missing (zeros) before others that are there.
         """
         self.kill()
         survive = choose(len(self.changes))
@@ -118,7 +119,7 @@ class FakeDisk:
         self.changes = []
 
     def _check(self, operation: str, of: str | Inode) -> None:
-        """Fail when that is due; `of`: a path, or a file that has one."""
+        """Raise an error if one is due; `of` is a path, or a file that has one."""
         if self._left is not None:
             self._left -= 1
             if self._left < 0:
@@ -227,7 +228,7 @@ class FakeDisk:
     def rename(self, source: str, target: str) -> None:
         self._check("rename", target)
         if source in self.directories:
-            # One change, and durable at once: nobody goes on without having synced the folder it is in.
+            # One change, and durable at once: nobody continues without having synced the folder it is in.
 
             def moved_to(path: str) -> str:
                 return target + path[len(source) :] if path.startswith(source + "/") else path

@@ -1,4 +1,4 @@
-"""A subscriber that answers publishes in a stream's place: a test says what each gets, and when."""
+"""A subscriber that answers publishes in a stream's place: a test decides what each gets, and when."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ Answer = dict[str, Any] | bytes | None
 
 
 class FakeStream:
-    """Subscribes to `subject` in a thread of its own. `answer(message, count)` gives a document, bytes, or
-    None.
+    """Subscribes to `subject` in a thread of its own.
 
-    `count` is how often this reply subject has been seen, from 1 on. heard: all messages, in order.
+    answer: called with a message and how many times its reply subject has been seen, from 1 on; returns a
+        document, bytes, or None
+    heard: all messages, in order
     """
 
     def __init__(self, server: ServerProcess, subject: str, answer: Callable[[Msg, int], Answer]) -> None:
@@ -43,7 +44,7 @@ class FakeStream:
 
     @property
     def bodies(self) -> list[str]:
-        """What was published, in order."""
+        """Return what was published, in order."""
         return [message.body.decode() for message in self.heard]
 
     def say(self, to: Msg, answer: dict[str, Any] | bytes) -> None:
@@ -60,11 +61,11 @@ class FakeStream:
 
 
 def stored(name: str, sequence: int = 1, **more: Any) -> dict[str, Any]:
-    """An acknowledgement."""
+    """Return an acknowledgement."""
     return {"stream": name, "seq": sequence} | more
 
 
 def refused(code: int, err_code: int, description: str, name: str = "FAKE") -> dict[str, Any]:
-    """An acknowledgement with an error."""
+    """Return an acknowledgement with an error."""
     error = {"code": code, "err_code": err_code, "description": description}
     return {"error": error, "stream": name, "seq": 0}

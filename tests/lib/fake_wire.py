@@ -18,7 +18,7 @@ PLAIN = {"verbose": False, "pedantic": False, "headers": True, "no_responders": 
 
 
 class FakeWire:
-    """Keeps what is written. With `stuck`, it stays in the write buffer as if the peer did not read."""
+    """Keeps what is written. If `stuck`, data stays in the write buffer as if the peer did not read."""
 
     def __init__(self) -> None:
         self.sent = b""
@@ -52,7 +52,7 @@ class FakeWire:
 
 
 class FakeClient:
-    """One client: `says` sends bytes and gives all that came back since."""
+    """One client: `says` sends bytes and returns everything that has come back since."""
 
     def __init__(self, house: House) -> None:
         self.house = house
@@ -111,11 +111,11 @@ class House:
             done(function())
 
     def client(self) -> FakeClient:
-        """A socket just accepted; INFO was read."""
+        """Return a client on a socket just accepted, which has read INFO."""
         return FakeClient(self)
 
     def connected(self, **fields: Any) -> FakeClient:
-        """A client that has sent CONNECT."""
+        """Return a client that has sent CONNECT."""
         return self.client().connect(**fields)
 
     def reload(self, options: Options) -> None:

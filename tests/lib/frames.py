@@ -25,10 +25,10 @@ SPARK = {
 
 
 def schema(*names: str) -> StructType:
-    """A DataFrame's schema with these of the sink's columns."""
+    """Return a DataFrame's schema with these of the sink's columns."""
     return StructType([StructField(name, SPARK[name]) for name in names])
 
 
 def batch(**columns: list[Any]) -> pa.RecordBatch:
-    """A record batch as Spark gives it."""
+    """Return a record batch as Spark provides it."""
     return pa.record_batch({name: pa.array(values, ARROW[name]) for name, values in columns.items()})

@@ -5,8 +5,8 @@
 
 A module's name is its path without `.py`; a package counts as the module `__init__`. Imports are read in
 three ways, each of which contains the one before: RUN, those that happen when the module is imported; LATE,
-also those inside functions; TYPES, also those for the type checker alone. What a package re-exports counts
-as an import of the package and of the module that defines it.
+also those inside functions; TYPES, also those for the type checker alone. What a package re-exports counts as
+an import of the package and of the module that defines it.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ Graph = dict[str, set[str]]
 
 
 def module_of(path: str) -> str:
-    """The name of the module at a path."""
+    """Return the name of the module at a path."""
     return path.removesuffix("/__init__.py").removesuffix(".py")
 
 
 @functools.cache
 def modules() -> dict[str, str]:
-    """The path of each module."""
+    """Return the path of each module."""
     return {module_of(path): path for path in all_facts()}
 
 
 def target(path: str, statement: Import) -> str:
-    """What the file at `path` imports by this statement, as a path without `.py`; "" for what is not ours.
+    """Return what the file at `path` imports by this statement, as a path without `.py`; "" for other code.
 
     The last part may be a name that a module or package defines: see `resolved`.
     """
@@ -51,7 +51,7 @@ def target(path: str, statement: Import) -> str:
 
 
 def resolved(imported: str) -> str:
-    """The module that `target` stands for: itself, or the one that defines its last part; "" for none."""
+    """Return the module that `target` means: itself, or the one that defines its last part; "" for none."""
     if imported in modules():
         return imported
     parent = imported.rpartition("/")[0]
@@ -59,7 +59,7 @@ def resolved(imported: str) -> str:
 
 
 def _definition(module: str, name: str, depth: int = 0) -> str:
-    """The module that defines what a package re-exports."""
+    """Return the module that defines what a package re-exports."""
     path = modules()[module]
     for statement in all_facts()[path].imports if depth < 5 else ():
         if statement.bound == name and statement.kind == RUN:
@@ -71,7 +71,7 @@ def _definition(module: str, name: str, depth: int = 0) -> str:
 
 
 def edges() -> Iterator[tuple[str, str, Import]]:
-    """(importing module, imported module, statement) of every import inside the package."""
+    """Yield (importing module, imported module, statement) of every import inside the package."""
     for module, path in modules().items():
         for statement in all_facts()[path].imports:
             imported = target(path, statement)
@@ -87,7 +87,7 @@ def edges() -> Iterator[tuple[str, str, Import]]:
 
 @functools.cache
 def graph(kind: str) -> Graph:
-    """What each module imports, in this reading."""
+    """Return what each module imports, in this reading."""
     found: Graph = {module: set() for module in modules()}
     for module, imported, statement in edges():
         if KINDS.index(statement.kind) <= KINDS.index(kind):
@@ -96,7 +96,7 @@ def graph(kind: str) -> Graph:
 
 
 def circles(imported: Graph) -> list[list[str]]:
-    """The sets of two modules or more of which each reaches every other, the largest first (Tarjan)."""
+    """Return the sets of two or more modules that all reach each other, the largest first (Tarjan)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     open_: list[str] = []
@@ -138,12 +138,12 @@ def _enter(
 
 
 def folder(circle: list[str]) -> str:
-    """The deepest folder that holds all modules of a circle."""
+    """Return the deepest folder that contains all modules of a circle."""
     return commonpath(modules()[module].rpartition("/")[0] for module in circle)
 
 
 def main() -> None:
-    """Print what was asked for."""
+    """Print what the arguments ask for."""
     parser = argparse.ArgumentParser(description="Circles of modules")
     parser.add_argument("folder", nargs="?", default="")
     parser.add_argument("--edge", nargs=2, metavar=("A", "B"))

@@ -12,7 +12,7 @@ from .wire import Msg, Wire
 SECOND = 1_000_000_000
 MILLISECOND = 1_000_000
 
-# The configuration most tests of JetStream start from: one server alone.
+# The configuration that most tests of JetStream start from: one server alone.
 ALONE = """
 listen: 127.0.0.1:<client>
 server_name: S
@@ -21,7 +21,7 @@ jetstream { store_dir: "<store>", max_mem: 100MB, max_file: 100MB }
 
 
 class ApiFailureError(Exception):
-    """An answer that holds an error."""
+    """An answer that contains an error."""
 
     def __init__(self, error: dict[str, Any]) -> None:
         super().__init__(error)
@@ -31,7 +31,10 @@ class ApiFailureError(Exception):
 
 
 class JetStream:
-    """One connection that calls the API under `prefix`. at_once: a confirmed ack has had its effect."""
+    """One connection that calls the API under `prefix`.
+
+    at_once: whether a confirmed ack has had its effect
+    """
 
     def __init__(self, wire: Wire, prefix: str = "$JS.API", *, at_once: bool = True) -> None:
         self.wire = wire
@@ -40,7 +43,7 @@ class JetStream:
 
     @classmethod
     def of(cls, server: ServerProcess, **options: Any) -> JetStream:
-        """A new connection to `server`."""
+        """Return a new connection to `server`."""
         return cls(server.connect(**options), at_once=server.name != "reference")
 
     def __enter__(self) -> JetStream:
@@ -50,12 +53,12 @@ class JetStream:
         self.wire.close()
 
     def raw(self, suffix: str, body: Any = b"", headers: dict[str, str] | None = None) -> Msg:
-        """One call; the answer as it came."""
+        """Make one call; return the answer as it came."""
         data = json.dumps(body) if isinstance(body, dict) else body
         return self.wire.request(f"{self.prefix}.{suffix}", data, headers)
 
     def call(self, suffix: str, body: Any = b"", headers: dict[str, str] | None = None) -> dict[str, Any]:
-        """One call; raises ApiFailureError when the answer holds an error."""
+        """Make one call and return the answer. Raises ApiFailureError if it contains an error."""
         answer: dict[str, Any] = self.raw(suffix, body, headers).json()
         if "error" in answer:
             raise ApiFailureError(answer["error"])
@@ -64,14 +67,14 @@ class JetStream:
     def error(
         self, suffix: str, body: Any = b"", headers: dict[str, str] | None = None
     ) -> tuple[int, int, str]:
-        """(code, err_code, description) of a call that must fail."""
+        """Return (code, err_code, description) of a call that must fail."""
         answer = self.raw(suffix, body, headers).json()
         assert "error" in answer, answer
         error = answer["error"]
         return error["code"], error["err_code"], error["description"]
 
     def create(self, name: str, **config: Any) -> dict[str, Any]:
-        """Create a stream; memory storage unless said otherwise."""
+        """Create a stream, in memory unless said otherwise."""
         return self.call(f"STREAM.CREATE.{name}", {"name": name, "storage": "memory"} | config)
 
     def update(self, name: str, **config: Any) -> dict[str, Any]:
@@ -79,54 +82,54 @@ class JetStream:
         return self.call(f"STREAM.UPDATE.{name}", self.info(name)["config"] | config)
 
     def info(self, name: str, **request: Any) -> dict[str, Any]:
-        """Stream info."""
+        """Return the stream's info."""
         return self.call(f"STREAM.INFO.{name}", request or b"")
 
     def state(self, name: str) -> dict[str, Any]:
-        """The state of a stream."""
+        """Return the state of a stream."""
         state: dict[str, Any] = self.info(name)["state"]
         return state
 
     def left(self, name: str, count: int) -> None:
-        """Check how many messages a stream has after confirmed acks that let some go.
+        """Check how many messages a stream has after confirmed acks that remove some.
 
-        nats-server removes them after it answered (server/stream.go, `ackq`): it is given time.
+        nats-server removes them after it answered (server/stream.go, `ackq`), so it is given time.
         """
         if not self.at_once:
             eventually(lambda: self.state(name)["messages"] == count, 30)
         assert self.state(name)["messages"] == count
 
     def consumer(self, stream: str, name: str, action: str = "", **config: Any) -> dict[str, Any]:
-        """Create or update a durable consumer; explicit ack unless said otherwise."""
+        """Create or update a durable consumer, with explicit acks unless said otherwise."""
         wanted = {"durable_name": name, "name": name, "ack_policy": "explicit"} | config
         request = {"stream_name": stream, "config": wanted, "action": action}
         return self.call(f"CONSUMER.CREATE.{stream}.{name}", request)
 
     def consumer_info(self, stream: str, name: str) -> dict[str, Any]:
-        """Consumer info."""
+        """Return the consumer's info."""
         return self.call(f"CONSUMER.INFO.{stream}.{name}")
 
     def publish(
         self, subject: str, body: bytes | str = b"", headers: dict[str, str] | None = None
     ) -> dict[str, Any]:
-        """Publish and wait for the ack; raises ApiFailureError when it holds an error."""
+        """Publish and wait for the ack. Raises ApiFailureError if it contains an error."""
         ack: dict[str, Any] = self.wire.request(subject, body, headers).json()
         if "error" in ack:
             raise ApiFailureError(ack["error"])
         return ack
 
     def fill(self, subject: str, count: int) -> None:
-        """Publish `count` messages with bodies "1", "2", …; all acknowledged when it returns."""
+        """Fill the stream with `count` messages "1", "2", …; all are acknowledged when this returns."""
         for i in range(1, count + 1):
             self.publish(subject, str(i))
 
     def get(self, stream: str, **request: Any) -> dict[str, Any]:
-        """One stored message by the API."""
+        """Return one stored message by the API."""
         message: dict[str, Any] = self.call(f"STREAM.MSG.GET.{stream}", request)["message"]
         return message
 
     def stored(self, stream: str, first: int = 1) -> dict[int, bytes]:
-        """The bodies from `first` on by their sequences, in order; the stream allows direct gets."""
+        """Return the bodies by their sequences, from `first` on, in order; direct gets must be allowed."""
         found: dict[int, bytes] = {}
         left = True
         while left:
@@ -138,14 +141,14 @@ class JetStream:
         return found
 
     def ask(self, stream: str, consumer: str, request: Any = b"") -> str:
-        """Send one pull request; returns its inbox."""
+        """Send one pull request; return its inbox."""
         reply = self.wire.inbox()
         data = json.dumps(request) if isinstance(request, dict) else request
         self.wire.pub(f"{self.prefix}.CONSUMER.MSG.NEXT.{stream}.{consumer}", data, reply)
         return reply
 
     def pull(self, stream: str, consumer: str, batch: int = 1, **request: Any) -> tuple[list[Msg], str]:
-        """Pull until the batch is whole or a status ends it: (messages, ending status or "")."""
+        """Pull until the batch is whole or a status ends it; return (messages, that status or "")."""
         self.ask(stream, consumer, {"batch": batch, "expires": 2 * SECOND} | request)
         got: list[Msg] = []
         while len(got) < batch:

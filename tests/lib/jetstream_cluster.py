@@ -1,8 +1,8 @@
 """Three servers (or more) of one cluster with JetStream, all of one implementation.
 
-Account ACC (user acc) has JetStream, OTHER (other) and, within limits, SMALL (small) too; SYS (admin) is the
-system account; passwords are the users. Ready means: every server knows the same meta leader, and that leader
-all servers.
+Account ACC (user acc) has JetStream; OTHER (other) has it too, and SMALL (small) within limits. SYS (admin)
+is the system account. Passwords are the users' names. Ready means: every server knows the same meta leader,
+and that leader knows all servers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,11 @@ system_account: SYS
 
 
 class JetMesh:
-    """servers: s0, s1, s2, …; options: more lines of the jetstream block, more: of the whole file."""
+    """The servers s0, s1, s2, and so on.
+
+    options: more lines of the jetstream block
+    more: more lines of the whole file
+    """
 
     def __init__(self, implementation: str, size: int = 3, *, options: str = "", more: str = "") -> None:
         self.implementation = implementation
@@ -60,28 +64,28 @@ class JetMesh:
             raise
 
     def __getitem__(self, name: str) -> ServerProcess:
-        """The server of that name."""
+        """Return the server of that name."""
         return self.servers[int(name.removeprefix("s"))]
 
     def alive(self) -> list[ServerProcess]:
-        """The servers whose processes run."""
+        """Return the servers whose processes run."""
         return [one for one in self.servers if one.process is not None and one.process.poll() is None]
 
     def meta(self, server: ServerProcess) -> dict[str, Any]:
-        """What a server says of the meta group."""
+        """Return what a server says of the meta group."""
         with server.connect(user="admin", **{"pass": "admin"}) as wire:
             answer = wire.request(f"$SYS.REQ.SERVER.{wire.info['server_id']}.JSZ").json()
         found: dict[str, Any] = answer["data"].get("meta_cluster") or {}
         return found
 
     def leader(self) -> str:
-        """The meta leader's name that all living servers agree on; "" while they do not, or know no name."""
+        """Return the meta leader's name that all living servers agree on; "" if they do not, or know none."""
         found = {self.meta(server).get("leader", "") for server in self.alive()}
         name = found.pop() if len(found) == 1 else ""
         return name if name in {f"s{number}" for number in range(len(self.servers))} else ""
 
     def ready(self, seconds: float = READY_SECONDS) -> str:
-        """Wait for the meta leader, with all servers that run as its members; gives its name."""
+        """Wait for a meta leader that has all running servers as members; return its name."""
 
         def is_led() -> bool:
             name = self.leader()
@@ -91,11 +95,11 @@ class JetMesh:
         return self.meta(self.alive()[0])["leader"]  # type: ignore[no-any-return]
 
     def login(self, server: ServerProcess, user: str = "acc") -> Wire:
-        """A raw client of one server."""
+        """Return a raw client of one server."""
         return server.connect(user=user, **{"pass": user})
 
     def url(self, *servers: ServerProcess, user: str = "acc") -> str:
-        """Client URLs with the user, of all servers when none is given."""
+        """Return client URLs with the user, of all servers if none is given."""
         chosen = servers or tuple(self.servers)
         return ",".join(f"nats://{user}:{user}@127.0.0.1:{server.port}" for server in chosen)
 

@@ -1,4 +1,4 @@
-"""Leaf connections without sockets: sites on one fake clock, and links whose bytes move when told."""
+"""Leaf connections without sockets: sites on one fake clock, and links whose bytes move on request."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class LeafServer(House):
         self.leafs.flusher.flush()
 
     def user(self, name: str = "acc") -> FakeClient:
-        """A client that has logged in; its password is its name."""
+        """Return a client that has logged in; its password is its name."""
         client = self.connected(user=name, **{"pass": name})
         client.says("PING\r\n")
         return client
 
 
 class Peer:
-    """One end of a leaf connection by hand: `says` sends lines and gives the lines that came back."""
+    """One end of a leaf connection by hand: `says` sends lines and returns the lines that came back."""
 
     def __init__(self, env: LeafServer, remote: RemoteOptions | None = None) -> None:
         self.env = env
@@ -51,18 +51,18 @@ class Peer:
         self.connection.open()
 
     def read(self) -> list[str]:
-        """The lines that came since."""
+        """Return the lines that arrived since the last call."""
         self.env.settle()
         sent, self.wire.sent = self.wire.sent, b""
         return sent.decode().split("\r\n")[:-1]
 
     def says(self, *lines: str) -> list[str]:
-        """Send lines."""
+        """Send lines; return the lines that came back."""
         self.connection.receive("".join(line + "\r\n" for line in lines).encode())
         return self.read()
 
     def logs_in(self, name: str = "peer", user: str = "acc", **options: Any) -> list[str]:
-        """CONNECT as a leaf; gives the lines that came back."""
+        """Send CONNECT as a leaf; return the lines that came back."""
         fields = {"user": user, "pass": user, "name": name, "cluster": name, "headers": True, "protocol": 3}
         self.read()
         return self.says("CONNECT " + json.dumps(fields | {"remote_account": "ACC"} | options))
@@ -98,7 +98,7 @@ class Link:
                     moved = True
 
     def cut(self) -> None:
-        """The line breaks."""
+        """Break the connection."""
         for end in (self.up, self.down):
             if not end.closed:
                 end.connection.lost("Read Error")

@@ -73,7 +73,7 @@ COMBINATIONS = [(h, f) for h in ("reference", "pyjs") for f in ("reference", "py
 
 
 def combined(combination: tuple[str, str]) -> str:
-    """A combination (hub, leaf) as the id of a test."""
+    """Return a combination (hub, leaf) as the id of a test."""
     return f"{combination[0]}-hub-{combination[1]}-leaf"
 
 
@@ -83,7 +83,7 @@ class Pair:
     def __init__(
         self, hub: str, leaf: str, hub_config: str = HUB + ACCOUNTS, leaf_config: str = LEAF + ACCOUNTS
     ) -> None:
-        """`@hub@` in the leaf's configuration becomes the hub's leaf port."""
+        """Start both; `@hub@` in the leaf's configuration becomes the hub's leaf port."""
         self.hub = START[hub](hub_config)
         try:
             self.leaf = START[leaf](leaf_config.replace("@hub@", str(self.hub.ports["leaf"])))
@@ -104,17 +104,17 @@ class Pair:
 
 
 def login(server: ServerProcess, user: str = "acc") -> Wire:
-    """A client whose password is its name."""
+    """Return a client whose password is its name."""
     return server.connect(**{"user": user, "pass": user})
 
 
 def api(server: ServerProcess, user: str = "acc", prefix: str = "$JS.API") -> JetStream:
-    """The API as `user` sees it."""
+    """Return the API as `user` sees it."""
     return JetStream(login(server, user), prefix)
 
 
 def heard(listener: Wire, sender: Wire, subject: str) -> None:
-    """Return when what `sender` publishes on `subject` reaches `listener`; leaves nothing subscribed."""
+    """Return when what `sender` publishes on `subject` reaches `listener`; nothing stays subscribed."""
     listener.sub(subject, "probe")
     listener.sync()
 

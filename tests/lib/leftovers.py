@@ -1,4 +1,4 @@
-"""Processes that somebody has left behind."""
+"""Processes that a test or a command has left behind."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def at_work_in(directory: Path) -> list[int]:
-    """Processes whose working directory is in `directory`."""
+    """Return the processes whose working directory is in `directory`."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:

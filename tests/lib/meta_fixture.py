@@ -29,12 +29,12 @@ MIB = 1024 * 1024
 
 
 def server(number: int, incarnation: str = "1", **more: Any) -> NodeInfo:
-    """The server `n<number>` of cluster C."""
+    """Return the server `n<number>` of cluster C."""
     return NodeInfo(f"NODE{number:04}-{incarnation}", f"n{number}", **{"cluster": "C", **more})
 
 
 def config(name: str = "S", replicas: int = 3, **more: Any) -> dict[str, Any]:
-    """A stream's configuration, complete enough for the meta layer."""
+    """Return a stream's configuration, complete enough for the meta layer."""
     return {
         "name": name,
         "subjects": [f"{name}.>"],
@@ -49,7 +49,11 @@ def config(name: str = "S", replicas: int = 3, **more: Any) -> dict[str, Any]:
 
 @dataclass
 class Site:
-    """count servers `n1`… in cluster C. log: every entry so far, from index 1."""
+    """Servers `n1`… in cluster C.
+
+    count: how many servers
+    log: every entry so far, from index 1
+    """
 
     count: int = 3
     seed: int = 7
@@ -68,7 +72,7 @@ class Site:
         return self.put(PutServer(one))
 
     def put(self, command: Command) -> list[Effect]:
-        """Propose and apply."""
+        """Propose a command and apply it; return its effects."""
         self.log.append(encode(command))
         return apply(self.state, len(self.log), self.log[-1])
 
@@ -77,7 +81,7 @@ class Site:
         return MetaPlanner(self.state, self.node_statuses, self.random, self.policy)
 
     def reincarnate(self, one: NodeInfo) -> list[Effect]:
-        """A server comes back as another incarnation, and is admitted."""
+        """Bring a server back as another incarnation, and admit it."""
         for member in self.node_statuses:
             if member.partition("-")[0] == one.node:
                 self.node_statuses[member] = NodeStatus(online=False)
@@ -91,7 +95,7 @@ class Site:
     def create(
         self, account: str = "A", tier_limits: TierLimits = UNLIMITED, created: int = 1, **asked: Any
     ) -> StreamAssignment:
-        """Make a stream; raises ApiError where it is refused."""
+        """Create a stream. Raises ApiError if that is refused."""
         wanted = config(**asked)
         view = self.state.view(account)
         return stream_of(
@@ -133,7 +137,7 @@ class Site:
 
 
 def stream_of(effects: list[Effect]) -> StreamAssignment:
-    """The stream that one effect is about. Raises ApiError when it is a refusal."""
+    """Return the stream that the only effect is about. Raises ApiError if it is a refusal."""
     [effect] = effects
     if isinstance(effect, CommandRejected):
         raise effect.error
@@ -149,7 +153,7 @@ def code(error: ApiError) -> int:
 
 
 def check(state: MetaState) -> None:
-    """The invariants of `assignment`. Raises AssertionError."""
+    """Check the invariants of `assignment`. Raises AssertionError."""
     groups = set()
     for stream in state.every_stream():
         where = (stream.account, stream.name)

@@ -1,6 +1,6 @@
-"""Folders of nsc with an operator and accounts, made without nsc, and what is in them at one moment.
+"""Folders of nsc with an operator and accounts, made without nsc, and their content at one moment.
 
-Keys come from names, the clock stands still: two runs make the same tokens.
+Keys are derived from names, and the clock stands still: two runs make the same tokens.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OPERATOR = "OP"
 
 
 def key_of(role: KeyRole, name: str) -> KeyPair:
-    """The same key for the same name, each time."""
+    """Return the same key for the same name, each time."""
     return KeyPair(write_seed(role, hashlib.sha256(f"folders {name}".encode()).digest()))
 
 
@@ -49,7 +49,7 @@ class NscFolders:
             self.add_account(name)
 
     def add_account(self, name: str) -> KeyPair:
-        """A new account, unlimited, its key stored; self-signed in a managed store."""
+        """Add an unlimited account and store its key; in a managed store it is self-signed."""
         pair = key_of(KeyRole.ACCOUNT, name)
         self.keystore.add(pair)
         signer = pair if self.store.managed else self.operator
@@ -57,7 +57,7 @@ class NscFolders:
         return pair
 
     def add_user(self, account: str, name: str, signer: KeyPair | None = None) -> KeyPair:
-        """A new user, signed by the account's identity or by a signing key of it."""
+        """Add a user, signed by the account's identity or by a signing key of it."""
         pair, owner = key_of(KeyRole.USER, name), key_of(KeyRole.ACCOUNT, account)
         issuer = "" if signer is None else owner.public_key
         claims = UserClaims.new(pair.public_key, name, issuer_account=issuer)
@@ -65,19 +65,19 @@ class NscFolders:
         return pair
 
     def key(self, account: str) -> str:
-        """An account's public key."""
+        """Return an account's public key."""
         return key_of(KeyRole.ACCOUNT, account).public_key
 
     def claims(self, account: str) -> AccountClaims:
-        """An account as it is stored."""
+        """Return the claims of an account as they are stored."""
         return self.store.account(account)
 
     def change(self, claims: AccountClaims) -> None:
-        """Store an account as it is here, past all checks."""
+        """Store an account as it is here, without any checks."""
         self.store.write_account(encode(claims, self.operator, now=self.now))
 
     def workspace(self, account: str = "", private_key: str = "") -> Workspace:
-        """The workspace, its clock this one's."""
+        """Return the workspace, whose clock is this one's."""
         directories = NscDirectories.locate(
             {"HOME": str(self.home)}, self.home.parent, all_dirs=str(self.home)
         )
@@ -85,6 +85,6 @@ class NscFolders:
         return opened.with_account(account) if account else opened
 
     def content(self) -> dict[str, bytes]:
-        """All files below the folders, settings aside."""
+        """Return all files below the folders, except the settings."""
         files = (path for path in self.home.rglob("*") if path.is_file() and path.name != "nsc.json")
         return {str(path.relative_to(self.home)): path.read_bytes() for path in files}

@@ -1,8 +1,8 @@
-"""Lines of nsc replayed: what each prints and what it leaves in the folders, with keys and dates made alike.
+"""Lines of nsc replayed: what each prints and what it leaves in the folders, with keys and dates unified.
 
-A recording is text: `$ line`, what it printed, then `= path mode claims` for each file that changed and
-`- path` for each that went. Tokens read `<TOKEN>`, keys `<A0>`, `<A1>`, … in the order in which they are
-seen.
+A recording is text: `$ line`, what it printed, then `= path mode claims` for each file that changed and `-
+path` for each that was removed. Tokens read `<TOKEN>`, keys `<A0>`, `<A1>`, … in the order in which they
+appear.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Replay:
         self.files: dict[str, str] = {}
 
     def step(self, line: str) -> str:
-        """Run a line (keys in it may be written as `<A0>`) and give its part of a recording."""
+        """Run a line (keys in it may be written as `<A0>`) and return its part of a recording."""
         keys = {name: key for key, name in self.names.items()}
         words = [re.sub(r"<[OAUX]\d+>", lambda found: keys[found[0]], word) for word in line.split()]
         code, printed = self.run(words)

@@ -30,7 +30,7 @@ class Log:
 
 
 class Table:
-    """A resolver: tokens by key. `asked` has every lookup; while `may_answer` is not set they wait."""
+    """A resolver: tokens by key. `asked` has every lookup; lookups wait while `may_answer` is not set."""
 
     def __init__(self) -> None:
         self.tokens: dict[str, str] = {}
@@ -45,7 +45,7 @@ class Table:
 
 
 class AccountsEnv:
-    """`deploy` signs and pushes; `ask` fetches, and fails on a refusal."""
+    """Accounts with their operator: `deploy` signs and pushes; `fetch` looks up, and fails on a refusal."""
 
     def __init__(self, *, cluster: str = "") -> None:
         self.env = OperatorEnv()
@@ -61,12 +61,12 @@ class AccountsEnv:
         self.accounts.observers.append(lambda account: self.told.append(account.display))
 
     def publish(self, *accounts: OperatorAccount) -> None:
-        """Let the resolver know their tokens, and tell the server of none."""
+        """Make tokens of the accounts known to the resolver, without a word to the server."""
         for account in accounts:
             self.table.tokens[account.id] = account.token()
 
     def deploy(self, *accounts: OperatorAccount) -> None:
-        """A new token, to resolver and server."""
+        """Give new tokens of the accounts to resolver and server."""
         for account in accounts:
             self.publish(account)
             refused = self.accounts.update(self.table.tokens[account.id])
@@ -105,7 +105,7 @@ def rigged(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
 
 
 def hear(account: Account, subject: str) -> list[tuple[str, bytes]]:
-    """What comes to a subscription, from now on."""
+    """Return a list that gets what arrives at a subscription, from now on."""
     heard: list[tuple[str, bytes]] = []
 
     def take(message: Message) -> None:
@@ -116,7 +116,7 @@ def hear(account: Account, subject: str) -> list[tuple[str, bytes]]:
 
 
 def answer(account: Account, subject: str, body: bytes = b"yes") -> None:
-    """Serve requests on `subject`."""
+    """Answer requests on `subject`."""
 
     def reply(message: Message) -> None:
         account.publish(message.reply, body, own=True)
@@ -125,7 +125,7 @@ def answer(account: Account, subject: str, body: bytes = b"yes") -> None:
 
 
 def ask(account: Account, subject: str) -> bytes | None:
-    """A request's answer; None when nobody heard it or nobody answered."""
+    """Return a request's answer; None if nobody heard it or nobody answered."""
     inbox = hear(account, "_INBOX.1")
     account.publish(subject, b"?", reply="_INBOX.1", own=True)
     return inbox[0][1] if inbox else None

@@ -22,7 +22,7 @@ from pyjs.server.operator.authenticator import OperatorAuthenticator
 
 
 class LoginFixture(House):
-    """`login` sends CONNECT and waits until it is decided."""
+    """Clients whose `login` sends CONNECT and waits until it is decided."""
 
     def __init__(self, **options: Any) -> None:
         fixture = self.fixture = AccountsEnv()
@@ -43,13 +43,13 @@ class LoginFixture(House):
         )
 
     def account(self, name: str = "A", **fields: Any) -> OperatorAccount:
-        """An account that the resolver knows."""
+        """Return an account that the resolver knows."""
         account = self.env.account(name, **fields)
         self.fixture.publish(account)
         return account
 
     def says_who(self, client: FakeClient, user: User, /, **changes: Any) -> None:
-        """Send CONNECT; the answer may take a lookup."""
+        """Send CONNECT and return the answer, which may take a lookup."""
         signature = base64.urlsafe_b64encode(user.key.sign(client.info["nonce"].encode())).decode()
         proof = {**PLAIN, "jwt": user.token, "sig": signature.rstrip("="), **changes}
         client.connection.receive(f"CONNECT {json.dumps(proof)}\r\n".encode())
@@ -62,7 +62,7 @@ class LoginFixture(House):
 
     @property
     def why(self) -> str:
-        """Why the latest login was refused, as the log has it."""
+        """Return why the latest login was refused, as the log has it."""
         found = [t.split(" - ")[-1] for level, t in self.log.lines if level == "debug"]
         return next((text for text in reversed(found) if not text.startswith("Client connection")), "")
 
@@ -81,7 +81,7 @@ def with_login_fixture(
             await logins.authenticator.stop()
             await logins.fixture.accounts.stop()
         logins.registry.stop()
-        logins.clock.advance(1_000_000_000)  # closes that linger
+        logins.clock.advance(1_000_000_000)  # connections that close after a delay
         assert logins.clock.pending() == 0
 
     def decorate(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:

@@ -1,8 +1,8 @@
-"""An operator and all it vouches for: accounts, users, tokens, credentials, configurations, and the pushes.
+"""An operator with accounts, users, tokens, credentials, configurations, and pushes.
 
 Everything is made with pyjs.keys and checked by whichever server the test starts. An OperatorEnv has its own
-time of issue: it begins ten minutes ago and every token is a second younger than the one before, so that
-"newer" and "revoked up to" mean the same at every run. What ends (`exp`) is set by the test, in real seconds.
+time of issue: it begins ten minutes ago and every token is a second newer than the one before, so that
+"newer" and "revoked up to" mean the same in every run. Expiry (`exp`) is set by the test, in real seconds.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ class User:
 
     @property
     def issued(self) -> int:
-        """When the token was signed: seconds."""
+        """When the token was signed, in seconds."""
         return decode(self.token, UserClaims).iat
 
     def proof(self, wire: Wire, **changes: Any) -> dict[str, Any]:
-        """CONNECT's fields for a connection that has read INFO."""
+        """Return CONNECT's fields for a connection that has read INFO."""
         signature = self.key.sign(wire.info.get("nonce", "").encode())
         sig = base64.urlsafe_b64encode(signature).decode().rstrip("=")
         return {"jwt": self.token, "sig": sig, "name": self.name} | changes
 
     def connect(self, server: ServerProcess, **changes: Any) -> Wire:
-        """A connection that stands. Raises ConnectionError with what the server said instead."""
+        """Return a connection that is logged in. Raises ConnectionError with the server's answer."""
         wire = Wire(server.port)
         try:
             wire.login(**self.proof(wire, **changes))
@@ -77,14 +77,17 @@ class User:
         return wire
 
     def refusal(self, server: ServerProcess, **changes: Any) -> list[Frame]:
-        """All that the server says to this CONNECT before it closes; TimeoutError when it does not close."""
+        """Return everything that the server says to this CONNECT before it closes.
+
+        Raises TimeoutError if it does not close.
+        """
         with Wire(server.port) as wire:
             wire.login(**self.proof(wire, **changes))
             wire.send("PING\r\n")
             return wire.ends()
 
     def credentials(self) -> str:
-        """The text of a credentials file."""
+        """Return the text of a credentials file."""
         return format_credentials(self.token, self.key.seed)
 
     def write(self, folder: Path) -> Path:
@@ -96,7 +99,7 @@ class User:
 
 @dataclass
 class OperatorAccount:
-    """An account: its claims may be changed by the test at will, `token()` signs them as they are then."""
+    """An account: a test may change its claims at will, and `token()` signs them as they are then."""
 
     env: OperatorEnv
     key: KeyPair
@@ -109,7 +112,7 @@ class OperatorAccount:
         return self.key.public_key
 
     def set(self, **fields: Any) -> OperatorAccount:
-        """Change what stands under `nats`; `limits` is merged into the present ones."""
+        """Change fields under `nats`; `limits` is merged into the present ones."""
         limits = fields.pop("limits", None)
         document = self.claims.nats.document() | fields
         if limits is not None:
@@ -147,9 +150,10 @@ class OperatorAccount:
         tags: Iterable[str] = (),
         **fields: Any,
     ) -> User:
-        """A user signed by `by`: the first signing key when there is one, else the account's own key.
+        """Return a user signed by `by`: the first signing key if there is one, else the account's own key.
 
-        `scoped`: with nothing set, as a scoped key demands; `fields` stand under `nats`.
+        scoped: whether nothing is set, as a scoped key demands
+        fields: fields under `nats`
         """
         signer = by or (self.signing[0] if self.signing else self.key)
         pair = key or KeyPair.create(KeyRole.USER)
@@ -163,7 +167,7 @@ class OperatorAccount:
     def activation(
         self, importer: OperatorAccount, subject: str, kind: Any, *, exp: int = 0, by: KeyPair | None = None
     ) -> str:
-        """Leave for `importer` to import `subject` of this account; `by`: a signing key."""
+        """Return the activation token for `importer` to import `subject`; `by` is a signing key."""
         claims = ActivationClaims.new(importer.id, subject, kind, subject)
         claims.exp = exp
         claims.nats.issuer_account = self.id if by else ""
@@ -193,16 +197,16 @@ class OperatorEnv:
 
     @property
     def signer(self) -> KeyPair:
-        """Who signs accounts: the signing key when there is one."""
+        """The key that signs accounts: the signing key if there is one."""
         return self.signing or self.key
 
     def sign(self, claims: Claims, key: KeyPair) -> str:
-        """A token of the environment's next second."""
+        """Return a token of the environment's next second."""
         self.clock += 1
         return encode(claims, key, now=self.clock * SECOND)
 
     def account(self, name: str, *, jetstream: bool = False, **fields: Any) -> OperatorAccount:
-        """A new account; `fields` stand under `nats`, `limits` are merged into unlimited ones."""
+        """Add an account; `fields` are under `nats`, `limits` are merged into unlimited ones."""
         key = KeyPair.create(KeyRole.ACCOUNT)
         account = OperatorAccount(self, key, AccountClaims.new(key.public_key, name))
         if jetstream:
@@ -211,57 +215,64 @@ class OperatorEnv:
         return account.set(**fields)
 
     def preload(self, *accounts: OperatorAccount) -> str:
-        """The block resolver_preload with SYS and `accounts`."""
+        """Return the block resolver_preload with SYS and `accounts`."""
         rows = "".join(f"  {a.id}: {a.token()}\n" for a in (self.sys, *accounts))
         return f"resolver_preload: {{\n{rows}}}\n"
 
     def config(self, resolver: str, *preloaded: OperatorAccount, more: str = "") -> str:
-        """A server's configuration: `resolver` as in a configuration file, SYS and `preloaded` preloaded."""
+        """Return a server's configuration.
+
+        resolver: as in a configuration file
+        preloaded: accounts that are preloaded, beside SYS
+        """
         return (
             f"listen: 127.0.0.1:<client>\nserver_name: S\noperator: {self.token}\nresolver: {resolver}\n"
             f"{self.preload(*preloaded)}{more}\n"
         )
 
     def memory(self, *preloaded: OperatorAccount, more: str = "") -> str:
-        """A server that knows only the preloaded accounts."""
+        """Return the configuration of a server that knows only the preloaded accounts."""
         return self.config("MEMORY", *preloaded, more=more)
 
     def full(
         self, *preloaded: OperatorAccount, folder: str = "<store>/jwt", more: str = "", **keys: Any
     ) -> str:
-        """A server with the resolver `full`; `keys` are more keys of its block, such as allow_delete."""
+        """Return that of a server with the resolver `full`; `keys` are added to its block."""
         return self.config(block("full", folder, keys), *preloaded, more=more)
 
     def cache(
         self, *preloaded: OperatorAccount, folder: str = "<store>/jwt", more: str = "", **keys: Any
     ) -> str:
-        """A server with the resolver `cache`."""
+        """Return that of a server with the resolver `cache`."""
         return self.config(block("cache", folder, keys), *preloaded, more=more)
 
     def url(self, address: str, *preloaded: OperatorAccount, more: str = "") -> str:
-        """A server that asks `address` (ending in a slash) for accounts."""
+        """Return that of a server that asks `address` (ending in a slash) for accounts."""
         return self.config(f'URL("{address}")', *preloaded, more=more)
 
     def system(self, server: ServerProcess) -> Wire:
-        """A connection of the system account's user."""
+        """Return a connection of the system account's user."""
         return self.admin.connect(server)
 
     def push(
         self, server: ServerProcess, *accounts: OperatorAccount | str, subject: str = UPDATE
     ) -> list[Any]:
-        """Push accounts (or tokens) over the system account; all answers must be 200. Gives their `data`."""
+        """Push accounts (or tokens) over the system account; return the answers' `data`.
+
+        All answers must be 200.
+        """
         answers = [ask(server, self, subject, a if isinstance(a, str) else a.token()) for a in accounts]
         for answer in answers:
             assert answer["data"]["code"] == 200, answer
         return [answer["data"] for answer in answers]
 
     def delete(self, server: ServerProcess, *accounts: OperatorAccount, by: KeyPair | None = None) -> Any:
-        """Ask for deletion with a token that `by` (the operator) signs; the answer as it came."""
+        """Ask for deletion with a token that `by` (the operator) signs; return the answer as it came."""
         token = self.deletion([a.id for a in accounts], by or self.key)
         return ask(server, self, "$SYS.REQ.CLAIMS.DELETE", token)
 
     def deletion(self, accounts: Iterable[str], by: KeyPair) -> str:
-        """The token that asks for the deletion of `accounts` (public keys)."""
+        """Return the token that asks for the deletion of `accounts` (public keys)."""
         claims = GenericClaims(sub=by.public_key, nats={"accounts": list(accounts)})
         return self.sign(claims, by)
 
@@ -274,7 +285,7 @@ class Deployment:
     server: ServerProcess
 
     def account(self, name: str = "A", **fields: Any) -> OperatorAccount:
-        """A new account (see OperatorSite.account), pushed."""
+        """Add an account (see OperatorEnv.account) and push it."""
         account = self.env.account(name, **fields)
         self.push(account)
         return account
@@ -284,19 +295,19 @@ class Deployment:
         self.env.push(self.server, *accounts)
 
     def ask(self, subject: str, body: str = "") -> Any:
-        """A request of the system account's user."""
+        """Send a request of the system account's user."""
         return ask(self.server, self.env, subject, body)
 
 
 def block(kind: str, folder: str, keys: dict[str, Any]) -> str:
-    """The resolver block of a directory resolver."""
+    """Return the resolver block of a directory resolver."""
     words = {True: "true", False: "false"}
     rows = "".join(f", {k}: {words.get(v, v) if isinstance(v, bool) else v}" for k, v in keys.items())
     return f'{{ type: {kind}, dir: "{folder}"{rows} }}'
 
 
 def ask(server: ServerProcess, env: OperatorEnv, subject: str, body: str = "") -> Any:
-    """One request over the system account; the answer as JSON."""
+    """Send one request over the system account; return the answer as JSON."""
     with env.system(server) as wire:
         answer = wire.request(subject, body)
         assert not answer.status, (subject, answer.status)
@@ -304,14 +315,14 @@ def ask(server: ServerProcess, env: OperatorEnv, subject: str, body: str = "") -
 
 
 def unsigned(token: str, **header: str) -> str:
-    """`token` with another header and no signature: what `alg: none` looks like."""
+    """Return `token` with another header and no signature, as with `alg: none`."""
     written = json.dumps({"typ": "JWT", "alg": "none"} | header).encode()
     head = base64.urlsafe_b64encode(written).decode().rstrip("=")
     return f"{head}.{token.split('.')[1]}."
 
 
 def reheaded(token: str, key: KeyPair, **header: str) -> str:
-    """`token` with another header, properly signed by `key`."""
+    """Return `token` with another header, properly signed by `key`."""
     written = json.dumps({"typ": "JWT", "alg": "ed25519-nkey"} | header).encode()
     head = base64.urlsafe_b64encode(written).decode().rstrip("=")
     signed = f"{head}.{token.split('.')[1]}"
@@ -319,7 +330,7 @@ def reheaded(token: str, key: KeyPair, **header: str) -> str:
 
 
 def tampered(token: str, **claims: Any) -> str:
-    """`token` with changed claims and the old signature."""
+    """Return `token` with changed claims and the old signature."""
     head, payload, signature = token.split(".")
     document = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))) | claims
     changed = base64.urlsafe_b64encode(json.dumps(document).encode()).decode().rstrip("=")
@@ -327,10 +338,10 @@ def tampered(token: str, **claims: Any) -> str:
 
 
 def bodies(frames: Iterable[Frame]) -> list[bytes]:
-    """The bodies of the messages among `frames`."""
+    """Return the bodies of the messages among `frames`."""
     return [frame.body for frame in frames if isinstance(frame, Msg)]
 
 
 def soon(seconds: int = 2) -> int:
-    """A moment `seconds` from now, in seconds since the epoch."""
+    """Return a moment `seconds` from now, in seconds since the epoch."""
     return int(time.time()) + seconds

@@ -1,4 +1,4 @@
-"""An operator environment in the folders of nsc: what `pyjs nsc` works on."""
+"""An operator environment in the folders of nsc, for `pyjs nsc` to work on."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from .operator_fixture import OperatorEnv
 def written(
     env: OperatorEnv, folder: Path, *, url: str = "", now: Callable[[], int] = time.time_ns
 ) -> Workspace:
-    """Write an environment's operator, accounts and the user `sys` below `folder`, with all seeds (`-H
-    folder`).
+    """Write an environment's operator, accounts and the user `sys` with all seeds (`-H folder`).
 
-    `url`: of the account server. Writing again brings the store up to date.
+    url: of the account server
+
+    Writing again brings the store up to date.
     """
     if url:
         env.claims.nats.account_server_url = url

@@ -21,9 +21,9 @@ class Pool:
         self.failed: dict[tuple[str, str], Exception] = {}
 
     def get(self, implementation: str, config: str) -> ServerProcess:
-        """The server, started when there is none; a start that failed once fails again at once.
+        """Return the server, started if there is none; a start that failed once fails again at once.
 
-        nats-server may die in a test of odd requests: it is started again on its files.
+        nats-server may die in a test of odd requests; it is then started again on its files.
         """
         key = (implementation, config)
         if key in self.failed:

@@ -1,7 +1,7 @@
-"""Processes of a program that need not import anything: one process has done it, and forks for each start.
+"""Processes of a program that need not import anything: one process has done that, and forks for each start.
 
-One so begun is a process like any other: it has its own id, takes signals and can be killed. What a start by
-the command line itself does is tested in tests/server/main and tests/cli.
+Such a process is like any other: it has its own id, takes signals and can be killed. What a start by the
+command line itself does is tested in tests/server/main and tests/cli.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 PAUSE = 0.005
-# By program: where it starts, and what is imported beforehand, with all that is below.
+# By program: where it starts, and what is imported beforehand, with all submodules.
 PROGRAMS = {
     "pyjs-server": ("pyjs.server.main", ("pyjs.protocol", "pyjs.store", "pyjs.server")),
     "pyjs": ("pyjs.cli.entry", ("pyjs.protocol", "pyjs.keys", "pyjs.cli", "pyjs.plugins", "questionary")),
@@ -44,7 +44,7 @@ LEFT_OUT = (
 
 
 class Child:
-    """A forked process, to be used as subprocess.Popen is; the pool reaps it when it is asked for."""
+    """A forked process, used like subprocess.Popen; the pool reaps it when its exit code is requested."""
 
     def __init__(self, process_pool: ProcessPool, program: str, pid: int) -> None:
         self._process_pool = process_pool
@@ -53,13 +53,13 @@ class Child:
         self.returncode: int | None = None
 
     def poll(self) -> int | None:
-        """The exit code, negative for a signal; None while it runs."""
+        """Return the exit code, negative for a signal; None while it runs."""
         if self.returncode is None:
             self.returncode = self._process_pool.ask(do="poll", pid=self.pid)["code"]
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for the exit code. Raises subprocess.TimeoutExpired."""
+        """Wait for the exit code and return it. Raises subprocess.TimeoutExpired."""
         deadline = time.monotonic() + (timeout if timeout is not None else float("inf"))
         while (code := self.poll()) is None:
             if time.monotonic() > deadline:
@@ -74,12 +74,12 @@ class Child:
                 os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """Send SIGKILL."""
         self.send_signal(signal.SIGKILL)
 
 
 class ProcessPool:
-    """The side of the tests. Its process ends, and all it has forked, with the process that made it."""
+    """The tests' side. Its process ends, with all that it has forked, when the process that made it does."""
 
     def __init__(self, program: str) -> None:
         self._program = program
@@ -106,29 +106,29 @@ class ProcessPool:
         env: Mapping[str, str] = os.environ,
         terminal: str = "",
     ) -> Child:
-        """Begin the program in `directory`; what it prints is added to `log`.
+        """Start the program in `directory`; its output is appended to `log`.
 
-        terminal: the path of the terminal it reads from and prints to; then only errors go to `log`. It is
-        open in the new process when this returns.
+        terminal: the path of the terminal that it reads from and prints to; then only errors go to `log`. It
+            is open in the new process when this returns.
         """
         request = {"arguments": [*arguments], "log": str(log), "directory": str(directory)}
         answer = self.ask(do="start", env=dict(env), terminal=terminal, **request)
         return Child(self, self._program, answer["pid"])
 
     def ask(self, **request: Any) -> dict[str, Any]:
-        """One question and its answer."""
+        """Ask one question and return its answer."""
         with self._lock:
             number = next(self._numbers)
             self._socket.sendall(json.dumps({"number": number, **request}).encode() + b"\n")
             while line := self._answers.readline():
                 answer: dict[str, Any] = json.loads(line)
-                # An earlier answer is left over where a test's time was up in the middle of a question.
+                # An earlier answer is left over if a test's time was up in the middle of a question.
                 if answer["number"] == number:
                     return answer
         raise EOFError("the pool of processes has ended")
 
     def close(self) -> None:
-        """End it with all that is left in it."""
+        """End the process with everything that is left in it."""
         self._answers.close()
         self._socket.close()
         self._process.wait()
@@ -136,7 +136,7 @@ class ProcessPool:
 
 @functools.cache
 def process_pool(program: str) -> ProcessPool:
-    """This process's pool for a program."""
+    """Return this process's pool for a program."""
     return ProcessPool(program)
 
 
@@ -152,7 +152,7 @@ def _preload(program: str) -> None:
 
 
 def _tend(program: str, door: socket.socket) -> None:
-    """Answer until nobody asks any more."""
+    """Answer requests until the socket is closed, then kill the children."""
     children: set[int] = set()
     with door.makefile("r") as requests:
         for line in requests:
@@ -184,7 +184,7 @@ def _reap(pid: int, children: set[int]) -> int | None:
 
 
 def _opened(request: dict[str, Any]) -> tuple[int, int, int]:
-    """What will be stdin, stdout and stderr."""
+    """Return the files for stdin, stdout and stderr."""
     log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     if request["terminal"]:
         terminal = os.open(request["terminal"], os.O_RDWR | os.O_NOCTTY)
@@ -207,13 +207,13 @@ def _attach(opened: tuple[int, int, int], *, terminal: bool) -> None:
 
 
 def _measure(path: str) -> None:
-    """See lib/callbacks.py."""
+    """Measure callbacks, see lib/callbacks.py."""
     sys.path.append(str(Path(__file__).parent))
     importlib.import_module("callbacks").measure(path)
 
 
 def _become(program: str, request: dict[str, Any], opened: tuple[int, int, int]) -> NoReturn:
-    """Be the program in this forked process."""
+    """Become the program, in this forked process."""
     main = importlib.import_module(PROGRAMS[program][0]).main
 
     code = 1
@@ -230,7 +230,7 @@ def _become(program: str, request: dict[str, Any], opened: tuple[int, int, int])
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
-    except BaseException:  # the end of the process, as the interpreter would tell it
+    except BaseException:  # the end of the process, as the interpreter would report it
         traceback.print_exc()
     finally:
         sys.stdout.flush()

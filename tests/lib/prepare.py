@@ -12,7 +12,7 @@ ROOM = 4 << 30  # bytes; a run needs a tenth of it
 
 
 def write_to_memory() -> None:
-    """Put temporary files into memory, where there is room: waiting for disks is a fifth of many tests' time.
+    """Put temporary files into memory if there is room: many tests wait for disks a fifth of their time.
 
     Nothing is lost by it. A killed process leaves its files in either place, and power cuts are played on
     `lib.fake_disk` and `lib.trust.disk`. A TMPDIR that is set stays.

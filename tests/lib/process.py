@@ -1,8 +1,9 @@
 """One server process under test: free ports, a store of its own, an end by process id.
 
 A configuration is nats-server's text with two kinds of placeholders: `<store>` becomes the server's
-directory, any other `<word>` a free port on 127.0.0.1 that is kept in `ports["word"]` (`<client>` is a must).
-Ready means: INFO was read on the client port, and if there is a log, that says that the server is ready.
+directory, and any other `<word>` a free port on 127.0.0.1 that is kept in `ports["word"]` (`<client>` is
+required). Ready means that INFO was read on the client port and, if there is a log, that it says that the
+server is ready.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ from .wire import Wire
 READY_SECONDS = 60.0
 STOP_SECONDS = 20.0
 PLACEHOLDER = re.compile(r"<([a-z0-9_]+)>")
-# Below the range from which the kernel takes the ports of outgoing connections.
-# Workers of one run share them out: what one was given and has not bound yet, another one could take.
+# Below the range from which the kernel takes the ports of outgoing connections. Workers of one run divide
+# them: another one could take a port that one was given and has not bound yet.
 _WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 PORTS = range(10_000 + _WORKER, 32_000, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 _given: deque[int] = deque(maxlen=1000)
 
 
 def free_port() -> int:
-    """A port on 127.0.0.1 that was free a moment ago, and that no test of this run was given lately."""
+    """Return a port on 127.0.0.1 that was free a moment ago, and that no test was given lately."""
     while True:
         port = random.choice(PORTS)
         if port in _given:
@@ -132,15 +133,15 @@ class ServerProcess:
         return f"nats://127.0.0.1:{self.port}"
 
     def log(self) -> str:
-        """All that the process has written so far."""
+        """Everything that the process has written so far."""
         return (self.directory / "log").read_text(errors="replace")
 
     def connect(self, **options: Any) -> Wire:
-        """A raw client that has done its CONNECT and one PING; `options` are CONNECT's fields."""
+        """Return a raw client after CONNECT and one PING; `options` are CONNECT's fields."""
         return Wire.connected(self.port, **options)
 
     def raw(self) -> Wire:
-        """A raw client that has read INFO and said nothing."""
+        """Return a raw client that has read INFO and sent nothing."""
         return Wire(self.port)
 
     def signal(self, number: int) -> None:
@@ -155,10 +156,10 @@ class ServerProcess:
         self.process.wait()
 
     def crash(self) -> None:
-        """As badly as this server takes without losing what it acknowledged; its store stays.
+        """End the process as badly as it can without losing what it acknowledged; its store stays.
 
-        pyjs is killed. The reference, killed, loses what it has stored but not yet written, and uses the
-        sequences again: no copy of its streams could stay equal to it.
+        pyjs is killed. If the reference is killed, it loses what it has stored but not yet written, and uses
+        the sequences again: no copy of its streams could stay equal to it.
         """
         if self.name == "reference":
             self.end()
@@ -182,7 +183,7 @@ class ServerProcess:
         self.launch()
 
     def stop(self) -> None:
-        """End the process and remove all it has left."""
+        """End the process and remove everything it has left."""
         if self.process is not None:
             self.end()
         shutil.rmtree(self.directory, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Streams to read ranges of: filled with what a test says, read back as plain rows."""
+"""Streams to read ranges of: filled by a test, and read back as plain rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from pyjs.pipeline.jetstream import JetStreamRequests, StreamRange, read
 from pyjs.protocol import headers
 
-# What a server must give back as it was: nothing, what looks like the protocol, and all bytes.
+# What a server must return unchanged: nothing, what looks like the protocol, and all bytes.
 ODD_PAYLOADS = (
     b"",
     b"\r\n",
@@ -20,7 +20,7 @@ ODD_PAYLOADS = (
 
 
 def create(api: JetStreamRequests, name: str, **config: Any) -> None:
-    """A stream on `<name>.>`, in memory unless said otherwise."""
+    """Create a stream on `<name>.>`, in memory unless said otherwise."""
     given = {"name": name, "subjects": [f"{name}.>"], "storage": "memory", **config}
     api.call(f"STREAM.CREATE.{name}", given)
 
@@ -39,7 +39,7 @@ def store(
 def fill(api: JetStreamRequests, name: str, count: int, size: int = 0) -> None:
     """Store messages `0`, `1`, … on `<name>.a` and `<name>.b` in turn, much faster than one by one.
 
-    size: bytes of each, filled up with blanks.
+    size: bytes of each, filled up with blanks
     """
     inbox = api.connection.new_inbox()
     sid = api.connection.subscribe(inbox)
@@ -63,15 +63,15 @@ def delete(api: JetStreamRequests, name: str, *sequences: int) -> None:
 
 
 def rows(api: JetStreamRequests, wanted: StreamRange, **options: Any) -> list[dict[str, Any]]:
-    """All rows of a range."""
+    """Return all rows of a range."""
     return [row for batch in read(api.connection, api, wanted, **options) for row in batch.to_pylist()]
 
 
 def sequences(api: JetStreamRequests, wanted: StreamRange, **options: Any) -> list[int]:
-    """The sequences of a range, in the order in which they came."""
+    """Return the sequences of a range, in the order in which they were read."""
     return [row["sequence"] for row in rows(api, wanted, **options)]
 
 
 def listed(batches: Sequence[Any], column: str) -> list[Any]:
-    """One column of many batches."""
+    """Return one column of many batches."""
     return [value for batch in batches for value in batch.column(column).to_pylist()]

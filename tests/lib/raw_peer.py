@@ -20,12 +20,12 @@ class Peer:
         self.told = b""
 
     def hears(self, data: bytes) -> bytes:
-        """Send interest; returns when it was read, with what came meanwhile."""
+        """Send interest and return what arrived until the server had read it."""
         self.sock.sendall(data + b"PING\r\n")
         return self.read(b"PONG\r\n")
 
     def read(self, until: bytes) -> bytes:
-        """All that came, up to these bytes."""
+        """Return everything that arrives, up to these bytes."""
         while until not in self.told:
             more = self.sock.recv(1 << 16)
             assert more, self.told

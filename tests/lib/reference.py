@@ -10,7 +10,7 @@ from .process import ServerProcess
 
 
 def binary() -> str:
-    """The path of nats-server. Raises FileNotFoundError when it is not installed."""
+    """Return the path of nats-server. Raises FileNotFoundError if it is not installed."""
     beside = Path(sys.executable).with_name("nats-server")
     found = str(beside) if beside.exists() else shutil.which("nats-server")
     if found is None:

@@ -1,4 +1,4 @@
-"""Random operations on a replicated stream, the same on a stream alone, and what befalls the followers."""
+"""Random operations on a replicated stream and the same stream alone, and what happens to followers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REST = SECOND // 5  # after it a consumer's changes are agreed on
 
 
 def config(rng: Random) -> dict[str, Any]:
-    """Some configuration."""
+    """Return some configuration."""
     chosen: dict[str, Any] = {
         "retention": rng.choice(["limits", "limits", "interest", "workqueue"]),
         "max_msgs": rng.choice([0, 3, 8]),
@@ -45,7 +45,7 @@ def config(rng: Random) -> dict[str, Any]:
 
 
 def update(rng: Random) -> dict[str, Any]:
-    """Some change of it."""
+    """Return some change of it."""
     return rng.choice(
         [
             {"max_msgs": rng.choice([0, 2, 5])},
@@ -60,7 +60,7 @@ def update(rng: Random) -> dict[str, Any]:
 
 
 def header(rng: Random, last: int) -> bytes:
-    """Some header, or none."""
+    """Return some header, or none."""
     if rng.random() < 0.4:
         return b""
     near = str(max(0, last - rng.choice([0, 0, 0, 1, 2])))
@@ -80,7 +80,7 @@ def header(rng: Random, last: int) -> bytes:
 
 
 def tail(block: bytes, body: bytes) -> bytes:
-    """A publish's tail as the wire brings it."""
+    """Return a publish's tail as it is on the wire."""
     return b"reply %d\r\n%b%b\r\n" % (len(block) + len(body), block, body)
 
 
@@ -91,10 +91,10 @@ class Play:
         self.rng = Random(seed)
         chosen = config(self.rng)
         self.log = MemoryLog()
-        # Their clocks differ, but for who is compared with a stream alone.
+        # Their clocks differ, unless they are compared with a stream alone.
         skew = [0, 0, 0] if beside else [0, 2 * SECOND, -3 * SECOND]
         if beside and chosen["retention"] != "limits":
-            chosen.pop("subject_delete_marker_ttl", None)  # its room depends on the moment of an ack
+            chosen.pop("subject_delete_marker_ttl", None)  # whether it fits depends on the moment of an ack
         self.members = [Member(self.log, chosen, FakeClock(START + each)) for each in skew]
         self.alone = Alone(chosen) if beside else None
         self.tick(1)
@@ -110,7 +110,7 @@ class Play:
         return self.log.leader
 
     def tick(self, ns: int) -> None:
-        """Time passes everywhere."""
+        """Advance time everywhere."""
         for member in self.members:
             member.clock.advance(ns)
         if self.alone is not None:
@@ -176,7 +176,7 @@ class Play:
         work = retention == "workqueue"
         starts = ["all", "new", "last", "last_per_subject"]
         if self.alone is not None and retention == "interest":
-            # Alone, a stream keeps what such a consumer never selected until the next start.
+            # Alone, a stream keeps until the next start what such a consumer never selected.
             starts = ["all", "new", "last"]
         pattern = {"c0": "s.a", "c1": "s.b", "c2": "s.c.>"}[name]
         wanted: dict[str, Any] = {
@@ -208,7 +208,7 @@ class Play:
             self.alone.stream.consumers[name].delete()
 
     def consume(self) -> None:
-        """Pull from a consumer, and acknowledge some of what came."""
+        """Pull from a consumer, and acknowledge some of the messages."""
         if not self.consumers:
             return
         rng = self.rng
@@ -230,7 +230,7 @@ class Play:
         self.tick(REST)
 
     def arrive(self) -> None:
-        """Copies from a source: some for the second time, in several entries, or in one."""
+        """Take copies from a source: some for the second time, in several entries, or in one."""
         rng = self.rng
         messages = []
         for _ in range(rng.choice([1, 3])):
@@ -242,7 +242,7 @@ class Play:
         order(self.leader, entry.SourcedMsgs(self.leader.replica.now(), messages))
 
     def step(self) -> None:
-        """One operation."""
+        """Perform one operation."""
         self.rng.choices(
             [
                 self.publish,
@@ -260,7 +260,7 @@ class Play:
     # --- followers
 
     def befall(self, *, transfer: bool = False) -> None:
-        """Something happens to a follower, or to who leads."""
+        """Let something happen to a follower, or let another member lead."""
         rng, end = self.rng, len(self.log.entries)
         followers = [member for member in self.members if member is not self.leader]
         member = rng.choice(followers)
@@ -279,7 +279,7 @@ class Play:
             self.log.lead(member)
 
     def catch_up_from_leader(self, member: Member, most: int = 300) -> None:
-        """Its log is gone: messages and state come from the leader, while that goes on."""
+        """Lose a follower's log: messages and state come from the leader, while that continues."""
         end = len(self.log.entries)
         member.go_on()
         if member.stream.index >= end:
@@ -293,14 +293,14 @@ class Play:
         member.at = member.stream.index
 
     def finish(self) -> None:
-        """All followers have everything."""
+        """Bring all followers up to date."""
         self.tick(REST)
         self.tick(REST)
         for member in self.members:
             member.catch_up(len(self.log.entries))
 
     def check(self) -> None:
-        """All replicas hold the same, and what the stream alone holds."""
+        """Check that all replicas have the same content, which is also that of the stream alone."""
         wanted = self.leader.messages(), self.leader.encoded_state()
         for member in self.members:
             assert member.messages() == wanted[0]

@@ -1,4 +1,4 @@
-"""Replicas of one stream over a log in memory: a leader that applies at once, followers when asked to."""
+"""Replicas of one stream over a log in memory: a leader that applies at once, followers on request."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ NAMES = ("one", "two", "three")
 
 
 def made(config: dict[str, Any]) -> StreamConfig:
-    """The configuration of the stream `S`, as an API request would make it."""
+    """Return the configuration of the stream `S`, as an API request would make it."""
     wanted = StreamConfig.from_json({"name": "S", "subjects": ["s.>"], "num_replicas": 1, **config})
     return check(wanted, ValidationContext(lookup=lambda _: None))
 
 
 def changed(old: StreamConfig, changes: dict[str, Any]) -> StreamConfig:
-    """The configuration after an update."""
+    """Return the configuration after an update."""
     wanted = StreamConfig.from_json({**old.to_json(), **changes})
     context = ValidationContext(lookup=lambda _: None)
     return check_update(old, check(wanted, context), context)
 
 
 def consumer_config(stream: Stream[Consumer], name: str, config: dict[str, Any]) -> ConsumerConfig:
-    """A durable consumer's configuration, as an API request would make it."""
+    """Return a durable consumer's configuration, as an API request would make it."""
     wanted = ConsumerConfig.from_json({"durable_name": name, "mem_storage": True, **config})
     return check_consumer(stamped(wanted), stream.config, lifecycle.bounds(stream.host, AccountJetStream()))
 
@@ -64,7 +64,7 @@ class ReplicaHost:
         self.start()
 
     def start(self) -> None:
-        """The process begins; nothing is opened yet."""
+        """Start the process; nothing is opened yet."""
         self.runner = HandRunner()
         self.account = Account("A", Flusher(self.clock))
         self.account.subscribe("ack.*", lambda message: self.answers.append((message.subject, message.body)))
@@ -79,7 +79,7 @@ class ReplicaHost:
         return FileStream(DIRECTORY, fs=self.disk, block_size=2000, exact=exact)
 
     def pull(self, name: str, count: int) -> list[tuple[str, str, bytes, bytes]]:
-        """(subject, ack subject, header, body) of each message that a pull request gets at once."""
+        """Return (subject, ack subject, header, body) of each message that a pull request gets at once."""
         got: list[tuple[str, str, bytes, bytes]] = []
         spy = self.account.subscribe(
             "inbox",
@@ -114,12 +114,12 @@ class Member(ReplicaHost):
         self.log = log
         self.config = made(config)
         self.questions: list[bytes] = []
-        self.others = 0  # how many of them were to go to another one
+        self.others = 0  # how many of them had to go to another one
         self.unused_names: list[str] = []
         self.open()
 
     def open(self) -> None:
-        self.steps: Any = None  # what is left of what it was given to apply
+        self.steps: Any = None  # what is left of the entries it has to apply
         self.replica = Replica(
             self.config, self.store(exact=True), self.jetstream.context("S"), CREATED, self.log, self
         )
@@ -148,7 +148,7 @@ class Member(ReplicaHost):
     # what happens to it
 
     def catch_up(self, upto: int, most: int = 1 << 30, rests: Callable[[], bool] = lambda: False) -> None:
-        """Apply the log's entries up to an index, at most so many; `rests`: see `go_on`."""
+        """Apply the log's entries up to an index, at most so many; for `rests` see `go_on`."""
         if not self.go_on(rests):
             return
         news = self.log.entries[self.at : min(upto, self.at + most)]
@@ -158,7 +158,12 @@ class Member(ReplicaHost):
             self.go_on(rests)
 
     def go_on(self, rests: Callable[[], bool] = lambda: False) -> bool:
-        """Go on with what it was given to apply; False when it rests, as `rests` says after each step."""
+        """Apply what is left of the entries.
+
+        rests: called after each step, whether to rest now
+
+        Returns False if it rests.
+        """
         while self.steps is not None:
             try:
                 next(self.steps)
@@ -170,23 +175,23 @@ class Member(ReplicaHost):
         return True
 
     def mark(self, index: int) -> bytes:
-        """A snapshot of the log at `index`, as `take` would give it."""
+        """Return a snapshot of the log at `index`, as `take` would."""
         return struct.pack("<qQ", CREATED, index)
 
     def crash_soon(self, choose: Callable[[int], int]) -> None:
-        """Crash, in the middle of a checkpoint if the power is to go."""
+        """Crash, in the middle of a checkpoint if a power cut is due."""
         with suppress(PowerCut):
             self.replica.checkpoint.begin()
         self.crash(choose)
 
     def crash(self, choose: Callable[[int], int]) -> None:
-        """The machine goes down and comes back."""
+        """Cut the power of the machine and start it again."""
         self.disk.crash(choose)
         self.start()
         self.open()
 
     def encoded_state(self) -> bytes:
-        """All that it knows besides the messages, as bytes that are equal when it is."""
+        """Return all state besides the messages, as bytes that are equal if it is."""
         return state.encode(state.gather(self.stream))
 
     def messages(self) -> list[Any]:
@@ -194,13 +199,13 @@ class Member(ReplicaHost):
 
 
 def applied(steps: Steps[None] | None) -> None:
-    """Do all steps of what a replica was given to apply."""
+    """Do all steps of applying an entry."""
     if steps is not None:
         at_once(steps)
 
 
 def contents(stream: Stream[Consumer]) -> list[Any]:
-    """All messages, and the figures."""
+    """Return the stream's figures and all its messages."""
     store = stream.store
     found: list[Any] = [(store.first_seq, store.last_seq, store.messages, store.bytes)]
     sequence = 1
@@ -251,7 +256,7 @@ class MemoryLog:
 
 
 def order(member: Member, wanted: entry.Entry) -> list[Any]:
-    """What an entry came to."""
+    """Give an order to a replica and return what its entry led to."""
     got: list[Any] = []
     member.replica.order(wanted, got.append)
     return got

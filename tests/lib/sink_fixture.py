@@ -32,7 +32,7 @@ class SinkEnv:
         return QuerySettings.of({"servers": self.server.url, "stream": self.name} | options, "write")
 
     def writer(self, *columns: str, **options: str) -> BatchWriter:
-        """A batch writer after its way through a pickle."""
+        """Return a batch writer that has gone through a pickle."""
         made = BatchWriter(self.settings(**options), schema(*(columns or ("subject", "data"))))
         found: BatchWriter = pickle.loads(pickle.dumps(made))
         return found
@@ -42,9 +42,9 @@ class SinkEnv:
         return self.writer(*batches[0].schema.names, **options).write(iter(batches))
 
     def rows(self, *bodies: str) -> pa.RecordBatch:
-        """Rows on one subject of the stream."""
+        """Return rows on one subject of the stream."""
         return batch(subject=[f"{self.name}.a"] * len(bodies), data=[body.encode() for body in bodies])
 
     def bodies(self) -> list[str]:
-        """The payloads in the stream, in order."""
+        """Return the payloads in the stream, in order."""
         return [body.decode() for body in self.js.stored(self.name).values()]

@@ -69,7 +69,7 @@ class Class(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What a file contains. In the dicts, a name's value is the first line that has it."""
+    """The content of a file. In the dicts, a name's value is the first line that has it."""
 
     documented: bool
     lines: int
@@ -83,24 +83,24 @@ class Facts(NamedTuple):
 
 
 def sources(*rooms: str) -> list[Path]:
-    """The modules of these rooms, or of all."""
+    """Return the modules of these rooms, or of all."""
     own = [] if rooms else [ROOT / "__init__.py", ROOT / "__main__.py", ROOT / "version.py"]
     return own + sorted(f for room in rooms or ROOMS for f in (ROOT / room).rglob("*.py"))
 
 
 def path_of(file: Path) -> str:
-    """A file's path below the root."""
+    """Return a file's path below the root."""
     return file.relative_to(ROOT).as_posix()
 
 
 def facts(file: Path) -> Facts:
-    """The facts of one of the product's modules."""
+    """Return the facts of one of the product's modules."""
     return all_facts()[path_of(file)]
 
 
 @functools.cache
 def all_facts() -> dict[str, Facts]:
-    """The facts of every module of the product, by its path below the root."""
+    """Return the facts of every module of the product, by its path below the root."""
     texts = {path_of(file): file.read_text(encoding="utf-8") for file in sources()}
     CACHE.parent.mkdir(exist_ok=True)
     with CACHE.with_suffix(".lock").open("a") as lock:
@@ -125,7 +125,7 @@ def _kept() -> dict[bytes, Facts]:
 
 @functools.cache
 def _reader() -> bytes:
-    """What reads the files counts as well: facts of another version of this module are no facts."""
+    """Return a hash of the code that reads files: facts from another version of it are not used."""
     return Path(__file__).read_bytes()
 
 
@@ -134,7 +134,7 @@ def _key(text: str) -> bytes:
 
 
 def read(text: str) -> Facts:
-    """Parse a module."""
+    """Parse a module and return its facts."""
     tree = ast.parse(text)
     found = _Reader()
     found.walk(tree, RUN)
@@ -236,7 +236,7 @@ def _targets(item: ast.stmt) -> Iterator[str]:
 
 
 def dotted(node: ast.AST) -> str:
-    """An expression of names, attributes and calls as it is written, other expressions as `...`."""
+    """Return an expression of names, attributes and calls as it is written, others as `...`."""
     match node:
         case ast.Name():
             return node.id

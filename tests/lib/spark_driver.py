@@ -1,8 +1,8 @@
 """A process with a Spark session and one stream query that runs until it is killed.
 
-`python -m lib.spark_driver SERVERS STREAM FOLDER`: from the stream into FOLDER/rows by FOLDER/checkpoint.
-Its first line is the process id of its Java: that would end by itself with this process, but in good order.
-Then it waits for a line: the query may start.
+`python -m lib.spark_driver SERVERS STREAM FOLDER` reads from the stream into FOLDER/rows, with
+FOLDER/checkpoint. Its first line is the process id of its Java, which would end by itself with this process,
+but in good order. Then it waits for a line before it starts the query.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def start(
 
 
 def java_of(spark: SparkSession) -> int:
-    """The process id of a session's Java."""
+    """Return the process id of a session's Java."""
     java: Any = spark.sparkContext._jvm
     return int(java.java.lang.ProcessHandle.current().pid())
 
 
 def main(servers: str, stream: str, folder: str) -> None:
-    """Run it."""
+    """Run the driver."""
     with session("pyjs killed", master="local[2]", settings=SETTINGS) as spark:
         sys.stdout.write(f"{java_of(spark)}\n")
         sys.stdout.flush()

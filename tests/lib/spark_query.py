@@ -22,12 +22,12 @@ QUICK = {"fetchRetries": "0", "timeout": "5s"}
 
 
 def settings(use: str, server: ServerProcess, **options: str) -> QuerySettings:
-    """The settings of a query on this server."""
+    """Return the settings of a query on this server."""
     return QuerySettings.of({"servers": server.url, **QUICK, **options}, use)
 
 
 def read(reader: BatchReader | StreamReader, tasks: Iterable[Any]) -> list[Row]:
-    """The rows of tasks, each sent through pickle as Spark does; there are none in another order."""
+    """Return the rows of tasks, in the order of the tasks; each is sent through pickle, as Spark does."""
     again = pickle.loads(pickle.dumps(reader.reading))
     found = []
     for task in tasks:
@@ -37,19 +37,19 @@ def read(reader: BatchReader | StreamReader, tasks: Iterable[Any]) -> list[Row]:
 
 
 def batch(server: ServerProcess, **options: str) -> list[Row]:
-    """The rows of a batch read."""
+    """Return the rows of a batch read."""
     made = settings("read", server, **options)
     reader = BatchReader(made, columns.schema(made))
     return read(reader, reader.partitions())
 
 
 def sequences(rows: Iterable[Row]) -> list[int]:
-    """Their sequences."""
+    """Return their sequences."""
     return [row["sequence"] for row in rows]
 
 
 class Query:
-    """A stream query and its checkpoint: `step` is one trigger, `restart` goes on from the checkpoint."""
+    """A stream query and its checkpoint: `step` is one trigger, `restart` continues from the checkpoint."""
 
     def __init__(self, server: ServerProcess, **options: str) -> None:
         self.settings = settings("stream", server, **options)
@@ -59,7 +59,7 @@ class Query:
         self.restart()
 
     def restart(self) -> None:
-        """Another process of the query, from the same checkpoint."""
+        """Start another process of the query, from the same checkpoint."""
         if hasattr(self, "reader"):
             self.reader.stop()
         self.reader = StreamReader(
@@ -70,23 +70,23 @@ class Query:
         )
 
     def plan(self, limit: ReadLimit | None = None) -> dict[str, Any] | None:
-        """The end of the next batch, None when there is nothing for one."""
+        """Return the end of the next batch, None if there is nothing for one."""
         if self.start is None:
             self.start = plain(self.reader.initialOffset())
         end = plain(self.reader.latestOffset(self.start, limit or self.reader.getDefaultReadLimit()))
         return None if json.dumps(end) == json.dumps(self.start) else end
 
     def run(self, end: dict[str, Any]) -> list[Row]:
-        """The rows of the batch up to `end`; not yet done."""
+        """Return the rows of the batch up to `end`, which is not done yet."""
         return read(self.reader, self.reader.partitions(plain(self.start), plain(end)))
 
     def done(self, end: dict[str, Any]) -> None:
-        """The batch is in the checkpoint."""
+        """Put the batch into the checkpoint."""
         self.start = end
         self.reader.commit(plain(end))
 
     def step(self, limit: ReadLimit | None = None) -> list[Row] | None:
-        """One trigger: the rows of its batch, None without a batch."""
+        """Run one trigger and return the rows of its batch, None if there is no batch."""
         end = self.plan(limit)
         if end is None:
             return None
@@ -95,7 +95,7 @@ class Query:
         return rows
 
     def drain(self) -> list[list[Row]]:
-        """The batches until there is nothing more."""
+        """Return the batches until there is nothing more."""
         found = []
         while (rows := self.step()) is not None:
             found.append(rows)
@@ -103,5 +103,5 @@ class Query:
 
 
 def plain(offset: Any) -> Any:
-    """An offset as it comes back from a checkpoint."""
+    """Return an offset as it comes back from a checkpoint."""
     return json.loads(json.dumps(offset))

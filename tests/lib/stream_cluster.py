@@ -1,7 +1,7 @@
 """Servers of a cluster that hold streams, without sockets: one fake clock, a fake disk for each.
 
-What the meta group decides is decided at once and the same for all (`decide`); a server that is down learns
-of it when it starts. All else is the real thing: reconcilers, local streams, groups, replicas.
+Decisions of the meta group are made at once and the same for all (`decide`); a server that is down learns of
+them when it starts. Everything else is real: reconcilers, local streams, groups, replicas.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class ProcessClock:
         return self.clock.call_later(delay, lambda: self.run(callback))
 
     def run(self, callback: Callable[[], None]) -> None:
-        """Do something in the process, unless it has ended, or ends by that."""
+        """Run a callback in the process, unless it has ended; a power cut in it ends the process."""
         if not self.dead:
             try:
                 callback()
@@ -97,11 +97,11 @@ class ProcessBusClient(BusClient):
 
 
 def drop(_: object) -> None:
-    """What comes of it is of no interest."""
+    """Ignore a result."""
 
 
 class Workers:
-    """A runner whose work takes two milliseconds; who waits for it has it done at once."""
+    """A runner whose work takes two milliseconds; a caller that waits for it has it done at once."""
 
     def __init__(self, clock: ProcessClock) -> None:
         self.clock = clock
@@ -118,7 +118,7 @@ class Workers:
 class Site:
     """One server, and the `MetaView` of its streams.
 
-    lost: while it is a list, it gets what streams forward to the meta leader, who does not.
+    lost: while it is a list, it gets what streams forward to the meta leader, which does not get it
     """
 
     def __init__(self, sites: Sites, name: str) -> None:
@@ -203,7 +203,7 @@ class Site:
         self.reconciler.begin(at_start(self.state, self.reconciler.inventory([self.jetstream]), self.me))
 
     def kill(self, choose: Callable[[int], int] | None = None) -> None:
-        """End the process; with `choose` the power goes, too."""
+        """End the process; with `choose` the power is cut, too."""
         self.clock.dead = True
         self.running = False
         self.sites.bus.clients.remove(self.bus_client)
@@ -213,7 +213,7 @@ class Site:
             self.disk.crash(choose)
 
     def stop(self) -> None:
-        """End it in good order."""
+        """End the process in good order."""
         over: list[bool] = []
         self.clock.run(lambda: self.reconciler.stop(lambda: over.append(True)))
         self.sites.until(lambda: over or not self.running)
@@ -228,7 +228,7 @@ class Site:
         return self.running and self.local is not None and self.local.leads()
 
     def contents(self) -> list[tuple[int, str, bytes]]:
-        """(sequence, subject, body) of each message here."""
+        """Return (sequence, subject, body) of each message here."""
         assert self.local is not None and self.local.stream is not None
         store = self.local.stream.store
         found, message = [], store.next((), 1)
@@ -278,7 +278,7 @@ class Sites:
         return tuple(self.all[name].me for name in names)
 
     def create(self, *names: str, **config: Any) -> StreamAssignment:
-        """The stream `S` on these servers."""
+        """Create the stream `S` on these servers."""
         names = names or tuple(self.all)
         wanted = {"name": STREAM, "subjects": ["s.>"], "num_replicas": len(names), **config}
         checked = check(
@@ -297,7 +297,7 @@ class Sites:
         return found
 
     def scale(self, *names: str, change: str = "scale", **config: Any) -> None:
-        """Other servers, or another configuration, for the stream."""
+        """Give the stream other servers, or another configuration."""
         before = self.assignment
         wanted = {**before.config, "num_replicas": len(names), **config}
         group = "" if before.replicated else f"G{next(self.groups)}"
@@ -339,7 +339,7 @@ class Sites:
         return next(site for site in self.all.values() if site.leads())
 
     def settled(self) -> bool:
-        """Whether the stream is where it shall be, and the same everywhere."""
+        """Return whether the stream is where it must be, and the same everywhere."""
         assignment = self.assignment
         if assignment.seeds or assignment.change or assignment.leaving:
             return False
@@ -356,7 +356,7 @@ class Sites:
         return len({(store.first_seq, store.last_seq, store.messages, store.bytes) for store in stores}) == 1
 
     def settle(self) -> list[tuple[int, str, bytes]]:
-        """Wait for that; gives the messages, which are the same everywhere."""
+        """Wait until it is settled; return the messages, which are the same everywhere."""
         self.until(self.settled, 120)
         found = self.leader().contents()
         for site in self.all.values():
@@ -367,7 +367,7 @@ class Sites:
     # clients
 
     def publish(self, body: str, subject: str = "s.a", header: bytes = b"") -> str:
-        """One publish to who leads now; gives the subject of its answer in `answers`."""
+        """Publish once to the present leader; return the subject of its answer in `answers`."""
         leader, reply = self.leader(), f"ack.{next(self.numbers)}"
         leader.account.subscribe(reply, lambda message: self.answers.setdefault(reply, message.body))
         account = leader.account
@@ -377,7 +377,7 @@ class Sites:
         return reply
 
     def stored(self, *bodies: str) -> list[int]:
-        """Publish until each is acknowledged, whoever leads; their sequences."""
+        """Publish until each is acknowledged, whoever leads; return their sequences."""
         found = []
         for body in bodies:
             while True:
@@ -392,7 +392,7 @@ class Sites:
         return found
 
     def fetch(self, name: str, count: int, *, ack: bool = True) -> list[bytes]:
-        """Bodies that a pull request gets at once."""
+        """Return the bodies that a pull request gets at once."""
         leader = self.leader()
         got: list[Any] = []
 

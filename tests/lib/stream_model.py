@@ -1,4 +1,4 @@
-"""The dumbest stream there is: a dict, and every question answered by looking at all of it."""
+"""The simplest possible stream: a dict, which answers every question by a pass over all messages."""
 
 from __future__ import annotations
 

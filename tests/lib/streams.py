@@ -50,7 +50,7 @@ class HeldJob:
 
 
 class HandRunner:
-    """Runs at once, or, while `held`, keeps commits until `release`."""
+    """Runs commits at once or, while `held`, keeps them until `release`."""
 
     def __init__(self) -> None:
         self.held = False
@@ -137,7 +137,7 @@ class World:
         return self.js.create(StreamConfig.from_json({"name": name, "storage": "memory"} | config))
 
     def publish(self, subject: str, body: bytes = b"x", **header: str) -> bytes:
-        """Publish and give the answer's body (b"" if there was none). Header names with _ for -."""
+        """Publish and return the answer's body (b"" if there was none). Header names have _ for -."""
         reply = f"_INBOX.{self.host.new_id()}"
         spy = Spy(self.account, reply)
         block = (
@@ -149,16 +149,16 @@ class World:
         return spy.bodies[0] if spy.bodies else b""
 
     def call(self, suffix: str, body: Any = None) -> dict[str, Any]:
-        """One API call; gives the whole answer."""
+        """Make one API call; return the whole answer."""
         answer = self.publish(f"$JS.API.{suffix}", json.dumps(body).encode() if body is not None else b"")
         return dict(json.loads(answer))
 
     def subjects(self, stream: Stream[Consumer]) -> list[str]:
-        """The subjects of all stored messages, in order."""
+        """Return the subjects of all stored messages, in order."""
         return [message.subject for message in self.messages(stream)]
 
     def messages(self, stream: Stream[Consumer]) -> list[Any]:
-        """All stored messages, in order."""
+        """Return all stored messages, in order."""
         found, sequence = [], 1
         while (message := stream.store.next((), sequence)) is not None:
             found.append(message)

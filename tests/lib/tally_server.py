@@ -1,8 +1,9 @@
 """A server with a replicated list, as a process: `python -m lib.tally_server -c file`, for tests only.
 
-In the account of plain clients: `tally.add` appends its body and answers `<index>` or `-<why>`; `tally.load`
-with `<count> <bytes> <window>` proposes so many of that size, `window` at a time, and answers with a report;
-`tally.state.<name>` tells all. More groups (`TALLY_GROUPS`, idle) may run beside the one that is used.
+These requests work in the account of plain clients: `tally.add` appends its body and answers `<index>` or
+`-<why>`; `tally.load` with `<count> <bytes> <window>` proposes so many of that size, `window` at a time, and
+answers with a report; `tally.state.<name>` returns everything. More groups (`TALLY_GROUPS`, idle) may run
+beside the one that is used.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class CountingDisk(Disk):
 
 
 class List:
-    """What is replicated; long ones (of load) are only counted."""
+    """The replicated list; long items (of load) are only counted."""
 
     applied = 0
 
@@ -143,7 +144,7 @@ class Tally:
         return group if group is not None and group.ready else None
 
     def _add(self, message: Any) -> None:
-        """Only the leader answers."""
+        """Append the body of a request; only the leader answers."""
         group = self._group()
         if group is None:
             return

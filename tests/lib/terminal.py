@@ -1,7 +1,7 @@
 """`pyjs` on a terminal of its own: what it shows, and somebody to type.
 
-stdin and stdout are a pseudo terminal whose screen pyte keeps (tall enough that nothing scrolls away);
-stderr is a file read separately. Nothing here sleeps: reading waits for output until a deadline.
+stdin and stdout are a pseudo terminal whose screen pyte keeps (tall enough that nothing scrolls away); stderr
+is a file read separately. Nothing here sleeps: reading waits for output until a deadline.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .preforked import process_pool
 
 ROWS, COLUMNS = 400, 180
 SECONDS = 40.0
-QUIET = 0.01  # a question is drawn at one go: nothing more comes
+QUIET = 0.01  # a question is drawn in one go: nothing more comes
 HINTS = re.compile(r"\s*(\[\? for help\]|\[arrows[^\]]*\]|\((?:[^()]*)\))\s*$")
 
 
@@ -36,16 +36,16 @@ class Screen(pyte.Screen):
         self.master = master
 
     def write_process_input(self, data: str) -> None:
-        """The terminal's own answers, such as where the cursor is."""
+        """Write the terminal's own answers, such as where the cursor is."""
         os.write(self.master, data.encode())
 
     def row(self, number: int) -> str:
-        """What a row shows, without blanks at its end (`display` draws all rows, which takes long)."""
+        """Return what a row shows, without blanks at its end (`display` draws all rows, which takes long)."""
         cells = self.buffer.get(number, {})
         return "".join(cells[column].data for column in range(max(cells, default=-1) + 1)).rstrip()
 
     def rows(self, first: int = 0) -> list[str]:
-        """The rows from `first` on, without blank ones at the end."""
+        """Return the rows from `first` on, without blank ones at the end."""
         shown = [self.row(number) for number in range(first, max(self.buffer, default=-1) + 1)]
         while shown and not shown[-1]:
             shown.pop()
@@ -70,7 +70,7 @@ class Terminal:
         )
         os.close(slave)
         self.open = True
-        self._still = False  # nothing has come since it was seen that nothing more comes
+        self._still = False  # nothing has arrived since the check that nothing more comes
 
     def __enter__(self) -> Terminal:
         return self
@@ -83,7 +83,7 @@ class Terminal:
         self.stderr.close()
 
     def read(self, seconds: float) -> bool:
-        """Take in what is written within `seconds`; False when there was nothing or the end."""
+        """Read what is written within `seconds`; return False if there was nothing or the end."""
         if not self.open or not select.select([self.master], [], [], seconds)[0]:
             return False
         try:
@@ -103,14 +103,14 @@ class Terminal:
         os.write(self.master, text.encode())
 
     def lines(self) -> list[str]:
-        """What the terminal shows, without blank lines at the end."""
+        """Return what the terminal shows, without blank lines at the end."""
         return self.screen.rows()
 
     def question(self, fits: Callable[[str], object] = bool) -> str:
-        """The question that waits for an answer as it is shown; empty when the command has ended.
+        """Return the question that waits for an answer, as it is shown; empty if the command has ended.
 
-        What was answered is shown until the next question comes: `fits` knows the one that is waited for.
-        When it does not come in time, what is shown instead is returned.
+        An answered question is shown until the next one comes, so `fits` recognizes the one that is awaited.
+        If it does not come in time, what is shown instead is returned.
         """
         deadline = time.monotonic() + SECONDS
         while True:
@@ -149,27 +149,27 @@ class Terminal:
             assert self.read(max(0.0, deadline - time.monotonic())) or not self.open, "\n".join(self.lines())
 
     def _answered(self, row: int, shown: str) -> bool:
-        """Whether the question in `row` has become its answer, or a complaint."""
+        """Return whether the question in `row` has become its answer, or a complaint."""
         line = self.screen.row(row)
         if not self.open or (line and not line.startswith("? " + shown)):
             return True
         return bool(line) and bool(self.screen.rows(row + 1)) and "[arrows" not in shown
 
     def finish(self, seconds: float = SECONDS) -> int:
-        """Wait for the end of the command; its exit code."""
+        """Wait for the end of the command; return its exit code."""
         deadline = time.monotonic() + seconds
         while self.open and time.monotonic() < deadline:
             self.read(max(0.0, deadline - time.monotonic()))
         return self.process.wait(max(0.1, deadline - time.monotonic()))
 
     def errors(self) -> str:
-        """What was written to stderr so far."""
+        """Return what was written to stderr so far."""
         self.stderr.seek(0)
         return self.stderr.read().decode()
 
 
 def readings(shown: str) -> list[str]:
-    """What a shown question may be: whole, and without the hints at its end. The longest first."""
+    """Return the forms of a shown question, the longest first: whole, and without the hints at its end."""
     found = [shown]
     while HINTS.search(found[-1]):
         found.append(HINTS.sub("", found[-1]))

@@ -47,14 +47,14 @@ class Operated:
     def token(
         self, account: int | str = 0, issued: int = 0, *, by: KeyPair | None = None, exp: int = 0
     ) -> str:
-        """The token of an account (or of the account by number), signed `issued` seconds after the start."""
+        """Return the token of an account (or of its number), signed `issued` seconds after the start."""
         key = self.accounts[account] if isinstance(account, int) else account
         claims = AccountClaims.new(key, f"name{issued}")
         claims.exp = exp
         return encode(claims, by or self.key, now=(1_600_000_000 + issued) * SECOND)
 
     def directory(self, path: Path, **options: Any) -> TokenDirectory:
-        """An opened directory."""
+        """Return an opened directory."""
         directory = TokenDirectory(path, self.trust, self.clock, self.log, **options)
         directory.open()
         return directory

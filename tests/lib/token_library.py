@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Library(ThreadingHTTPServer):
-    """Tokens by path; `slowness`: seconds that it takes to find one."""
+    """Tokens by path. `slowness`: seconds that it takes to find one."""
 
     tokens: dict[str, str]
     slowness: float
@@ -33,7 +33,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def library_of_tokens(*, slowness: float = 0, tls: ssl.SSLContext | None = None) -> Iterator[Library]:
-    """A library without tokens yet, on a free port; over TLS with `tls`."""
+    """Start a library without tokens yet, on a free port; over TLS if `tls` is given."""
     server = Library(("127.0.0.1", 0), _Handler)
     server.tokens, server.slowness = {}, slowness
     if tls is not None:

@@ -1,6 +1,7 @@
 """Servers in clusters and on leaf connections, of either implementation, and one client on each.
 
-A shape is a list of places: (name, cluster, whose routes it is given, whose leaf it is); "" is none.
+A shape is a list of places: (name, cluster, the server whose routes it is given, the server whose leaf it
+is); "" is none.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ system_account: SYS
 
 
 class Shape:
-    """servers by name, in the order of the places."""
+    """Servers by name, in the order of the places."""
 
     def __init__(
         self, places: Sequence[Place], implementations: Sequence[str], accounts: str = ACCOUNTS
@@ -79,11 +80,11 @@ class Shape:
                 meet([(self.login(each, user), each == name) for each in self.servers])
 
     def login(self, name: str, user: str = "acc") -> Wire:
-        """A client of one server."""
+        """Return a client of one server."""
         return self.servers[name].connect(user=user, **{"pass": user})
 
     def close(self) -> None:
-        """Stop all."""
+        """Close all."""
         for server in self.servers.values():
             server.stop()
 

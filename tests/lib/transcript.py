@@ -5,9 +5,8 @@
     Stream backup was created              output
     > pyjs stream report                   the next command
 
-Lines before the first command, and lines that start with `#`, say something to the reader. Times, ids
-and durations of seconds are not compared; blank lines at either end are not either. A command without
-output must only succeed.
+Lines before the first command, and lines that start with `#`, are for the reader. Times, ids, durations of
+seconds, and blank lines at either end are not compared. A command without output must only succeed.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from .terminal import readings
 
 Alike = Callable[[list[str]], list[str]]
 REPORT_SECONDS = 45.0  # after a restart a copy may wait before it looks for its origin again
-AGAIN = {"report", "push"}  # servers are given a second to answer a push, which busy ones may not keep
+AGAIN = {"report", "push"}  # servers have a second to answer a push, which busy ones may not manage
 UNEQUAL = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?"), "<time>"),
     (re.compile(r"\[\d\d:\d\d:\d\d\]"), "[<time>]"),
@@ -47,17 +46,17 @@ class Step:
 
     @property
     def words(self) -> list[str]:
-        """The command's words without the program's name."""
+        """Return the command's words without the program's name."""
         return shlex.split(self.command)[1:]
 
     @property
     def questions(self) -> list[str]:
-        """The answered questions, in order, without the mark."""
+        """Return the answered questions, in order, without the mark."""
         return [line[2:] for line in self.expected if line.startswith("? ")]
 
 
 def parse(text: str, replaced: dict[str, str] | None = None) -> list[Step]:
-    """The steps of a transcript; `replaced` words are put in first (ports, for example)."""
+    """Return the steps of a transcript; `replaced` words are put in first (ports, for example)."""
     for old, new in (replaced or {}).items():
         text = text.replace(old, new)
     steps: list[Step] = []
@@ -72,14 +71,15 @@ def parse(text: str, replaced: dict[str, str] | None = None) -> list[Step]:
 
 
 def read(path: Path, replaced: dict[str, str] | None = None) -> list[Step]:
-    """The steps of a transcript file."""
+    """Return the steps of a transcript file."""
     return parse(path.read_text(encoding="utf-8"), replaced)
 
 
 def play(cli: Cli, step: Step, alike: Alike | None = None) -> None:
     """Run a step and compare what `alike` (usually `normal`) leaves of the lines.
 
-    What may come later than the run (AGAIN) is run again until it shows what is expected or time is up.
+    A command whose effect may come later than its run (AGAIN) is run again until it shows what is expected or
+    time is up.
     """
     alike = alike or normal
     deadline = time.monotonic() + REPORT_SECONDS
@@ -93,7 +93,7 @@ def play(cli: Cli, step: Step, alike: Alike | None = None) -> None:
 
 
 def _shown(cli: Cli, step: Step) -> tuple[int, list[str]]:
-    """The exit code, and what was printed; everything when it failed."""
+    """Return the exit code, and what was printed; everything if it failed."""
     if not step.questions:
         result = cli.run(*step.words)
         # `pub` logs to stderr; the documents show that too.
@@ -110,7 +110,7 @@ def _shown(cli: Cli, step: Step) -> tuple[int, list[str]]:
 
 
 def _asked_in(line: str, shown: str) -> str | None:
-    """What of a shown question the transcript's line begins with; None when it is another."""
+    """Return the form of a shown question that a transcript's line begins with; None if there is none."""
     return next((each for each in readings(shown) if each and line.startswith(each)), None)
 
 
@@ -119,12 +119,12 @@ def _unexpected(step: Step, asked: str, line: str, lines: list[str]) -> str:
 
 
 def differences(expected: list[str], shown: list[str], alike: Alike) -> list[str]:
-    """What differs, `-` expected and `+` shown."""
+    """Return the differences, `-` expected and `+` shown."""
     return list(difflib.unified_diff(alike(expected), alike(shown), n=1, lineterm=""))
 
 
 def normal(lines: list[str]) -> list[str]:
-    """Lines without what differs from run to run."""
+    """Return lines without what differs from run to run."""
     text = "\n".join(line.rstrip() for line in lines).strip("\n")
     for pattern, stand_in in UNEQUAL:
         text = pattern.sub(stand_in, text)

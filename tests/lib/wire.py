@@ -1,7 +1,7 @@
-"""A raw client on a blocking socket: what a test says is what goes over the wire, what it reads is what came.
+"""A raw client on a blocking socket: it sends exactly what a test says, and returns exactly what arrives.
 
 Frames are read as `Msg` (MSG and HMSG) or as the bare line in bytes (`b"PONG"`, `b"+OK"`, `b"-ERR 'x'"`).
-Later INFO lines go to `infos` and are not handed out. Every read has a deadline (TimeoutError).
+Later INFO lines go to `infos` and are not returned. Every read has a deadline (TimeoutError).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class Msg(NamedTuple):
     body: bytes
 
     def json(self) -> Any:
-        """The body as JSON."""
+        """Return the body as JSON."""
         return json.loads(self.body)
 
     @property
     def status(self) -> str:
-        """What follows NATS/1.0 on the first header line: "" or "404 No Messages"."""
+        """The text after NATS/1.0 on the first header line: "" or "404 No Messages"."""
         return self.header.split(b"\r\n", 1)[0].removeprefix(b"NATS/1.0").strip().decode()
 
     @property
@@ -44,7 +44,7 @@ Frame = Msg | bytes
 
 
 def header_block(headers: dict[str, str]) -> bytes:
-    """The header block of `headers`."""
+    """Return the header block of `headers`."""
     return b"NATS/1.0\r\n" + b"".join(f"{k}: {v}\r\n".encode() for k, v in headers.items()) + b"\r\n"
 
 
@@ -55,7 +55,7 @@ class Wire:
         self.sock = socket.create_connection(("127.0.0.1", port), timeout=seconds)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._data = b""
-        self._next = 0  # where in the buffer what was not handed out begins
+        self._next = 0  # where the part of the buffer begins that was not returned
         self.held: deque[Frame] = deque()
         self.infos: list[dict[str, Any]] = []
         self.prefix = ""
@@ -71,7 +71,7 @@ class Wire:
 
     @classmethod
     def connected(cls, port: int, **options: Any) -> Wire:
-        """Log in with quiet defaults; an -ERR raises ConnectionError."""
+        """Log in with quiet defaults. Raises ConnectionError if the server answers -ERR."""
         wire = cls(port)
         try:
             wire.login(**options)
@@ -86,7 +86,7 @@ class Wire:
 
     @property
     def buffer(self) -> bytes:
-        """What came and was not handed out yet."""
+        """What has arrived and was not returned yet."""
         return self._data[self._next :]
 
     @property
@@ -106,7 +106,7 @@ class Wire:
     def pub(
         self, subject: str, body: bytes | str = b"", reply: str = "", headers: dict[str, str] | None = None
     ) -> None:
-        """PUB, or HPUB when there are headers."""
+        """Send PUB, or HPUB if there are headers."""
         data = body.encode() if isinstance(body, str) else body
         where = f"{subject} {reply} " if reply else f"{subject} "
         if headers:
@@ -117,11 +117,11 @@ class Wire:
         self.send(head + data + b"\r\n")
 
     def sub(self, subject: str, sid: str = "1", queue: str = "") -> None:
-        """SUB."""
+        """Send SUB."""
         self.send(f"SUB {subject} {queue} {sid}\r\n" if queue else f"SUB {subject} {sid}\r\n")
 
     def sync(self) -> list[Frame]:
-        """A PING round trip: everything sent before has been handled; what came before the PONG."""
+        """Make a PING round trip, so that everything sent is handled; return what came before the PONG."""
         self.send(b"PING\r\n")
         seen = list(self.held)
         self.held.clear()
@@ -132,21 +132,21 @@ class Wire:
         return seen
 
     def next(self) -> Frame:
-        """The next frame."""
+        """Return the next frame."""
         return self.held.popleft() if self.held else self._frame()
 
     def msg(self) -> Msg:
-        """The next frame, which must be a message."""
+        """Return the next frame, which must be a message."""
         frame = self.next()
         assert isinstance(frame, Msg), frame
         return frame
 
     def msgs(self, count: int) -> list[Msg]:
-        """The next `count` frames, which must be messages."""
+        """Return the next `count` frames, which must be messages."""
         return [self.msg() for _ in range(count)]
 
     def ends(self) -> list[Frame]:
-        """Read until the server closes; what came before. Raises TimeoutError when it does not close."""
+        """Read until the server closes; return what arrived. Raises TimeoutError if it does not close."""
         seen = list(self.held)
         self.held.clear()
         try:
@@ -156,7 +156,7 @@ class Wire:
             return seen
 
     def inbox(self) -> str:
-        """A new literal reply subject that this connection hears."""
+        """Return a new literal reply subject that this connection is subscribed to."""
         if not self.prefix:
             self.prefix = f"_INBOX.{random.randrange(1 << 48):012x}"
             self.sub(f"{self.prefix}.*", sid="inbox")
@@ -166,14 +166,14 @@ class Wire:
     def request(
         self, subject: str, body: bytes | str | dict[str, Any] = b"", headers: dict[str, str] | None = None
     ) -> Msg:
-        """Publish with an inbox and read its first answer; other frames are kept for `next`."""
+        """Publish with an inbox and return its first answer; other frames are kept for `next`."""
         data = json.dumps(body) if isinstance(body, dict) else body
         reply = self.inbox()
         self.pub(subject, data, reply, headers)
         return self.answer(reply)
 
     def answer(self, reply: str) -> Msg:
-        """The next message to `reply`; other frames are kept for `next`."""
+        """Return the next message to `reply`; other frames are kept for `next`."""
         kept: deque[Frame] = deque()
         try:
             while True:
@@ -207,7 +207,7 @@ class Wire:
         self._next = 0
 
     def _at_end(self) -> bool:
-        """Whether the server closed right after an -ERR (a closing -ERR is followed by no PONG)."""
+        """Return whether the server closed right after an -ERR (a closing -ERR is followed by no PONG)."""
         try:
             while self._data.find(b"\r\n", self._next) < 0:
                 self._fill()

@@ -1,4 +1,4 @@
-"""The ways in which a file is damaged, and the table of what came of it."""
+"""The ways in which a file is damaged, and the table of their outcomes."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ HARMS: dict[str, Harm] = {
 FOREIGN, OLDER = (
     "another's in its place",
     "an older copy put back",
-)  # which need another file to be taken from
-DIRECTORY = "a directory in its place"  # played where another file has the same
+)  # which need another file to take the content from
+DIRECTORY = "a directory in its place"  # played for files of which there is a copy
 COLUMNS = ("a bit", "cut", "emptied", "zeroed", "deleted", FOREIGN, OLDER, DIRECTORY)
 
 
 def is_kept_twice(path: str, paths: Container[str]) -> bool:
-    """Whether one of these files is a copy of that one, or the other way round."""
+    """Return whether one of these files is a copy of that one, or that one a copy of it."""
     return (path.removesuffix(COPY) if path.endswith(COPY) else path + COPY) in paths
 
 
 def outcome(*, told: bool, lost: bool = False) -> str:
-    """In words, for the table."""
+    """Return an outcome in words, for the table."""
     return "lost, told" if lost and told else "LOST" if lost else "whole, told" if told else "whole"
 
 
 def table(outcomes: Iterable[tuple[str, str, str]]) -> str:
-    """The table of (kind of file, harm, outcome)."""
+    """Return the table of (kind of file, harm, outcome)."""
     cells: dict[str, dict[str, set[str]]] = {}
     for kind, harm, outcome in outcomes:
         column = next(one for one in COLUMNS if one in harm)

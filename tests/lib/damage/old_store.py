@@ -1,7 +1,8 @@
 """A store as the version before manifests and copies left it after a clean stop, and what it had confirmed.
 
-Three streams with blocks, sidecars, deletes and consumers: what `lib.damage.server.build` makes, written by
-the code of commit f9e1e80. Kept as bytes (JSON, zlib, base 85), so that it stays what that version wrote.
+It has three streams with blocks, sidecars, deletes and consumers: what `lib.damage.server.build` makes,
+written by the code of commit f9e1e80. It is kept as bytes (JSON, zlib, base 85), so that it stays what that
+version wrote.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from lib.damage.server import Files, Promised
 
 
 def old_store() -> tuple[Files, Promised]:
-    """Its files, and what was promised of them."""
+    """Return its files, and what was promised of them."""
     document = json.loads(zlib.decompress(base64.b85decode("".join(_TEXT.split()))))
     files = {path: bytes.fromhex(data) for path, data in document["files"].items()}
     messages = {

@@ -1,4 +1,4 @@
-"""The tables of docs/trust.md, from what became of all cases."""
+"""The tables of docs/trust.md, from the outcomes of all cases."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lib.damage.server import Case, Verdict, play
 
 
 def server_table(played: Iterable[tuple[Case, Verdict]]) -> str:
-    """Of a single server."""
+    """Return the table of a single server."""
     return table(
         (case.kind, case.harm, outcome(told=bool(verdict.lines), lost=bool(verdict.lost)))
         for case, verdict in played
@@ -19,10 +19,10 @@ def server_table(played: Iterable[tuple[Case, Verdict]]) -> str:
 
 
 def replica_table(played: Iterable[tuple[str, str, list[str], list[str]]]) -> str:
-    """Of one of three replicas."""
+    """Return the table of one of three replicas."""
     return table((kind, harm, outcome(told=bool(lines))) for kind, harm, _, lines in played)
 
 
 def page() -> str:
-    """Both."""
+    """Return both tables."""
     return f"{server_table(play())}\n\n{replica_table(Play.all_cases())}"

@@ -1,7 +1,8 @@
-"""A replica of three with one damaged file, again and again: what is served, what is told.
+"""A replica of three with one damaged file, again and again: what is served, and what is reported.
 
 One cluster without sockets plays all cases: a server ends (in good order, or killed), one of its files is
-damaged, the others go on, it comes back. Then all three must have the same, and all that was acknowledged.
+damaged, the others continue, and it comes back. Then all three must have the same content, with everything
+that was acknowledged.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pyjs.store import configs
 from pyjs.store.file import FileStream
 
 CONSUMER = "C"
-KEPT = ("/lost.", "/damaged.")  # what was set aside
+KEPT = ("/lost.", "/damaged.")  # damaged files that were set aside
 
 
 class Play:
@@ -33,7 +34,7 @@ class Play:
         self.older: dict[str, bytes] = {}
 
     def cases(self, end: str) -> Iterator[tuple[str, str, list[str], list[str]]]:
-        """(kind of file, harm, promises broken, lines of the log) of every file and harm."""
+        """Yield (kind of file, harm, promises broken, lines of the log) of every file and harm."""
         with mock.patch.object(configs, "FileStream", partial(FileStream, block_size=BLOCK_SIZE)):
             sites = self.sites.start()
             sites.create()
@@ -53,7 +54,7 @@ class Play:
                         yield kind, name, *found
 
     def exchanged_folder(self) -> tuple[bool, list[str], list[str]]:
-        """Give the server another one's messages; (whether all is served, lines of the log, what is kept)."""
+        """Give the server another one's messages; return (is all served, lines of the log, what is kept)."""
         site, sites, folder = self.site, self.sites.start(), f"/store/jetstream/A/streams/{STREAM}/"
         sites.create()
         for _ in range(12):
@@ -73,26 +74,26 @@ class Play:
 
     @staticmethod
     def all_cases() -> Iterator[tuple[str, str, list[str], list[str]]]:
-        """See `cases`."""
+        """Yield what `cases` does, after both ends."""
         for end in ("kill", "stop"):
             yield from Play().cases(end)
 
     def publish(self) -> None:
-        """Three messages more, acknowledged."""
+        """Publish three more messages, which are acknowledged."""
         more = [f"message {len(self.bodies) + number} " * 4 for number in range(3)]
         assert len(self.sites.stored(*more)) == 3
         self.bodies += more
 
     def files(self) -> list[str]:
-        """The files of the server that is damaged."""
+        """Return the files of the server that is damaged."""
         return sorted(path for path in self.site.disk.seen if not any(kept in path for kept in KEPT))
 
     def kinds(self) -> list[str]:
-        """Their kinds, in order."""
+        """Return the kinds of these files, in order."""
         return sorted(set(map(kind_of, self.files())))
 
     def harmed(self, path: str, harm: str) -> bytes | None:
-        """The file damaged; None: it is deleted."""
+        """Return the damaged content of a file; None if it is deleted."""
         data = bytes(self.site.disk.seen[path].seen)
         if harm in HARMS:
             return HARMS[harm](data)
@@ -104,7 +105,7 @@ class Play:
         return [bytes(others[one].seen) for one in sorted(others) if kind_of(one) == kind_of(path)][-1]
 
     def case(self, end: str, kind: str, harm: str) -> tuple[list[str], list[str]] | None:
-        """Play one case; (promises broken, lines of the log). None: it would change nothing."""
+        """Play one case; return (promises broken, lines of the log), None if it would change nothing."""
         site, sites = self.site, self.sites
         if kind not in self.kinds():  # a manifest comes back with the next commit
             self.publish()
@@ -141,7 +142,7 @@ TELLING = "^(warning|error): |written anew|damaged"
 
 
 def kind_of(path: str) -> str:
-    """What kind of file it is, for the table."""
+    """Return the kind of a file, for the table."""
     name = re.sub(r"^log\.\d+$", "log.<n>", path.rpartition("/")[2])
     name = re.sub(r"^\d{10}-\d+", "<block>", name)
     return f"{'Raft group' if '/cluster/' in path else 'replica'}: {name}"

@@ -1,4 +1,4 @@
-"""Stores with one damaged file, opened again: what is served, what is told, and what was promised.
+"""Stores with one damaged file, opened again: what is served, what is reported, and what was promised.
 
 A store is built once for each end (a clean stop, kill -9) and kept as files in memory; each case takes a
 copy, damages one file in one way and opens it. `judge` compares what is served with what had been confirmed.
@@ -30,23 +30,23 @@ Files = dict[str, bytes]  # by path; one with a slash at the end is an empty dir
 
 
 class Lines:
-    """A log that remembers what should be looked at, and what was mended."""
+    """A log that remembers warnings, errors and repairs."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
 
     def debug(self, text: str) -> None:
-        """Drop it."""
+        """Drop a line."""
 
     trace = debug
 
     def info(self, text: str) -> None:
-        """Keep what was mended."""
+        """Keep a line about a repair."""
         if "written anew" in text or "damaged" in text:
             self.lines.append(text)
 
     def warning(self, text: str) -> None:
-        """Keep it."""
+        """Keep a line."""
         self.lines.append(text)
 
     error = warning
@@ -64,7 +64,12 @@ class Promised:
 
 @dataclass
 class Verdict:
-    """What became of a case. broken: promises; lost: messages that are told as lost; lines: of the log."""
+    """The outcome of a case.
+
+    broken: promises that were broken
+    lost: messages that are reported as lost
+    lines: lines of the log
+    """
 
     broken: list[str] = field(default_factory=list)
     lost: int = 0
@@ -72,7 +77,7 @@ class Verdict:
 
 
 def opened(files: Files) -> tuple[World, Lines]:
-    """A single server over a copy of these files."""
+    """Open a single server over a copy of these files; return it and its log."""
     disk = FakeDisk()
     for path, data in files.items():
         disk.make_directory(path.rpartition("/")[0])
@@ -86,7 +91,7 @@ def opened(files: Files) -> tuple[World, Lines]:
 
 
 def files_of(world: World) -> Files:
-    """The files as a process that is killed now leaves them."""
+    """Return the files as a process that is killed now leaves them."""
     assert isinstance(world.fs, FakeDisk)
     return {path: bytes(inode.seen) for path, inode in world.fs.seen.items()}
 
@@ -101,7 +106,7 @@ def _pull(world: World, stream: str, consumer: str, count: int) -> list[Any]:
 
 
 def _ack(world: World, message: Any) -> None:
-    """Acknowledge, and have it confirmed."""
+    """Acknowledge a message, and check that this is confirmed."""
     spy = Spy(world.account, "confirmed")
     world.account.publish(message.reply, b"+ACK", reply="confirmed", own=True)
     world.clock.advance(SECOND // 20)
@@ -109,8 +114,10 @@ def _ack(world: World, message: Any) -> None:
 
 
 def build() -> tuple[Files, Files, Files, Promised]:
-    """A store as a kill leaves it, the same after a clean stop, older copies of its files, and what was
-    confirmed in it.
+    """Build a store.
+
+    Returns its files as a kill leaves them, the same after a clean stop, older copies of its files, and what
+    was confirmed in it.
     """
     world, _ = opened({})
     promised, older = Promised(), dict[str, bytes]()
@@ -153,14 +160,14 @@ def build() -> tuple[Files, Files, Files, Promised]:
 
 
 def _keep(world: World, name: str, older: Files) -> None:
-    """Copy the files of a stream of which there is no copy yet."""
+    """Copy the files of a stream that have no copy yet."""
     for path, data in files_of(world).items():
         if f"/{name}/" in path:
             older.setdefault(path, data)
 
 
 def _describe(world: World, name: str) -> None:
-    """Write the stream's and the consumer's configurations anew."""
+    """Write the stream's and the consumer's configurations again."""
     for request, info in (
         (f"STREAM.UPDATE.{name}", world.call(f"STREAM.INFO.{name}")),
         (f"CONSUMER.CREATE.{name}.C", world.call(f"CONSUMER.INFO.{name}.C")),
@@ -177,7 +184,7 @@ def _delete(world: World, promised: Promised, name: str, sequence: int) -> None:
 
 
 def judge(files: Files, promised: Promised) -> Verdict:
-    """Open a store, compare it with what was promised, go on with it, and open it again."""
+    """Open a store, compare it with what was promised, use it further, and open it again."""
     verdict = Verdict()
     with mock.patch.object(configs, "FileStream", partial(FileStream, block_size=BLOCK_SIZE)):
         world, log = opened(files)
@@ -212,7 +219,7 @@ def _compare(world: World, promised: Promised, verdict: Verdict) -> dict[str, se
             broken.append(f"stream {name} is not served: {info['error']['description']}")
             continue
         stream = world.js.streams[name]
-        stream.store.verify(limit=1 << 20)  # what reads find is told from then on
+        stream.store.verify(limit=1 << 20)  # what reads find is reported from then on
         state = world.call(f"STREAM.INFO.{name}")["state"]
         lost[name] = set((state.get("lost") or {}).get("msgs") or ())
         there = {one.seq: one.body for one in world.messages(stream)}
@@ -247,7 +254,7 @@ def _consumer(world: World, name: str, promised: Promised, verdict: Verdict) -> 
 
 
 def _go_on(world: World, promised: Promised, verdict: Verdict) -> None:
-    """Publish once more, stop, open again: all of it must be as before, the loss still told."""
+    """Publish once more, stop, open again: everything must be as before, and the loss still reported."""
     for name in list(world.js.streams):
         answer = json.loads(world.publish(f"{name}.1", b"after"))
         if "error" in answer or answer["seq"] <= promised.last[name]:
@@ -280,7 +287,7 @@ class Case:
 
     @property
     def kind(self) -> str:
-        """What kind of file it is, for the table."""
+        """The kind of the file, for the table."""
         folder, _, name = self.path.rpartition("/")
         if not name.endswith(".blk"):
             name = re.sub(r"\d{10}-\d+", "<block>", name)
@@ -295,7 +302,7 @@ class Case:
     def may_be_quiet(self) -> bool:
         """Whether the damage may be in bytes that nobody reads before they are asked for, or ever again.
 
-        An older manifest is as a power cut leaves it: what it says is true. An older copy of a block that was
+        An older manifest is as a power cut leaves it: its content is true. An older copy of a block that was
         full by then differs in messages that were removed since.
         """
         if self.harm == OLDER:
@@ -304,7 +311,7 @@ class Case:
 
 
 def _another(path: str, files: Files) -> bytes:
-    """A file of another stream or consumer that could be taken for this one, or a neighbour."""
+    """Return a file of another stream or consumer that could be mistaken for this one, or a neighbour."""
     other = "W" if "/ONE/" in path else "ONE"
     there = re.sub("/(ONE|S|W)/", f"/{other}/", path)
     folder, kind = path.rpartition("/")[0], path[-4:]
@@ -313,7 +320,7 @@ def _another(path: str, files: Files) -> bytes:
 
 
 def cases(end: str, files: Files, older: Files) -> Iterator[Case]:
-    """Every file and harm that changes it; of kinds that are in all streams, those of one."""
+    """Yield a case for every file and harm that changes it; of kinds that all streams have, those of one."""
     for path, data in sorted(files.items()):
         if "/ONE/" not in path and not ("/msgs/" in path or path.endswith("W/consumers/C/state")):
             continue
@@ -332,7 +339,7 @@ def cases(end: str, files: Files, older: Files) -> Iterator[Case]:
 
 
 def swapped(files: Files, folder: str) -> Files:
-    """The same with a folder of the streams ONE and W exchanged, "" for all there is of them."""
+    """Return the files with a folder of the streams ONE and W exchanged, "" for all they have."""
     streams = "/d/jetstream/$G/streams"
     one, other = f"{streams}/ONE/{folder}", f"{streams}/W/{folder}"
 
@@ -345,14 +352,14 @@ def swapped(files: Files, folder: str) -> Files:
 
 
 def after(files: Files) -> Files:
-    """What is left of the files by a server that has looked at them, and ended."""
+    """Return the files as a server leaves them that has read them, and ended."""
     world, _ = opened(files)
     world.close()
     return files_of(world)
 
 
 def play() -> Iterator[tuple[Case, Verdict]]:
-    """All cases, after both ends; before them, the store that is not damaged."""
+    """Yield all cases, after both ends; before them, the store that is not damaged."""
     killed, stopped, older, promised = build()
     for end, files in (("kill", killed), ("stop", stopped)):
         yield Case(end, "", "nothing", files), judge(files, promised)

@@ -2,7 +2,7 @@
 
 `python -m lib.raft [--first SEED] [--runs N]`, or one of them with its trace: `--seed N`.
 
-Exit code 1 when a promise was broken; the seed is printed, and plays the same run again.
+The exit code is 1 if a promise was broken; the seed is printed, and plays the same run again.
 """
 
 from __future__ import annotations

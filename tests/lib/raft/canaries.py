@@ -1,4 +1,4 @@
-"""Worlds in which one rule is broken: the judges must catch each of them."""
+"""Worlds in which one rule is broken: the judges must detect each of them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ForgetfulRaft(Raft):
 
 
 class HastyLeader(Leader):
-    """Commits what one other member has."""
+    """Commits an entry that one other member has."""
 
     def _commit(self) -> None:
         log = self._raft.log
@@ -70,7 +70,7 @@ class AcknowledgesEarly(World):
 
 
 class VotesForAnyone(World):
-    """A voter does not look at the candidate's log."""
+    """A voter does not check the candidate's log."""
 
     def make_node(
         self, name: str, log: RaftLog, state: HardState, timing: RaftConfig, random: Random
@@ -88,7 +88,7 @@ class VotesForAnyone(World):
 
 
 class VotesWhileRecovering(World):
-    """A member that lost what it vouched for goes on as if nothing had happened."""
+    """A member that lost what it had acknowledged continues as if nothing had happened."""
 
     def make_node(
         self, name: str, log: RaftLog, state: HardState, timing: RaftConfig, random: Random
@@ -97,7 +97,7 @@ class VotesWhileRecovering(World):
 
 
 class FailingSyncs(FaultInjector):
-    """Nothing but syncs that fail, of all at once, and power that goes: elsewhere the two seldom meet."""
+    """Only failing syncs, of all members at once, and power cuts: elsewhere the two seldom coincide."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
@@ -117,7 +117,7 @@ class FailingSyncs(FaultInjector):
 
 
 class SyncsFail(World):
-    """A world with failing syncs, and all rules kept: nothing may be lost in it."""
+    """A world with failing syncs in which all rules are kept: nothing may be lost in it."""
 
     def __init__(self, seed: int, *, trace: bool = False) -> None:
         super().__init__(seed, trace=trace)
@@ -125,7 +125,7 @@ class SyncsFail(World):
 
 
 class BelievesAFailedSync(SyncsFail):
-    """After a failed sync the log is read again and gone on with as it is seen."""
+    """After a failed sync the log is read again and used as it is seen."""
 
     class store(RaftStore):  # noqa: N801 - the name of what it takes the place of
         def _go_on(self, reading: LogReading, mark: SyncMark) -> None:
@@ -133,7 +133,7 @@ class BelievesAFailedSync(SyncsFail):
 
 
 class CommitsWithoutMajority(World):
-    """A leader commits what one other member has, however many there are."""
+    """A leader commits an entry that one other member has, however many members there are."""
 
     def make_node(
         self, name: str, log: RaftLog, state: HardState, timing: RaftConfig, random: Random
@@ -142,7 +142,7 @@ class CommitsWithoutMajority(World):
 
 
 class BelievesTheLog(World):
-    """A follower takes entries without looking at what precedes them."""
+    """A follower accepts entries without a check of what precedes them."""
 
     def make_node(
         self, name: str, log: RaftLog, state: HardState, timing: RaftConfig, random: Random

@@ -1,7 +1,7 @@
 """What goes wrong in a simulated group, at random: crashes, power cuts, damage, full disks, partitions.
 
-Damage that a member cannot undo by itself (flipped bits, cut or lost files) is done to so few at a time that
-a majority is whole: more than that no protocol survives.
+Damage that a member cannot repair by itself (flipped bits, cut or lost files) is done to so few at a time
+that a majority is whole: no protocol survives more than that.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class FaultInjector:
-    """Does something every now and then until `end`."""
+    """Causes a fault every now and then until `end`."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -37,18 +37,18 @@ class FaultInjector:
             (1.0, self._change_members),
             (0.5, self._crash_all),
         ]
-        # Each world has its own temper: some acts never happen in it.
+        # Each world is different: some acts never happen in it.
         self._acts = [act for weight, act in acts if random.random() < 0.8]
         self._weights = [weight for weight, act in acts if act in self._acts]
         self._interval = random.choice([60, 150, 400])
 
     def begin(self) -> None:
-        """Start doing things."""
+        """Start causing faults."""
         if self._acts:
             self._world.later(self._world.random.randint(100, 300), self._act)
 
     def end(self) -> None:
-        """Do no more, and take back what is still to come."""
+        """Cause no more faults, and cancel those that are still to come."""
         self._over = True
         for machine in self._world.machines.values():
             machine.disk._failures.clear()
@@ -102,7 +102,7 @@ class FaultInjector:
             machine.disk.fail(what, errno.EIO)
 
     def _damage(self) -> None:
-        """The process is killed, and what it wrote is not what the disk gives back."""
+        """Kill the process and damage its files, so that the disk does not return what was written."""
         machine = self._any()
         if machine is None or not self._can_spare(machine):
             return
@@ -130,7 +130,7 @@ class FaultInjector:
         self._world.restart_later(machine)
 
     def _can_spare(self, machine: Machine) -> bool:
-        """Whether a majority stays whole when this one does not, in every configuration that may count."""
+        """Return whether a majority stays whole without this one, in every configuration that may count."""
         world = self._world
         for members in [each.members for each in world.machines.values() if each.members.voters]:
             whole = [
@@ -143,7 +143,7 @@ class FaultInjector:
         return True
 
     def _survives(self, members: Members) -> bool:
-        """Whether a majority of these is whole: to take out others is an operator's mistake."""
+        """Return whether a majority of these is whole: to remove others is an operator's mistake."""
         machines = self._world.machines
         whole = [name for name in members.voters if name in machines and machines[name].vouching]
         return len(whole) >= members.quorum
@@ -180,7 +180,7 @@ class FaultInjector:
             leader.pump()
 
     def _change_members(self) -> None:
-        """Replace who can never come back; else add or remove someone."""
+        """Replace a member that can never come back; else add or remove one."""
         world = self._world
         leader = world.leader()
         if leader is None or leader.node is None or world.refused(leader.node):

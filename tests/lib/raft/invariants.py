@@ -1,4 +1,4 @@
-"""A world that checks what the fields of a member promise, after each thing that a member does."""
+"""A world that checks the promises about a member's fields after each of its actions."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class CheckedNode(RawNode):
 
 
 def check_log(log: RaftLog) -> None:
-    """See `RaftLog`."""
+    """Check the invariants of `RaftLog`."""
     assert log.base <= log.snapshot.index <= log.applied <= log.commit <= log.last
     assert log.stable < log.unwritten <= log.last + 1
     terms = [log.base_term] + [entry.term for entry in log.entries]
@@ -70,7 +70,7 @@ def check_log(log: RaftLog) -> None:
 
 
 def check_progress(progress: Progress, log: RaftLog) -> None:
-    """See `Progress`."""
+    """Check the invariants of `Progress`."""
     assert progress.match < progress.next
     assert progress.match <= log.last
     assert progress.inflight_bytes == sum(size for _, size in progress.inflights)
@@ -79,7 +79,7 @@ def check_progress(progress: Progress, log: RaftLog) -> None:
 
 
 class CheckedWorld(World):
-    """changes: the changes of roles that happened."""
+    """A world of checked members. `changes`: the changes of roles that happened."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)

@@ -25,7 +25,7 @@ SEGMENT = 600
 
 
 class Machine:
-    """`name` is the member's id. Its application is a chain of hashes over all data, in order."""
+    """A machine; `name` is the member's id. Its application is a chain of hashes over all data, in order."""
 
     def __init__(self, name: str, world: World) -> None:
         self.name = name
@@ -40,7 +40,7 @@ class Machine:
         self.applied = 0
         self.chain = b""
         self.values: dict[int, bytes] = {}
-        self.kept: tuple[int, bytes, dict[int, bytes]] = (0, b"", {})  # durable by itself, if it is
+        self.kept: tuple[int, bytes, dict[int, bytes]] = (0, b"", {})  # durable by itself, if `keeps`
         self.waiting: dict[int, tuple[int, bytes]] = {}  # index -> (term, value)
         self._store = self._make_store()
         self._writing = False
@@ -51,7 +51,7 @@ class Machine:
     # --- start and stop
 
     def create(self, members: Members) -> None:
-        """Begin with what all of the group begin with."""
+        """Write the state that all members of the group begin with."""
         raft_disk.create(self._store, Snapshot(0, 0, members, _pack(0, b"", {})))
 
     def boot(self) -> None:
@@ -85,7 +85,7 @@ class Machine:
         self._tick_later()
 
     def kill(self, *, power: bool) -> None:
-        """The process, or with it the power, goes."""
+        """Kill the process, or cut its power."""
         if self.node is not None:
             self.world.say(self.name, "loses power" if power else "is killed")
             self._gone(power=power)
@@ -113,13 +113,13 @@ class Machine:
     # --- the loop
 
     def receive(self, message: RaftMessage) -> None:
-        """Take a message from the network."""
+        """Receive a message from the network."""
         if self.node is not None:
             self.node.step(message)
             self.pump()
 
     def propose(self, value: bytes) -> None:
-        """A client's proposal; a machine that does not lead drops it."""
+        """Propose for a client; a machine that does not lead drops the proposal."""
         node = self.node
         if node is None or not node.is_leader or self.world.refused(node):
             return
@@ -128,7 +128,7 @@ class Machine:
         self.pump()
 
     def pump(self) -> None:
-        """Send, write and apply what the core hands out."""
+        """Send, write and apply what the core produces."""
         node = self.node
         if node is None:
             return
@@ -165,7 +165,7 @@ class Machine:
         self.pump()
 
     def _fail(self, error: OSError) -> None:
-        """The disk refused: the member falls silent and its machine is started again after a while."""
+        """Handle a refusal of the disk: the member stops, and its machine is started again after a while."""
         node = self.node
         assert node is not None
         self.world.say(self.name, f"fails: {errno.errorcode.get(error.errno or 0, error)}")
@@ -174,7 +174,7 @@ class Machine:
             self.world.network.send(message)
         if self.world.random.random() < 0.5:
             self._gone(power=True)
-        else:  # the process goes on, and what a failed sync left is seen though it is nowhere
+        else:  # the process continues, and sees what a failed sync left though it is nowhere
             self.process += 1
             self.node = None
             self._store.close()

@@ -1,4 +1,4 @@
-"""The network between simulated members: it loses, doubles, delays, overtakes and cuts."""
+"""The network between simulated members: it loses, duplicates, delays, reorders and cuts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Network:
-    """`cuts`: (source, to) pairs that do not reach each other, in this direction."""
+    """The network. `cuts`: (source, to) pairs that do not reach each other, in this direction."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -21,7 +21,7 @@ class Network:
         self.slowest = 3
 
     def send(self, message: RaftMessage) -> None:
-        """Deliver later, perhaps."""
+        """Deliver a message later, perhaps."""
         random = self._world.random
         for _ in range(2 if random.random() < self.doubles else 1):
             if random.random() >= self.loss:
@@ -40,7 +40,7 @@ class Network:
             self.cuts |= {(b, a) for a, b in self.cuts}
 
     def heal(self) -> None:
-        """Let everything through, in time."""
+        """Let everything through, eventually."""
         self.cuts = set()
         self.loss = self.doubles = 0.0
         self.slowest = 3

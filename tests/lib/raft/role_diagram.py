@@ -14,7 +14,7 @@ BEGIN, END = "<!-- made from raft/roles.py -->\n", "<!-- end -->\n"
 
 
 def diagram() -> str:
-    """The picture, in Mermaid's language, and the table below it."""
+    """Return the picture, in Mermaid's language, and the table below it."""
     edges: dict[tuple[RaftState, RaftState], list[str]] = {}
     for (state, event), following in TRANSITIONS.items():
         edges.setdefault((state, following), []).append(event.value)
@@ -30,7 +30,7 @@ def _name(state: RaftState) -> str:
 
 
 def with_diagram(page: str) -> str:
-    """The page with what the table gives in its place. Raises ValueError when the marks are not there."""
+    """Return the page with a current picture and table. Raises ValueError if it lacks the marks."""
     start, end = page.index(BEGIN) + len(BEGIN), page.index(END)
     return page[:start] + "\n" + diagram() + "\n" + page[end:]
 

@@ -1,7 +1,7 @@
 """A group of simulated machines; one seed decides everything that happens to them.
 
-Time is a count; what happens at the same time happens in the order in which it was asked for. `run` plays
-faults, then heals everything and demands that the group goes on and that all agree.
+Time is a count; what happens at the same time happens in the order in which it was requested. `run` plays
+faults, then heals everything and demands that the group continues and that all agree.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ AGREEING = 3_000
 
 
 class World:
-    """One run. Subclasses break a rule (canaries) by overriding what is here."""
+    """One run. Subclasses break a rule (canaries) by overriding methods of it."""
 
     store: type[RaftStore] = RaftStore
 
@@ -52,17 +52,17 @@ class World:
     # --- what a canary overrides
 
     def make_node(self, name: str, log: RaftLog, state: HardState, timing: Any, random: Random) -> RawNode:
-        """A member of the group."""
+        """Return a member of the group."""
         return RawNode(name, log, state, timing=timing, random=random)
 
     def persist(self, store: RaftStore, write: StorageAppend) -> None:
-        """Make durable."""
+        """Make a write durable."""
         raft_disk.persist(store, write)
 
     # --- time
 
     def later(self, delay: int, action: Any) -> None:
-        """Do it after so long."""
+        """Run an action after a delay."""
         heapq.heappush(self._events, (self.now + delay, next(self._order), action))
 
     def _play(self, until: int, done: Callable[[], bool] = lambda: False) -> None:
@@ -73,17 +73,17 @@ class World:
             self.now = until
 
     def tick_length(self, name: str) -> int:
-        """Clocks are not all equally fast."""
+        """Return the length of a tick: not all clocks are equally fast."""
         return TICK + (sum(name.encode()) + self.random.randint(0, 2)) % 3
 
     def disk_delay(self) -> int:
-        """How long a write takes."""
+        """Return how long a write takes."""
         return self.random.choice([1, 1, 2, 3, 3, 20 if not self._calm else 3])
 
     # --- the run
 
     def run(self) -> None:
-        """Play it. Raises ViolationError."""
+        """Play the run. Raises ViolationError."""
         names = [next(self._names) for _ in range(self.random.choice([3, 3, 5]))]
         members = Members.of(names)
         for name in names:
@@ -105,7 +105,7 @@ class World:
             self.later(self.random.randint(2, 25), self._propose)
 
     def refused(self, node: RawNode) -> bool:
-        """Whether a leader takes no proposals just now."""
+        """Return whether a leader accepts no proposals just now."""
         return getattr(node.role, "lead_transferee", "") != ""
 
     def _heal(self) -> None:
@@ -128,13 +128,13 @@ class World:
             machine.boot()
 
     def new_name(self) -> str:
-        """A name that nobody ever had."""
+        """Return a name that no member ever had."""
         return next(self._names)
 
     # --- the end
 
     def leader(self) -> Machine | None:
-        """Who leads with the highest term."""
+        """Return the leader with the highest term."""
         leading = [m for m in self.machines.values() if m.node is not None and m.node.is_leader]
         return max(leading, key=lambda m: m.node.term if m.node else 0, default=None)
 
@@ -159,7 +159,7 @@ class World:
         return all(m.applied == end for m in self._members())
 
     def _under_way(self, leader: Machine, node: RawNode) -> bool:
-        """Whether something of the present leadership is not applied yet."""
+        """Return whether something of the present leadership is not applied yet."""
         return any(
             term == node.term and index > leader.applied for index, (term, _) in leader.waiting.items()
         )
@@ -181,6 +181,6 @@ class World:
             self.judges.at_the_end(machine.name, machine.applied, machine.chain, machine.values)
 
     def say(self, who: str, what: str) -> None:
-        """A line of the trace."""
+        """Add a line to the trace."""
         if self.trace is not None:
             self.trace.append(f"{self.now:6} {who:>6}: {what}")

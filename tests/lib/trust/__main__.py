@@ -1,10 +1,10 @@
 """Play the trust suite: `python -m lib.trust`, all plans on 3 and 5 servers, a table at the end.
 
 `--plan NAME`, `--size N`, `--seed N` and `--rounds N` choose; `--write FILE` writes the page; `--verbose`
-tells what is done, `--keep FOLDER` keeps what servers leave behind when a run fails. `--implementation
+reports what is done, `--keep FOLDER` keeps what servers leave behind when a run fails. `--implementation
 reference` plays against nats-server; `--options` are written into the jetstream block, as "sync_interval:
 always".
-Exit code 1 when a promise was broken; a run's seed plays the same faults again.
+The exit code is 1 if a promise was broken; a run's seed plays the same faults again.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ _CHUNK = 512
 
 
 def files(store: Path, kind: Kind) -> list[Path]:
-    """Those of a kind, without what is kept as damaged already."""
+    """Return those of a kind, without those that are already kept as damaged."""
     pattern = re.compile(kind.pattern)
     return sorted(
         path
@@ -54,7 +54,7 @@ def files(store: Path, kind: Kind) -> list[Path]:
 
 
 def damage(store: Path, kind: Kind, dice: Random) -> list[str]:
-    """Damage all files of a kind, or one of them, in one way; says what was done."""
+    """Damage all files of a kind, or one of them, in one way; return what was done."""
     found = [path for path in files(store, kind) if path.stat().st_size]
     if found and dice.random() < 0.5:
         found = [dice.choice(found)]

@@ -1,7 +1,7 @@
-"""A disk under a server process that keeps, beside what the process sees, what would be left without power.
+"""A disk under a server process that keeps, beside what the process sees, what a power cut would leave.
 
-`<store>` is what is seen: it survives the end of the process. `<store>.safe` is what survives a power cut:
-a file's bytes after `sync`, a name after `sync_directory`; besides, as in a page cache, some of what was
+`<store>` is what is seen: it survives the end of the process. `<store>.safe` is what survives a power cut: a
+file's bytes after `sync`, a name after `sync_directory`; besides, as in a page cache, some of what was
 written and not synced, whole or torn, in any order. `cut_power` (called when the process is dead) puts the
 second in place of the first. Files and directories are known by a number in an extended attribute, which
 survives renames and copies.
@@ -30,25 +30,25 @@ WHOLE = (-1, -1)  # in place of what was written to a file: all of it may be new
 
 
 def number_of(where: int | str) -> str:
-    """What a file or directory is known by; "" for one that nobody has named."""
+    """Return the number of a file or directory; "" if it has none yet."""
     with contextlib.suppress(OSError):
         return os.getxattr(where, ATTRIBUTE).decode()
     return ""
 
 
 def safe_of(store: Path) -> Path:
-    """Where that is which survives a power cut."""
+    """Return the folder of what survives a power cut."""
     return store.with_name(store.name + ".safe")
 
 
 def cut_power(store: Path) -> None:
-    """Leave in `store` what had reached the disk. Its server's process must be gone."""
+    """Leave in `store` what had reached the disk. Its server's process must have ended."""
     shutil.rmtree(store, ignore_errors=True)
     shutil.copytree(safe_of(store) / "tree", store)
 
 
 def set_faults(store: Path, **faults: int) -> None:
-    """What goes wrong from now on."""
+    """Set what goes wrong from now on."""
     place = store.with_name(store.name + ".faults")
     temporary = place.with_suffix(".new")
     temporary.write_text(json.dumps(faults))
@@ -56,7 +56,7 @@ def set_faults(store: Path, **faults: int) -> None:
 
 
 class Safe:
-    """What has reached the disk. One for each process; any thread."""
+    """What has reached the disk. One for each process; any thread may use it."""
 
     def __init__(self, store: Path, dice: Random) -> None:
         self.store = store
@@ -76,7 +76,7 @@ class Safe:
         return self.tree / Path(path).relative_to(self.store)
 
     def name(self, where: int | str, *, fresh: bool) -> str:
-        """The number of what was opened or made; fresh: it is new, nothing of it is there."""
+        """Return the number of what was opened or made; `fresh`: it is new, nothing of it is on the disk."""
         with self.lock:
             number = number_of(where)
             if not number:
@@ -87,7 +87,7 @@ class Safe:
             return number
 
     def took(self, number: str, change: tuple[int, int], file: int) -> None:
-        """A write or a cut; now and then it reaches the disk by itself."""
+        """Note a write or a cut; now and then it reaches the disk by itself."""
         with self.lock:
             self.unsynced.setdefault(number, [WHOLE]).append(change)
             if change[1] > 0 and self.dice.random() < SPONTANEOUS:
@@ -117,7 +117,7 @@ class Safe:
             self.unsynced[number] = []
 
     def forget(self, number: str) -> None:
-        """A failed sync: what should have been written counts as written."""
+        """Note a failed sync: what it should have written counts as written."""
         with self.lock:
             self.unsynced[number] = []
 
@@ -127,7 +127,7 @@ class Safe:
         with self.lock:
             here = self.shadow(path)
             if not here.exists():
-                return  # its own name is not on the disk yet: the one who made it syncs that, too
+                return  # its own name is not on the disk yet: whoever made it syncs that, too
             seen = {one.name: one for one in os.scandir(path)}
             for name, one in seen.items():
                 number = number_of(one.path)
@@ -135,7 +135,7 @@ class Safe:
                     self._keep_directory(here / name, number or self.name(one.path, fresh=False))
                 elif number:
                     self._keep_file(here / name, number)
-            for place in here.iterdir():  # now that what was renamed is found no more under its old name
+            for place in here.iterdir():  # what was renamed is no longer found under its old name
                 if place.name not in seen:
                     self._drop(place)
 
@@ -172,7 +172,7 @@ class Safe:
 
 
 class Faults:
-    """What the file of faults says, read again when it has changed."""
+    """The content of the file of faults, read again when it has changed."""
 
     def __init__(self, store: Path) -> None:
         self._path = store.with_name(store.name + ".faults")
@@ -182,7 +182,7 @@ class Faults:
         self._lock = threading.Lock()
 
     def check(self, operation: str, size: int = 0) -> None:
-        """Raise OSError if `operation` is to fail."""
+        """Raise OSError if `operation` must fail."""
         with self._lock:
             self._look()
             code = self._faults.get(operation, 0)
@@ -211,7 +211,7 @@ class PowerDisk(fs.Disk):
 
     @classmethod
     def use(cls, store: Path, seed: int) -> None:
-        """Before anything is opened."""
+        """Set the shared `Safe`; call this before anything is opened."""
         cls.safe = Safe(store, Random(seed))
         cls.faults = Faults(store)
 

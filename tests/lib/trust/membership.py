@@ -13,14 +13,14 @@ CHANGE_SECONDS = 90.0
 
 
 def members(story: Story, number: int) -> Fault:
-    """By turns: one of the changes below."""
+    """Play one of the changes below, by turns."""
     play = [scale, crash_in_change, emptied, peer_remove, recreated, wiped_first][(number - 1) % 6]
     story.tell(play.__name__)
     yield from play(story)
 
 
 def ask(story: Story, suffix: str, body: object = b"") -> None:
-    """Ask once for a change, whatever comes of it: under a partition nobody may answer."""
+    """Ask once for a change, whatever the result: during a partition nobody may answer."""
     server = story.dice.choice(story.site.alive())
     try:
         story.site.try_call(server, suffix, body)
@@ -31,7 +31,7 @@ def ask(story: Story, suffix: str, body: object = b"") -> None:
 
 
 def replicas(story: Story, count: int) -> None:
-    """Scale the stream, and wait until it is so."""
+    """Scale the stream, and wait until that is done."""
 
     def scaled() -> bool:
         try:
@@ -48,7 +48,7 @@ def replicas(story: Story, count: int) -> None:
 
 
 def cut_one(story: Story) -> str:
-    """Cut one server off, not the meta leader, which must make the changes."""
+    """Cut one server off, but not the meta leader, which must make the changes."""
     leader = story.site.leader()
     name = story.dice.choice([server.name for server in story.site.servers if server.name != leader])
     others = [server.name for server in story.site.servers if server.name != name]
@@ -58,7 +58,7 @@ def cut_one(story: Story) -> str:
 
 
 def scale(story: Story) -> Fault:
-    """Down to one and up again, or to five and back; asked for while one is cut off."""
+    """Scale down to one and up again, or to five and back, requested while one server is cut off."""
     story.whole()
     cut_one(story)
     yield story.some(0.5, 2)
@@ -73,7 +73,7 @@ def scale(story: Story) -> Fault:
 
 
 def crash_in_change(story: Story) -> Fault:
-    """Down to one and up again; servers lose their power while it is under way."""
+    """Scale down to one and up again; servers lose their power meanwhile."""
     story.whole()
     for count in (1, story.replicas):
         config = story.site.call(f"STREAM.INFO.{STREAM}")["config"] | {"num_replicas": count}
@@ -91,7 +91,7 @@ def crash_in_change(story: Story) -> Fault:
 
 
 def peer_remove(story: Story) -> Fault:
-    """A member is removed from the stream while one server is cut off."""
+    """Remove a member from the stream while one server is cut off."""
     story.whole()
     cut_one(story)
     yield story.some(0.5, 2)
@@ -104,7 +104,7 @@ def peer_remove(story: Story) -> Fault:
 
 
 def emptied(story: Story) -> Fault:
-    """A server dies, is removed, and returns with an empty disk; another one is cut off for a while."""
+    """Remove a server that died and bring it back with an empty disk; another one is cut off for a while."""
     story.whole()
     cut = cut_one(story) if story.dice.random() < 0.5 else ""
     leader = story.site.leader()
@@ -123,10 +123,10 @@ def emptied(story: Story) -> Fault:
 
 
 def wiped_first(story: Story) -> Fault:
-    """All die; a minority with empty disks is back first, alone with one that is whole.
+    """Kill all; a minority with empty disks comes back first, alone with one that is whole.
 
-    A minority of each stream's servers, too: without most of its copies nobody can say what was acknowledged.
-    Of ten pairs of servers three streams rule out nine at most.
+    It is a minority of each stream's servers, too: without most of its copies nobody can say what was
+    acknowledged. Of ten pairs of servers three streams rule out nine at most.
     """
     story.whole()
     held = [set(story.site.members(stream)) for stream in (STREAM, JOBS, BUCKET)]
@@ -151,7 +151,7 @@ def wiped_first(story: Story) -> Fault:
 
 
 def recreated(story: Story) -> Fault:
-    """Another stream is deleted, and made again, while a server is down: the old one must not come back."""
+    """Delete another stream and make it again while a server is down: the old one must not come back."""
     name = "AGAIN"
     config = {"name": name, "subjects": [f"{name}.>"], "num_replicas": story.replicas}
     story.site.call(f"STREAM.CREATE.{name}", config)
@@ -181,7 +181,7 @@ def recreated(story: Story) -> Fault:
 
 
 def _publish(story: Story, subject: str, text: str) -> None:
-    """One message, acknowledged."""
+    """Publish one message, which is acknowledged."""
 
     def acked() -> bool:
         try:

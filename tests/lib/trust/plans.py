@@ -14,12 +14,15 @@ from .values import STREAM
 
 
 def how_many(story: Story, number: int) -> int:
-    """One, a minority, a majority, all, and so on."""
+    """Return one, a minority, a majority, all, by turns."""
     return [1, story.minority, story.majority, story.size][(number - 1) % 4]
 
 
 def kill(story: Story, number: int) -> Fault:
-    """SIGKILL of one, a minority, a majority, all; by turns the stream's leader among them."""
+    """Kill one, a minority, a majority, all; by turns the stream's leader is among them.
+
+    Most are killed by SIGKILL; in one round of five they end by SIGTERM.
+    """
     victims = story.pick(how_many(story, number))
     if number % 2:
         leader = story.site[story.site.leader_of(STREAM)]
@@ -38,7 +41,7 @@ def kill(story: Story, number: int) -> Fault:
 
 
 def back(story: Story, servers: list[ServerProcess]) -> Fault:
-    """Start them again: together, or one after the other; some are killed once more while they start."""
+    """Start servers again, together or one after the other; some are killed once more while they start."""
     if story.dice.random() < 0.3:
         again = story.dice.choice(servers)
         story.tell(f"{again.name} is killed while it starts")
@@ -54,7 +57,7 @@ def back(story: Story, servers: list[ServerProcess]) -> Fault:
 
 
 def power(story: Story, number: int) -> Fault:
-    """As `kill`, and what the victims had not synced is gone; all of them fall at about the same moment."""
+    """Kill servers at about the same moment and lose what they had not synced."""
     victims = story.pick([1, story.majority, story.size][(number - 1) % 3])
     story.tell(f"power {[v.name for v in victims]}")
     for victim in victims:
@@ -66,7 +69,7 @@ def power(story: Story, number: int) -> Fault:
 
 
 def killed_then_power(story: Story, number: int) -> Fault:
-    """Everybody is killed and comes back from what it had written; soon after that the power goes."""
+    """Kill all; when they are back from what they had written, soon cut their power."""
     for server in story.site.servers:
         server.kill()
     yield from back(story, story.pick(story.size))
@@ -75,7 +78,7 @@ def killed_then_power(story: Story, number: int) -> Fault:
 
 
 def pause(story: Story, number: int) -> Fault:
-    """SIGSTOP of the leader, a minority, a majority for 1 to 8 seconds, then SIGCONT."""
+    """Stop one, a minority, a majority or the leader by SIGSTOP for 1 to 8 seconds, then SIGCONT."""
     victims = story.pick([1, story.minority, story.majority][(number - 1) % 3])
     if number % 2:
         victims = [story.site[story.site.leader_of(STREAM)]]
@@ -89,7 +92,7 @@ def pause(story: Story, number: int) -> Fault:
 
 
 def partition(story: Story, number: int) -> Fault:
-    """The leader alone, halves, one way only, a bridge; held or broken connections; 2 to 10 seconds."""
+    """Part the leader, halves, one way only, or a bridge; held or broken connections; 2 to 10 seconds."""
     leader = story.site.leader_of(STREAM)
     names = [server.name for server in story.pick(story.size)]
     others = [name for name in names if name != leader]
@@ -99,7 +102,7 @@ def partition(story: Story, number: int) -> Fault:
         story.site.part([leader], others, breaks=breaks)
     elif shape == 1:
         story.site.part(names[: story.majority], names[story.majority :], breaks=breaks)
-    elif shape == 2:  # what the leader says arrives, what the others say does not; or the other way round
+    elif shape == 2:  # the leader is heard and does not hear the others, or the other way round
         ends = ([leader], others) if story.dice.random() < 0.5 else (others, [leader])
         story.site.part(*ends, breaks=False, both=False)
     else:  # one server hears both sides, which do not hear each other
@@ -111,10 +114,10 @@ def partition(story: Story, number: int) -> Fault:
 
 
 def crash_schedule(story: Story, number: int) -> Fault:
-    """A majority acknowledges, its one member loses power, and comes back with those who knew nothing.
+    """Let a majority acknowledge; one of it loses power, and comes back with those who knew nothing.
 
-    Half of the others are away while values are written; then one of the writers loses its power, the rest of
-    the writers stop, and the new majority is made of those who were away and the one that crashed.
+    A minority is away while values are written. Then one of the writers loses its power, the rest of the
+    writers stop, and the new majority consists of those that were away and the one that crashed.
     """
     servers = story.pick(story.size)
     away, crashes, rest = (
@@ -151,13 +154,13 @@ def _away(story: Story, ones: list[ServerProcess], others: list[ServerProcess], 
 
 
 def damaged(story: Story, number: int) -> Fault:
-    """A minority is killed, files of one kind are damaged in one way, and it comes back with them."""
+    """Kill a minority, damage its files of one kind in one way, and start it with them."""
     story.whole()
     kinds = KINDS[story.site.implementation]
     victims = story.pick(story.minority)
     for victim in victims:
         victim.kill()
-    # In turn, so that enough rounds meet every pair; what is not there yet gives way to the next.
+    # In turn, so that enough rounds meet every pair; a kind without files gives way to the next.
     for step in range(len(kinds)):
         kind = kinds[(number - 1 + step) % len(kinds)]
         if any(files(story.site.store(victim), kind) for victim in victims):
@@ -169,7 +172,7 @@ def damaged(story: Story, number: int) -> Fault:
     for victim in victims:
         _launch_damaged(story, victim)
     yield story.some(1, 3)
-    if story.dice.random() < 0.5:  # those that are whole fall, and the damaged must not win
+    if story.dice.random() < 0.5:  # the whole ones end, and the damaged must not win
         healthy = story.dice.choice(story.others(victims))
         healthy.kill()
         yield story.some(0, 2)
@@ -177,7 +180,7 @@ def damaged(story: Story, number: int) -> Fault:
 
 
 def _launch_damaged(story: Story, server: ServerProcess) -> None:
-    """Start it. The reference may refuse to; then it gets an empty disk, as its operator would do."""
+    """Start a server. The reference may refuse; then it gets an empty disk, as its operator would do."""
     try:
         server.launch()
     except RuntimeError:
@@ -189,7 +192,10 @@ def _launch_damaged(story: Story, server: ServerProcess) -> None:
 
 
 def bad_disk(story: Story, number: int) -> Fault:
-    """A full disk, EIO on write, EIO on sync: of one, a minority, the leader; then whole and started anew."""
+    """Let disks be full, or fail writes or syncs with EIO; then repair them and restart the servers.
+
+    They are the disks of one, a minority, a majority or the leader.
+    """
     victims = story.pick([1, story.minority, story.majority][(number - 1) % 3])
     if number % 2:
         victims = [story.site[story.site.leader_of(STREAM)]]
@@ -212,7 +218,7 @@ def bad_disk(story: Story, number: int) -> Fault:
 
 
 def mixed(story: Story, number: int) -> Fault:
-    """Any of the others."""
+    """Play any of the others."""
     plays = [kill, pause, partition]
     if story.plan.faulty:
         plays += [power, bad_disk]

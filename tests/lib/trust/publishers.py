@@ -1,8 +1,8 @@
 """Publishers of unique values: each a thread with a connection to one server, made again whenever it ends.
 
-Plain ones send a value once. Once-only ones send it with a message id, again and again until they hear of it.
-Chains publish to one subject what must follow the last they know there, two of them against each other. Keys
-put values into a bucket.
+Plain ones send a value once. Once-only ones send it with a message id, again and again until it is answered.
+Chains publish to one subject only what follows the last value they know there, two of them against each
+other. Keys put values into a bucket.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Connect = Callable[[ServerProcess, float], Wire]
 
 
 def connect(server: ServerProcess, seconds: float = SOCKET_SECONDS) -> Wire:
-    """A client of account ACC. Raises OSError or EOFError when the server does not answer."""
+    """Return a client of account ACC. Raises OSError or EOFError if the server does not answer."""
     wire = Wire(server.port, seconds)
     try:
         wire.login(user="acc", **{"pass": "acc"})
@@ -44,12 +44,12 @@ def connect(server: ServerProcess, seconds: float = SOCKET_SECONDS) -> Wire:
 
 
 def waits(wire: Wire, seconds: float) -> bool:
-    """Whether something can be read, now or within `seconds`."""
+    """Return whether something can be read, now or within `seconds`."""
     return b"\r\n" in wire.buffer or bool(select.select([wire.sock], [], [], seconds)[0])
 
 
 class Client(threading.Thread):
-    """A thread that has a session on a server, again and again until `end`. `busy`: it is to work."""
+    """A thread that has a session on a server, again and again until `end`. `busy`: it has work to do."""
 
     def __init__(self, name: str, server: ServerProcess) -> None:
         super().__init__(name=name, daemon=True)
@@ -76,10 +76,10 @@ class Client(threading.Thread):
         raise NotImplementedError
 
     def cut_off(self) -> None:
-        """The connection is gone."""
+        """Handle the loss of the connection."""
 
     def end(self) -> None:
-        """Stop, and wait for it."""
+        """Stop the thread and wait for it."""
         self.ending.set()
         self.join(4 * SOCKET_SECONDS)
         assert not self.is_alive(), self.name
@@ -88,7 +88,11 @@ class Client(threading.Thread):
 
 
 class Publisher(Client):
-    """rate: values a second; window: how many may be unanswered."""
+    """Publishes values.
+
+    rate: values per second
+    window: how many may be unanswered
+    """
 
     def __init__(
         self,
@@ -169,7 +173,7 @@ class Publisher(Client):
     def _answered(self, answer: Msg) -> None:
         value, _ = self.in_flight.pop(answer.subject, (None, 0))
         if value is None:
-            return  # long given up
+            return  # given up long ago
         if take(value, answer):
             self.acks += 1
         elif self.once and not self.ending.is_set():
@@ -177,7 +181,7 @@ class Publisher(Client):
 
 
 def take(value: Value, answer: Msg) -> bool:
-    """Note what an answer says of a value; whether it is acknowledged."""
+    """Note what an answer says about a value; return whether it is acknowledged."""
     said = {} if answer.status or not answer.body else json.loads(answer.body)
     if said.get("seq"):
         value.outcome, value.seq = Outcome.ACKED, said["seq"]
@@ -189,7 +193,7 @@ def take(value: Value, answer: Msg) -> bool:
 
 
 class Chain(Client):
-    """Publishes to `subject` only what follows the last it knows there; one at a time."""
+    """Publishes to `subject` only what follows the last value it knows there, one at a time."""
 
     def __init__(self, name: str, server: ServerProcess, values: Values, subject: str, dice: Random) -> None:
         super().__init__(name, server)
@@ -218,7 +222,7 @@ class Chain(Client):
             self.ending.wait(self.dice.random() * 2 * PAUSE)
 
     def _look(self, wire: Wire) -> int | None:
-        """The subject's last sequence; None: nobody says."""
+        """Return the subject's last sequence; None if there is no answer."""
         self.ending.wait(PAUSE)
         answer = wire.request(f"$JS.API.STREAM.MSG.GET.{STREAM}", {"last_by_subj": self.subject})
         said = {} if answer.status else answer.json()

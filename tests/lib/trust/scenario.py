@@ -1,7 +1,7 @@
 """One run: a cluster, publishers and workers on it, faults in rounds, and the verdict.
 
-The seed decides who is hit, how and for how long. Processes and the network keep their own time: a seed
-played again plays the same faults, but not every interleaving.
+The seed decides which servers are affected, how and for how long. Processes and the network keep their own
+time: a seed played again plays the same faults, but not every interleaving.
 """
 
 from __future__ import annotations
@@ -24,16 +24,19 @@ from .worker import Handled, Worker
 RECOVERY_SECONDS = 90.0
 LOOK = 0.02
 
-# Does something, yields for how long it is to last, goes on; when it ends, all is to be whole again.
+# Causes a fault, yields how many seconds it lasts, continues; at its end everything is whole again.
 Fault = Iterator[float]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is played. rounds: `play(story, number)` so many times; the number chooses the variant.
+    """A kind of fault, and how it is played.
 
-    faulty: over disks that can fail. reference: it can be played against that, too. replicas: of the streams,
-    0 for one on each server.
+    play: called with the story and a number, which chooses the variant
+    rounds: how many times it is played
+    faulty: whether it needs disks that can fail
+    reference: whether it can be played against the reference, too
+    replicas: of the streams, 0 for one on each server
     """
 
     name: str
@@ -47,7 +50,7 @@ class Plan:
 
 @dataclass
 class Report:
-    """What came of a run. slowest: seconds from the end of a fault until every publisher was heard again."""
+    """The result of a run. `slowest`: seconds from the end of a fault until every publisher had an ack."""
 
     plan: str
     size: int
@@ -64,7 +67,7 @@ class Report:
 
 
 class Story:
-    """Use `play` once. rate: values a second of each publisher."""
+    """One run; use `play` once. `rate`: values per second of each publisher."""
 
     def __init__(
         self,
@@ -94,13 +97,13 @@ class Story:
         self.site = Site(implementation, size, seed=seed, faulty=plan.faulty, options=options)
 
     def play(self, rounds: int) -> Report:
-        """Play so many rounds and judge; the servers end with it, and leave what they have if it failed."""
+        """Play so many rounds and judge. The servers end with it, and if it failed their files are kept."""
         verdict: Verdict | None = None
         try:
             self.site.make_assets(self.replicas)
             self._begin()
             self.recover(0)
-            first = 1 if self.size == 3 else rounds + 1  # five servers go on with the variants
+            first = 1 if self.size == 3 else rounds + 1  # five servers continue with the variants
             for number in range(first, first + rounds):
                 self._round(number)
             self._end()
@@ -186,20 +189,20 @@ class Story:
     # --- for plans
 
     def hold(self, seconds: float) -> None:
-        """Let it be for a while."""
+        """Wait for a while."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             time.sleep(LOOK)
 
     def whole(self, seconds: float = RECOVERY_SECONDS) -> None:
-        """Wait until every replica is current: before the next hits a server, the last must be over."""
+        """Wait until every replica is current: one fault must be over before the next."""
         eventually(self.site.is_whole, seconds)
 
     def some(self, least: float, most: float) -> float:
         return self.dice.uniform(least, most)
 
     def pick(self, count: int) -> list[ServerProcess]:
-        """Servers by chance, in an order by chance."""
+        """Return random servers in a random order."""
         return self.dice.sample(self.site.servers, count)
 
     def others(self, servers: list[ServerProcess]) -> list[ServerProcess]:

@@ -1,7 +1,7 @@
 """pyjs over a disk that can lose its power and fail: `python -m lib.trust.server -c file`, for tests only.
 
-Takes nats-server's command line. TRUST_STORE names the store directory, TRUST_SEED the dice of its disk.
-Blocks, segments and what is kept of logs are so small that what is rare happens all the time.
+It takes nats-server's command line. TRUST_STORE names the store directory, TRUST_SEED seeds the chances of
+its disk. Blocks, segments and the kept part of logs are so small that rare events happen all the time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KEPT_ENTRIES = 30
 
 
 def shrink() -> None:
-    """Have blocks and segments sealed, logs compacted, and replicas refilled, within seconds."""
+    """Make the server seal blocks and segments, compact logs and refill replicas within seconds."""
     from pyjs.server.cluster import raft_node
     from pyjs.store.file import FileStream
     from pyjs.store.raft import RaftStore
@@ -38,7 +38,7 @@ def shrink() -> None:
 
 if __name__ == "__main__":
     PowerDisk.use(Path(os.environ["TRUST_STORE"]), int(os.environ["TRUST_SEED"]))
-    # Before any module of the server asks for the class by name.
+    # Before any module of the server looks up the class by name.
     fs.Disk = PowerDisk  # type: ignore[misc]
     from pyjs.server.main import main
 

@@ -47,7 +47,7 @@ LAUNCH_SECONDS = 60.0
 
 
 def command(implementation: str, directory: Path, seed: int, *, faulty: bool) -> Sequence[str]:
-    """What starts a server; faulty: over the disk of `lib.trust.disk`."""
+    """Return the command that starts a server; `faulty`: over the disk of `lib.trust.disk`."""
     if implementation == "reference":
         return [reference.binary()]
     if not faulty:
@@ -58,14 +58,17 @@ def command(implementation: str, directory: Path, seed: int, *, faulty: bool) ->
 
 
 class Server(ServerProcess):
-    """A server that may take its time: five of them start at once, and recover what is damaged."""
+    """A server that may take its time: five of them start at once, and recover damaged files."""
 
     def launch(self, seconds: float = LAUNCH_SECONDS) -> None:
         super().launch(seconds)
 
 
 class Site(JetMesh):
-    """A `JetMesh` under faults. faulty: its disks can lose power and fail (pyjs only). Servers: s0, s1, …"""
+    """A `JetMesh` under faults, with servers s0, s1, …
+
+    faulty: whether its disks can lose power and fail (pyjs only)
+    """
 
     def __init__(
         self, implementation: str, size: int, *, seed: int = 0, faulty: bool = False, options: str = ""
@@ -115,24 +118,24 @@ class Site(JetMesh):
     # --- what is done to servers
 
     def launch(self, servers: Sequence[ServerProcess]) -> None:
-        """Start these, all at once."""
+        """Start these servers, all at once."""
         with ThreadPoolExecutor(len(servers)) as pool:
             list(pool.map(lambda server: server.launch(), servers))
 
     def cut_power(self, server: ServerProcess) -> None:
-        """Kill it, and lose what it had not synced."""
+        """Kill a server, and lose what it had not synced."""
         server.kill()
         cut_power(self.store(server))
 
     def fail_disk(self, server: ServerProcess, **faults: int) -> None:
-        """See `lib.trust.disk`; no faults: it is whole again."""
+        """Set the faults of a disk, see `lib.trust.disk`; without any it is whole again."""
         set_faults(self.store(server), **faults)
 
     def store(self, server: ServerProcess) -> Path:
         return server.directory / "store"
 
     def wipe(self, server: ServerProcess) -> None:
-        """Take a dead server's disk away, and give it an empty one."""
+        """Remove a dead server's disk, and give it an empty one."""
         for place in server.directory.glob("store*"):
             if place.is_dir():
                 shutil.rmtree(place)
@@ -147,7 +150,7 @@ class Site(JetMesh):
     # --- the API
 
     def try_call(self, server: ServerProcess, suffix: str, body: Any = b"") -> dict[str, Any]:
-        """One call through a server. Raises ApiFailureError, OSError, EOFError."""
+        """Make one call through a server. Raises ApiFailureError, OSError, EOFError."""
         with JetStream(connect(server)) as js:
             message = js.raw(suffix, body)
         if message.status:
@@ -191,12 +194,12 @@ class Site(JetMesh):
         return found[-1]
 
     def leader_of(self, stream: str = STREAM) -> str:
-        """The stream's leader as its info tells it; waits until there is one."""
+        """Wait until the stream's info names a leader, and return it."""
         leader: str = self.call(f"STREAM.INFO.{stream}", fits=is_led)["cluster"]["leader"]
         return leader
 
     def members(self, stream: str) -> list[str]:
-        """Who holds a stream, its leader first."""
+        """Return the servers that hold a stream, its leader first."""
         cluster = self.call(f"STREAM.INFO.{stream}", fits=is_led)["cluster"]
         return [cluster["leader"], *sorted(other["name"] for other in cluster.get("replicas") or [])]
 
@@ -207,7 +210,7 @@ class Site(JetMesh):
             if self.leader_of(stream) == name:
                 return True
             wish = {"placement": {"preferred": name}}
-            # No leader at the moment, or one that only begins: asked again.
+            # No leader at the moment, or one that has just begun: asked again.
             with contextlib.suppress(ApiFailureError, OSError, EOFError):
                 self.try_call(self[name], f"STREAM.LEADER.STEPDOWN.{stream}", wish)
             return False
@@ -216,7 +219,7 @@ class Site(JetMesh):
         self.call(f"STREAM.INFO.{stream}", fits=lambda info: is_led(info) and is_current(info))
 
     def make_assets(self, replicas: int) -> None:
-        """The stream, the bucket and the work queue, and their consumers."""
+        """Create the stream, the bucket and the work queue, and their consumers."""
         stream = {"name": STREAM, "subjects": [f"{SUBJECT}.>"], "num_replicas": replicas}
         self.call(f"STREAM.CREATE.{STREAM}", stream | {"duplicate_window": 600_000_000_000})
         bucket = {"name": BUCKET, "subjects": [f"{KEYS}.>"], "num_replicas": replicas}
@@ -231,7 +234,7 @@ class Site(JetMesh):
             self.call(f"CONSUMER.CREATE.{name}.{CONSUMER}", request)
 
     def is_whole(self, stream: str = STREAM) -> bool:
-        """Whether every server says so: a leader, and all replicas current."""
+        """Return whether every server reports a leader and current replicas."""
         try:
             answers = [self.try_call(server, f"STREAM.INFO.{stream}") for server in self.servers]
         except (ApiFailureError, OSError, EOFError):
@@ -244,12 +247,12 @@ class Site(JetMesh):
 
 
 def is_led(info: dict[str, Any]) -> bool:
-    """Whether a stream's or consumer's info names its leader."""
+    """Return whether a stream's or consumer's info names its leader."""
     return bool(info.get("cluster", {}).get("leader"))
 
 
 def is_current(info: dict[str, Any]) -> bool:
-    """Whether all replicas of an info are there, and as far as the leader."""
+    """Return whether all replicas of an info exist, and have come as far as the leader."""
     config = info["config"]
     others = info.get("cluster", {}).get("replicas") or []
     wanted = config.get("num_replicas", 1)

@@ -1,9 +1,9 @@
 """A switchboard for the routes of a mesh: every route passes through it, and it can part any two servers.
 
-Each server has a door here, which is the address that others are told (`advertise`), so that gossiped routes
-come this way, too. Who dials is read from the INFO it sends (`server_name`); until then nothing is held. Ways
-are directed: (a, b) carries what a says to b. A held way keeps its bytes, as a network does whose packets are
-lost and sent again; a broken pair's connections end, and new ones are refused.
+Each server has a door here, which is the address that others learn (`advertise`), so that gossiped routes
+come this way, too. The dialling server is known from the INFO it sends (`server_name`); until then nothing is
+held. Ways are directed: (a, b) carries what a sends to b. A held way keeps its bytes, as a network does whose
+packets are lost and sent again; a broken pair's connections end, and new ones are refused.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Way = tuple[str, str]
 
 
 class Line:
-    """One connection: who dialled ("" until it is known), whom, and both ends."""
+    """One connection: the dialling server ("" until it is known), the other one, and both ends."""
 
     def __init__(self, target: str, near: asyncio.StreamWriter, far: asyncio.StreamWriter) -> None:
         self.source = ""
@@ -38,7 +38,10 @@ class Line:
 
 
 class Switch:
-    """Use `door` once for each server, then part and `heal`; `close` at the end. One thread of its own."""
+    """The switch, in a thread of its own.
+
+    Use `door` once for each server, then `part` and `heal`; `close` at the end.
+    """
 
     def __init__(self) -> None:
         self.held: set[Way] = set()
@@ -52,7 +55,7 @@ class Switch:
         self._thread.start()
 
     def door(self, name: str, port: int) -> int:
-        """A port that leads to `name`, which listens on `port`."""
+        """Return a port that leads to `name`, which listens on `port`."""
         door = free_port()
 
         async def listen() -> None:
@@ -79,7 +82,7 @@ class Switch:
         self._do(change())
 
     def heal(self) -> None:
-        """All ways are open again; what was held goes on its way."""
+        """Open all ways again; the data that was held is sent on."""
 
         async def change() -> None:
             self.held.clear()
@@ -109,7 +112,7 @@ class Switch:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
 
     def _turn(self) -> None:
-        """Wake whoever waits for a way."""
+        """Wake everyone who waits for a way."""
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -129,7 +132,7 @@ class Switch:
             self._lines.add(line)
             await asyncio.gather(self._forth(line, reader, far), self._pump(line, back, near, forth=False))
         except OSError:
-            pass  # the target is down, or one of the ends went
+            pass  # the target is down, or one of the ends has gone
         finally:
             self._tasks.discard(task)
             near.transport.abort()
@@ -138,14 +141,14 @@ class Switch:
                 self._lines.discard(line)
 
     async def _forth(self, line: Line, reader: asyncio.StreamReader, far: asyncio.StreamWriter) -> None:
-        """What the dialling end says: first who it is."""
+        """Forward what the dialling end sends, which begins with its name."""
         greeting = b""
         while (found := NAME.search(greeting)) is None:
             data = await reader.read(READ)
             greeting += data
             if not data or len(greeting) > LONGEST_GREETING:
                 raise ConnectionError("ended before it said who it is")
-            # The first INFO may be an answer to what is said here: what came goes on.
+            # The first INFO may answer something sent here, so what arrived is forwarded.
             far.write(data)
         line.source = found[1].decode()
         if self._is_broken(line.source, line.target):

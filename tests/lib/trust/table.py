@@ -1,4 +1,4 @@
-"""Reports of runs as a table, and the page that the table stands on."""
+"""Reports of runs as a table, and the page that contains the table."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def cells(report: Report) -> list[str]:
 
 
 def row(report: Report) -> str:
-    """One line of the table."""
+    """Return one line of the table."""
     return "| " + " | ".join(cells(report)) + " |"
 
 
 def table(reports: Sequence[Report]) -> str:
-    """All of them."""
+    """Return the table of all reports."""
     head = [*HEAD, *Verdict().counts, "seed"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     return "\n".join([*lines, *map(row, reports)])
@@ -53,7 +53,7 @@ PAGE = Path(__file__).with_name("page.md")
 
 
 def page(reports: Sequence[Report], rounds: int | None = None) -> str:
-    """The page `docs/trust.md`; rounds: instead of the plans' own."""
+    """Return the page `docs/trust.md`; `rounds` replaces the plans' own."""
     plans = "\n".join(f"| {plan.name} | {plan.about} |" for plan in PLANS)
     minutes = round(sum(report.seconds for report in reports) / 60)
     text = PAGE.read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
-"""What was published and what became of it: the one account that verdicts are given from.
+"""What was published and what became of it: the only account that verdicts are based on.
 
-A value is named `<publisher>.<n>`, never twice; its body begins with that name and can be told in full from
-the account, so a changed byte is seen.
+A value is named `<publisher>.<n>`, never twice. Its body begins with that name and can be computed from the
+account, so that a changed byte is seen.
 """
 
 from __future__ import annotations
@@ -20,7 +20,12 @@ NAME = re.compile(rb"^[a-z]\d+\.\d+")
 
 
 class Outcome(enum.Enum):
-    """acked: the server said where it is. refused: it said no. unknown: it said nothing."""
+    """What the server answered to a publish.
+
+    acked: where the message is
+    refused: that it was not stored
+    unknown: nothing
+    """
 
     ACKED = "acked"
     REFUSED = "refused"
@@ -29,8 +34,11 @@ class Outcome(enum.Enum):
 
 @dataclass(slots=True)
 class Value:
-    """once: sent with a message id, and maybe more than once. expected: the subject's last sequence it was
-    to follow, -1 for any. seq: where it was said to be.
+    """A value that was published.
+
+    once: whether it was sent with a message id, and maybe more than once
+    expected: the last sequence of the subject that it had to follow, -1 for any
+    seq: the sequence in its acknowledgement
     """
 
     name: str
@@ -46,13 +54,13 @@ class Value:
 
 
 class Values:
-    """All of one run."""
+    """All values of one run."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, Value] = {}
 
     def new(self, name: str, stream: str, subject: str, *, once: bool = False, expected: int = -1) -> Value:
-        """A value that is about to be published; `name` says who and which of its values it is."""
+        """Add a value that is about to be published; `name` is that of the publisher and its number there."""
         number = int(name.rpartition(".")[2])
         text = name if expected < 0 else f"{name} after {expected}"
         size = LONG_BYTES if number % LONG_EVERY == 0 else number * 37 % 400
@@ -62,15 +70,15 @@ class Values:
         return value
 
     def of(self, body: bytes) -> Value | None:
-        """The value with exactly this body."""
+        """Return the value with exactly this body, None if there is none."""
         found = NAME.match(body)
         value = self.by_name.get(found[0].decode()) if found else None
         return value if value is not None and value.body == body else None
 
     def acked(self, stream: str) -> Iterator[Value]:
-        """What a stream must hold."""
+        """Return the values that a stream must hold."""
         return (v for v in list(self.by_name.values()) if v.stream == stream and v.outcome is Outcome.ACKED)
 
     def count(self, outcome: Outcome | None = None) -> int:
-        """How many there are of an outcome, or at all."""
+        """Return how many values have an outcome, or how many there are."""
         return sum(1 for v in list(self.by_name.values()) if outcome is None or v.outcome is outcome)

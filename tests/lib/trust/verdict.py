@@ -24,7 +24,7 @@ NO_MESSAGE = 10037
 
 
 class Stored(NamedTuple):
-    """One message as the API gives it."""
+    """One message as the API returns it."""
 
     subject: str
     header: bytes
@@ -36,12 +36,18 @@ Content = dict[int, Stored]
 
 @dataclass
 class Verdict:
-    """Counts of broken promises; every one must be 0. notes: what they were, in words.
+    """Counts of broken promises; every one must be 0.
 
-    lost: acknowledged, and nowhere. hidden: acknowledged, and missing when one server leads. moved: said to
-    be at a sequence where something else is. strange: never published, or changed. twice: stored again in
-    spite of its id. returned: said to be refused, and stored. chains: does not follow what it was to follow.
-    differing: a replica or a server says otherwise than the first. consumer: what it delivered or counts.
+    lost: acknowledged, and nowhere
+    hidden: acknowledged, and missing when one server leads
+    moved: acknowledged at a sequence where something else is
+    strange: never published, or changed
+    twice: stored again in spite of its id
+    returned: reported as refused, and stored
+    chains: does not follow what it had to follow
+    differing: a replica or a server reports something else than the first
+    consumer: wrong deliveries or counts of a consumer
+    notes: the broken promises in words
     """
 
     lost: int = 0
@@ -70,7 +76,7 @@ class Verdict:
 
 
 def judge(site: Site, values: Values, handled: Sequence[Handled]) -> Verdict:
-    """Wait until all is quiet, and look at everything. Raises AssertionError when it never gets quiet."""
+    """Wait until all is quiet, and check everything. Raises AssertionError if it never gets quiet."""
     verdict = Verdict()
     streams = (STREAM, JOBS, BUCKET)
     eventually(lambda: all(map(site.is_whole, streams)), QUIET_SECONDS)
@@ -113,13 +119,13 @@ def _judge_stream(site: Site, stream: str, values: Values, handled: Handled | No
 
 
 def read(site: Site, entry: ServerProcess, stream: str) -> Content:
-    """All messages that the stream's leader gives out, asked through `entry`."""
+    """Return all messages that the stream's leader returns, asked through `entry`."""
     state = site.call(f"STREAM.INFO.{stream}", through=entry, fits=is_led)["state"]
     content: Content = {}
     left = deque(range(state["first_seq"], state["last_seq"] + 1))
 
     def is_read() -> bool:
-        """Ask for some; what is not answered, as leaders may change still, is asked for again."""
+        """Request some messages; those without an answer are requested again, as leaders may still change."""
         asked: dict[str, int] = {}
         while left and len(asked) < WINDOW:
             reply = wire.inbox()
@@ -180,7 +186,7 @@ def judge_content(stream: str, content: Content, values: Values, verdict: Verdic
 
 
 def judge_keys(content: Content, values: Values, verdict: Verdict) -> None:
-    """Each key has its last acknowledged value or one that came later."""
+    """Check that each key has its last acknowledged value or one that came later."""
     last = {stored.subject: (seq, stored) for seq, stored in content.items()}
     newest: dict[str, Value] = {}
     for value in values.acked(BUCKET):
@@ -198,7 +204,7 @@ def judge_keys(content: Content, values: Values, verdict: Verdict) -> None:
 
 
 def _judge_infos(site: Site, stream: str, leader: str, content: Content, verdict: Verdict) -> None:
-    """Every server tells the same of the stream and of its consumer."""
+    """Check that every server reports the same about the stream and its consumer."""
     for server in site.servers:
         state = site.call(f"STREAM.INFO.{stream}", through=server, fits=is_led)["state"]
         told = state["messages"], state["first_seq"] if content else 0, state["last_seq"]
@@ -213,7 +219,7 @@ def _judge_infos(site: Site, stream: str, leader: str, content: Content, verdict
 
 
 def drain(site: Site, handled: Handled, verdict: Verdict) -> None:
-    """Work off what the consumer has, to its end; what comes then that was confirmed before is a fault."""
+    """Process what the consumer has, to its end; a message that was confirmed before is an error."""
     before = set(handled.confirmed)
     delivered = len(handled.again)
     worker = Worker("drain", site.servers[0], handled)
@@ -242,7 +248,7 @@ def drain(site: Site, handled: Handled, verdict: Verdict) -> None:
 
 
 def judge_deliveries(content: Content, handled: Handled, verdict: Verdict) -> None:
-    """What was delivered is what is stored, and all of it was."""
+    """Check that what was delivered is what is stored, and that all of it was."""
     for text in handled.changed:
         verdict.note("consumer", text)
     for seq, value in handled.seen.items():
@@ -254,7 +260,7 @@ def judge_deliveries(content: Content, handled: Handled, verdict: Verdict) -> No
 
 
 def judge_jobs(content: Content, handled: Handled, values: Values, verdict: Verdict) -> None:
-    """Of a work queue: everything was delivered, where it was said to be, and nothing is left."""
+    """Check a work queue: everything was delivered, from where it was acknowledged, and nothing is left."""
     for seq in content:
         verdict.note("consumer", f"{handled.stream} {seq} is still there")
     for text in handled.changed:

@@ -17,7 +17,11 @@ PATIENCE_SECONDS = 3.0
 
 
 class Handled:
-    """What all workers of a stream's consumer have seen. seen: by sequence; confirmed: acks, since when."""
+    """What all workers of a stream's consumer have seen.
+
+    seen: messages by sequence
+    confirmed: acks, and since when they are confirmed
+    """
 
     def __init__(self, values: Values, stream: str) -> None:
         self.values = values
@@ -43,7 +47,7 @@ class Worker(Client):
             self.pull(wire)
 
     def pull(self, wire: Wire, batch: int = BATCH, seconds: float = EXPIRES_SECONDS) -> int:
-        """One pull, its acks and their confirmations; how many messages came."""
+        """Make one pull, send its acks and wait for their confirmations; return how many messages came."""
         asked = time.monotonic()
         inbox = wire.inbox()
         request = f'{{"batch": {batch}, "expires": {int(seconds * SECOND)}}}'
@@ -74,7 +78,7 @@ class Worker(Client):
         return got
 
     def _delivered(self, message: Msg, asked: float) -> int:
-        """Note a delivery; its stream sequence."""
+        """Note a delivery; return its stream sequence."""
         handled = self.handled
         handled.deliveries += 1
         parts = message.reply.split(".")
