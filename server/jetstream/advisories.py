@@ -1,7 +1,9 @@
 """Advisories: what JetStream publishes about itself under `$JS.EVENT.>`.
 
-Promises: an advisory is only made when someone in the account subscribes; each has type, id and time, and the
-domain when one is configured. Never fails the operation it is about.
+Promises:
+- An advisory is only made when someone in the account subscribes.
+- Each advisory has a type, an id and a time, and the domain if one is configured.
+- An advisory never fails the operation that it is about.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ TYPE_PREFIX = "io.nats.jetstream.advisory.v1."
 
 
 def publish(account: Account, host: JetStreamHost, subject: str, kind: str, fields: dict[str, Any]) -> bool:
-    """Send the advisory `kind` on `PREFIX + subject`; whether anyone subscribes."""
+    """Publish the advisory `kind` on `PREFIX + subject`, if anyone subscribes; return whether that is so."""
     target = PREFIX + subject
     if not account.has_interest(target):
         return False
@@ -46,9 +48,9 @@ def stream_action(account: Account, host: JetStreamHost, stream: str, action: st
 
 
 def audit(account: Account, host: JetStreamHost, message: Message, response: str) -> bool:
-    """Publish an API request and its response."""
+    """Publish an API request and its response, if anyone subscribes; return whether that is so."""
     if not account.has_interest(f"{PREFIX}API"):
-        return False  # the request may be long: it is not decoded for nothing
+        return False  # the request may be long, and is not decoded needlessly
     return publish(
         account,
         host,

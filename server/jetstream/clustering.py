@@ -1,6 +1,6 @@
-"""Whether this server is one of several, by its options, and the API of one that is.
+"""Clustering: whether this server is one of several, by its options, and the API of a server that is.
 
-Promises: nothing of a cluster is imported by a server that is alone.
+Promises: a server that stands alone imports nothing of the cluster.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WAYS = "configured routes or solicited leafnode for the system account"
 
 
 def is_clustered(options: Options, system: Account | None, server_name: str) -> bool:
-    """Whether this server is one of several. Raises ValueError for what these need and is not there."""
+    """Return whether this server is one of several. Raises ValueError if the options do not suffice."""
     cluster, joins_hub = options.cluster, extends(options, system)
     alone = cluster is None or cluster.port is None
     if alone and not (joins_hub and options.jetstream.extension_hint == WILL_EXTEND):
@@ -39,7 +39,10 @@ def is_clustered(options: Options, system: Account | None, server_name: str) -> 
 
 
 def extends(options: Options, system: Account | None) -> bool:
-    """Whether this server joins a hub's system account as a leaf, and so may belong to its JetStream."""
+    """Return whether this server joins a hub's system account as a leaf node.
+
+    It may belong to the hub's JetStream then.
+    """
     if system is None or options.jetstream.extension_hint == NO_EXTEND:
         return False
     return any(
@@ -50,7 +53,7 @@ def extends(options: Options, system: Account | None) -> bool:
 
 
 def cluster_name(options: Options, server_name: str) -> str:
-    """The configured name; a server that joins others as a leaf is a cluster of its own name."""
+    """Return the configured name; a server that joins others as a leaf node is a cluster of its own name."""
     cluster = options.cluster
     if cluster is not None and cluster.name:
         return cluster.name
@@ -58,7 +61,7 @@ def cluster_name(options: Options, server_name: str) -> str:
 
 
 def serve_api(cluster: JetStreamCluster, host: JetStreamHost) -> ClusterApiRouter:
-    """Give the cluster the API of the system account, and make what routes the requests of all others."""
+    """Give the cluster the system account's API, and return the router of all other requests."""
     from .api.cluster.router import ClusterApiRouter
     from .api.cluster.system_api import ClusterApi
 

@@ -1,4 +1,4 @@
-"""The store directory of a server: made when it is not there."""
+"""The store directory of a server, which is created if it does not exist."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from pathlib import Path
 
 
 class DirectoryError(OSError):
-    """There can be no store directory at this path."""
+    """There can be no store directory at this path; the text is that of nats-server."""
 
 
 def make_store_directory(path: str) -> None:
-    """Make the directory, and those above it. Raises DirectoryError, in the words of nats-server."""
+    """Create the directory and those above it, unless they exist. Raises DirectoryError."""
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):

@@ -22,7 +22,7 @@ def map_domain(account: Account, domain: str) -> None:
 
 
 def unmap_domain(account: Account, domain: str) -> None:
-    """Take that back."""
+    """Undo `map_domain`."""
     if not domain:
         return
     for source, _ in _mappings(domain):

@@ -1,10 +1,13 @@
 """JetStream: the engine of one server: accounts, their limits, the API and the threads that sync.
 
-Promises: `start` returns soon, and `recovered` when every account has its streams back, which are opened
-beside what is served meanwhile; `stop` leaves everything on disk. An account that loses JetStream (by a
-reload, or a token) stops its streams and keeps its files; it gets them back with JetStream. With routes the
-server is one of several (`cluster`): its streams are those that are assigned to it, and come back when it
-knows which these are.
+Promises:
+- `start` returns soon, and `recovered` when every account has its streams back; they are opened while others
+  are served.
+- `stop` leaves everything on disk.
+- An account that loses JetStream (by a reload, or a token) stops its streams and keeps its files; it gets the
+  streams back with JetStream.
+- With routes the server is one of several (`cluster`): its streams are those that are assigned to it, and
+  come back when it knows which these are.
 """
 
 from __future__ import annotations
@@ -49,7 +52,16 @@ _FAULT = "JetStream"
 
 
 class JetStream:
-    """The engine. `accounts` are those that have JetStream, by name."""
+    """The JetStream of one server.
+
+    options: the present options.
+    registry: all accounts of the server.
+    accounts: those that have JetStream, by name.
+    memory, files: the server's quotas.
+    running: whether accounts are served.
+    host: what JetStream needs of the server; None before the start.
+    cluster: this server's part in a cluster; None for a single server.
+    """
 
     def __init__(
         self,
@@ -62,7 +74,7 @@ class JetStream:
         server_id: str = "",
         find: Callable[[str], Awaitable[object]] | None = None,
     ) -> None:
-        """find: looks up an account that has files here, and has `follow` called if it is found."""
+        """find: looks up an account that has files here, and has `follow` called if the account is found."""
         self.options = options
         self.registry = registry
         self.accounts: dict[str, JetStreamAccount] = {}
@@ -98,8 +110,8 @@ class JetStream:
     async def start(self) -> None:
         """Begin to serve, and to open the streams.
 
-        Raises OSError, ValueError: no usable store directory, or another server uses it; or the options do
-        not suffice for a cluster.
+        Raises OSError, ValueError if there is no usable store directory, if another server uses it, or if the
+        options do not suffice for a cluster.
         """
         options = self.options.jetstream
         if not options.store_dir:
@@ -157,7 +169,7 @@ class JetStream:
         self._finding = loop.create_task(self._find_owners())
 
     async def recovered(self) -> None:
-        """Return when the streams are open, of the accounts too that had to be looked up."""
+        """Return when all streams are open, also of the accounts that had to be looked up."""
         assert self._recovery is not None
         if self._finding is not None:
             await asyncio.wait([self._finding])
@@ -166,16 +178,16 @@ class JetStream:
 
     @property
     def reader(self) -> TaskExecutor:
-        """Who reads what is stored."""
+        """The threads that read what is stored."""
         assert self._recovery is not None
         return self._recovery.executor
 
     def recovering(self) -> str:
-        """How far the recovery is, "" when it is done; in a cluster each stream reports its own."""
+        """Return how far the recovery is, "" when it is done; in a cluster each stream reports its own."""
         return "" if self._recovery is None else self._recovery.progress()
 
     def _purge(self, name: str) -> None:
-        """Remove all that an account has stored here, whether it is served or not. Raises ApiError."""
+        """Remove everything that an account has stored here, whether it is served or not. Raises ApiError."""
         assert self._storage is not None
         found = self.accounts.get(name)
         self._log.info(f"Purge request for account {name} (streams: {len(found.streams) if found else 0})")
@@ -202,11 +214,11 @@ class JetStream:
 
     @property
     def extends(self) -> bool:
-        """Whether this server joins a hub's system account as a leaf, and so may belong to its JetStream."""
+        """Whether this server joins a hub's system account as a leaf node; see `clustering.extends`."""
         return clustering.extends(self.options, self.registry.system)
 
     def _answers(self) -> bool:
-        """Whether it is this server of several that refuses what none of them serves."""
+        """Return whether this server, of several, refuses the requests that none of them serves."""
         return self.cluster is None or self.cluster.view.is_leader
 
     async def stop(self) -> None:
@@ -218,7 +230,7 @@ class JetStream:
             self.leave()
             if self._closing:
                 await self._closed.wait()
-            if self._readers is not None:  # what they read has to be over before the files are closed
+            if self._readers is not None:  # its reads have to end before the files are closed
                 await asyncio.get_running_loop().run_in_executor(None, self._readers.shutdown)
             self._stop()
         finally:
@@ -226,14 +238,14 @@ class JetStream:
                 self._lock.release()
 
     def dismiss(self) -> None:
-        """Tell clients that wait for messages that the server shuts down, while they are connected."""
+        """Tell clients that wait for messages that the server shuts down, while they are still connected."""
         for account in self.accounts.values():
             for stream in account.streams.values():
                 for consumer in stream.consumers.values():
                     consumer.dismiss()
 
     def leave(self) -> None:
-        """Serve nothing more; everything stored is on disk afterwards."""
+        """Stop serving all accounts. Returns before their streams are written out; see `stop`."""
         self.running = False
         for name in list(self.accounts):
             self._stop_account(name)
@@ -250,7 +262,7 @@ class JetStream:
             self._executor.shutdown(wait=True)
 
     def reload(self, options: Options) -> None:
-        """Give, change and take away JetStream of accounts after the registry was reloaded."""
+        """Give, change and take away the JetStream of accounts, after the registry was reloaded."""
         self.options = options
         if not self.running:
             return
@@ -278,7 +290,7 @@ class JetStream:
             map_domain(account, self.domain)
 
     def follow(self, account: Account) -> None:
-        """Give, change or take away JetStream of one account that was made or changed."""
+        """Give, change or take away the JetStream of one account that was created or changed."""
         if not self.running:
             return
         grants = None if account is self.registry.system else account.grants
@@ -301,7 +313,7 @@ class JetStream:
         self._refusals.follow(account)
 
     def _lacking(self, grants: dict[str, AccountJetStream], existing: JetStreamAccount | None) -> str:
-        """Why the server cannot grant so much, besides what it grants others; "" when it can."""
+        """Return why the server cannot grant so much besides what it grants others, "" if it can."""
         others = [account.limits.by_tier for account in self.accounts.values() if account is not existing]
         before: dict[str, AccountJetStream] = {} if existing is None else existing.limits.by_tier
         for quota, name, error in (
@@ -316,7 +328,7 @@ class JetStream:
         return ""
 
     def enable(self, account: Account, limits: dict[str, AccountJetStream]) -> JetStreamAccount:
-        """Give an account JetStream, with limits by tier, and its streams back."""
+        """Give an account JetStream, with limits by tier, and open its streams."""
         assert self.host is not None and self._storage is not None and self._recovery is not None
         directory = self._storage.account(account.name)
         jetstream = JetStreamAccount(account, self.host, directory, limits, self.memory, self.files)
@@ -338,7 +350,7 @@ class JetStream:
             self._stop_account(name)
 
     def _close(self, name: str, streams: list[Stream[Consumer]]) -> None:
-        """Write the streams of an account out; it is not read again before that is done."""
+        """Write out the streams of an account, which is not opened again before that is done."""
         assert self.host is not None and self._recovery is not None
         recovery = self._recovery
         recovery.hold(name)
@@ -366,7 +378,7 @@ class JetStream:
         unmap_domain(account.account, self.domain)
 
     def _entitled(self) -> list[tuple[Account, dict[str, AccountJetStream]]]:
-        """The accounts that have JetStream: those that are granted it, or `$G` when it is the only one."""
+        """Return the accounts that have JetStream: those it is granted to, or `$G` if it is the only one."""
         system, everyone = self.registry.system, self.registry.global_account
         granted = [
             (account, account.grants)

@@ -1,6 +1,7 @@
-"""JetStreamHost: what JetStream needs of the server it runs in.
+"""JetStreamHost: what JetStream needs of the server that it runs in.
 
-Promises: plain values and protocols; tests make one with a fake clock and a runner that runs at once.
+Promises: its fields are plain values and protocols; tests make one with a fake clock and an executor that
+runs everything at once.
 """
 
 from __future__ import annotations
@@ -21,16 +22,17 @@ if TYPE_CHECKING:
     from ..task_executor import TaskExecutor
 
 DEFAULT_MAX_PENDING = 64 * 1024 * 1024
-MOST_WAITING = 10_000  # requests of all accounts, for their turn
+MOST_WAITING = 10_000  # requests of all accounts that may wait for their turn
 
 
 @dataclass(slots=True)
 class JetStreamHost:
-    """The environment of JetStream. Durations in ns, sizes in bytes, 0 = no limit.
+    """The environment of JetStream. Durations are in ns, sizes in bytes; 0 means no limit.
 
-    server_name is shown in advisories and as the leader; domain "" is none. turns: what takes long takes
-    them here, in slices, so that all of it together leaves time for the rest. deliveries: the same for
-    consumers that have more to deliver.
+    server_name: the server's name, shown in advisories and as the leader.
+    domain: the JetStream domain, "" for none.
+    turns: where long work is done in slices, so that all of it together leaves time for the rest.
+    deliveries: the same for consumers that have more to deliver.
     """
 
     clock: Clock
@@ -54,15 +56,15 @@ class JetStreamHost:
         self.deliveries = Shared(partial(self.clock.call_later, 0))
 
     def random_below(self, bound: int) -> int:
-        """Draw a number in [0, bound)."""
+        """Return a random number in [0, bound)."""
         return int.from_bytes(self.random_bytes(8), "big") % bound
 
     def new_id(self, length: int = 22) -> str:
-        """Make a random identifier."""
+        """Return a random identifier of `length` characters."""
         return new_id(self.random_bytes, length)
 
 
 def serves_level(header: bytes, most: int) -> bool:
-    """Whether `most` is enough for the API level that a request's header requires, if it does."""
+    """Return whether the API level `most` satisfies the level that a request's header requires, if any."""
     level = headers.get(header, b"Nats-Required-Api-Level") if header else None
     return not level or (level.isdigit() and int(level) <= most)

@@ -1,8 +1,9 @@
-"""LazyDisk: a disk whose message files are synced now and then, as the configuration's `sync_interval` asks.
+"""LazyDisk: a disk whose message files are synced periodically, as the configuration's `sync_interval` asks.
 
-Promises: what was written is synced at the next `flush`, or when its file is closed; configurations are still
-synced at once. Until then an acknowledged message survives the end of the process, but not that of the
-machine.
+Promises:
+- What was written is synced at the next `flush`, or when its file is closed. Until then an acknowledged
+  message survives the end of the process, but not that of the machine.
+- Configurations are still synced at once.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ EAGER = "/meta.json"
 
 
 class LazyDisk(Disk):
-    """A disk that remembers what is to be synced. Its methods may be called from any thread."""
+    """A disk that delays the sync of message files. Any thread may call its methods."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._lazy: set[int] = set()  # descriptors of files that may wait
+        self._lazy: set[int] = set()  # descriptors of files whose sync is delayed
         self._dirty: set[int] = set()
 
     def open(self, path: str, *, create: bool = False) -> int:
@@ -40,7 +41,7 @@ class LazyDisk(Disk):
         return file
 
     def sync(self, file: int) -> None:
-        """Sync, or note that it is to be done."""
+        """Sync a file now, or at the next `flush` if its sync is delayed."""
         with self._lock:
             if file in self._lazy:
                 self._dirty.add(file)
@@ -48,7 +49,7 @@ class LazyDisk(Disk):
         super().sync(file)
 
     def close(self, file: int) -> None:
-        """Sync what is left to sync, and close."""
+        """Close a file, and sync it before if that is still due."""
         with self._lock:
             self._lazy.discard(file)
             dirty = file in self._dirty
@@ -60,7 +61,7 @@ class LazyDisk(Disk):
     def flush(self) -> None:
         """Sync everything that was written. Raises OSError."""
         with self._lock:
-            # A copy of the descriptor stays good when its owner closes the file meanwhile.
+            # A copy of the descriptor stays valid if its owner closes the file meanwhile.
             files = [os.dup(file) for file in self._dirty]
             self._dirty.clear()
         for file in files:
@@ -82,7 +83,7 @@ class PeriodicSync:
         self._timer = clock.call_later(interval, self._sync)
 
     def stop(self) -> None:
-        """Sync no more."""
+        """Stop syncing."""
         self._timer.cancel()
 
     def _sync(self) -> None:

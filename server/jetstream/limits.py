@@ -1,7 +1,7 @@
 """JetStreamLimits: what one account may store on this server, and what it uses.
 
-An account has one set of limits, or one for each tier: the streams of one replica, those of three, and so on.
-Promises: without limits that apply to it nothing is stored; new limits change nothing that is stored. Source
+An account has one set of limits, or one for each tier: the streams with one replica, those with three, and so
+on. Promises: without limits that apply, nothing is stored; new limits change nothing that is stored. Source
 of the tiers: nats-server's `server/jetstream.go` (`selectLimits`, `tierName`).
 """
 
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 class JetStreamLimits:
     """The limits of one account, and a quota for each kind of storage.
 
-    by_tier: the limits of each tier; `R1` is for streams of one replica, "" for all streams together.
-    memory, files: the quotas of streams in memory and on the disk. Those of other tiers than R1: see `quota`.
+    by_tier: the limits of each tier; `R1` is for streams with one replica, "" for all streams together.
+    memory, files: the quotas of streams in memory and on the disk. For those of tiers other than R1 see
+        `quota`.
     """
 
     def __init__(self, by_tier: dict[str, AccountJetStream], memory: Quota, files: Quota) -> None:
-        """memory, files: the server's quotas, in which what the account uses counts as well."""
+        """memory, files: the server's quotas, in which the account's usage counts as well."""
         self.by_tier = by_tier
         self.memory = Quota(parent=memory)
         self.files = Quota(parent=files)
@@ -41,7 +42,7 @@ class JetStreamLimits:
         self._grant_tiers()
 
     def _grant_tiers(self) -> None:
-        """A tier's limits are for each replica; what is used counts for all of them."""
+        """Set the limits of tiers, which are for each replica, while usage counts for all of them."""
         for (storage, replicas), quota in self._tier_quotas.items():
             limits = self.of(replicas)
             most = None if limits is None else limits.max_memory if storage == "memory" else limits.max_store
@@ -49,27 +50,27 @@ class JetStreamLimits:
 
     @property
     def flat(self) -> bool:
-        """Whether one set of limits is for all streams together."""
+        """Whether one set of limits applies to all streams together."""
         return "" in self.by_tier
 
     def of(self, replicas: int) -> AccountJetStream | None:
-        """The limits of streams with so many replicas (0 is 1); None: the account may not have such."""
+        """Return the limits of streams with so many replicas (0 counts as 1), or None if none are allowed."""
         return self.by_tier.get("", self.by_tier.get(f"R{max(1, replicas)}"))
 
     def required(self, replicas: int) -> AccountJetStream:
-        """As `of`. Raises ApiError 10120 when there are none."""
+        """Return the limits of streams with so many replicas. Raises ApiError 10120 if none are allowed."""
         limits = self.of(replicas)
         if limits is None:
             raise api_error("JSNoLimitsErr")
         return limits
 
     def check(self, config: StreamConfig, extra_bytes: int) -> None:
-        """Raise ApiError when the account may not have such a stream, or so many bytes more."""
+        """Raise ApiError if the account may not have such a stream, or `extra_bytes` more bytes."""
         limits = self.required(config.num_replicas)
         if 0 < limits.max_consumers < config.max_consumers:
             raise api_error("JSMaximumConsumersLimitErr")
         if config.num_replicas > 1 and not self.flat:
-            return  # the quotas are those of another tier, and such a stream is going to be refused
+            return  # the quotas are another tier's, and such a stream will be refused
         if not self.quota(config.storage).can_reserve(extra_bytes):
             raise api_error(
                 "JSMemoryResourcesExceededErr"
@@ -78,7 +79,7 @@ class JetStreamLimits:
             )
 
     def quota(self, storage: str, replicas: int = 1) -> Quota:
-        """The quota of "file" or "memory" streams with so many replicas."""
+        """Return the quota of "file" or "memory" streams with so many replicas."""
         if replicas <= 1 or self.flat:
             return self.memory if storage == "memory" else self.files
         key = (storage, replicas)
@@ -90,5 +91,5 @@ class JetStreamLimits:
 
     @property
     def quotas(self) -> dict[tuple[str, int], Quota]:
-        """All quotas, by storage and replicas; those of one replica are also those of flat limits."""
+        """All quotas, by storage and replicas; those of one replica also serve as those of flat limits."""
         return {("memory", 1): self.memory, ("file", 1): self.files, **self._tier_quotas}

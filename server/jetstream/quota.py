@@ -1,9 +1,11 @@
 """Quota: how many bytes of one storage an account uses, and may use.
 
-Promises: `used` is the sum of what the streams reported; a quota's usage counts in its parent's (the
-server's) too. In a cluster an account's limits are for all servers together: what the others use is as they
-reported it, and what has come since then is counted for them, too. Where the configuration names no limit,
-the server's is a share of what the machine has.
+Promises:
+- `used` is the sum of what the streams reported; a quota's usage counts in its parent's (the server's) as
+  well.
+- In a cluster an account's limits are for all servers together: what the others use is what they reported,
+  and what came here since the last report is counted once for each server that stores it.
+- Where the configuration names no limit, the server's limit is a share of what the machine has.
 """
 
 from __future__ import annotations
@@ -14,16 +16,23 @@ from pathlib import Path
 from ...protocol.errors import ApiError, api_error
 
 SHARE = 0.75
-# Nearer than this to the server's limit, each message counts at once: more than one commit can bring.
+# When less than this is left of the server's limit, each message counts at once. It is more than one commit
+# can bring.
 MARGIN = 256 * 1024 * 1024
 
 
 class Quota:
-    """Bytes used against a limit (-1: none). `reserved` is the sum of the max_bytes of streams.
+    """Bytes used against a limit.
 
-    guarded: `refusal` may refuse, so that usage has to be exact for each message; without, a stream's usage
-    may be counted once per commit. absent: the account has no limits for such streams, and so may store
-    nothing (the limit is then 0).
+    limit: bytes, -1 for none.
+    parent: the server's quota; None if this is it.
+    used: bytes stored on this server.
+    reserved: the sum of the max_bytes of streams.
+    absent: whether the account has no limits for such streams, and so may store nothing (the limit is then
+        0).
+
+    While `guarded` is true, `refusal` may refuse, and usage has to be exact for each message; otherwise a
+    stream's usage may be counted once per commit.
     """
 
     __slots__ = ("_elsewhere", "_reported", "absent", "limit", "parent", "reserved", "used")
@@ -39,36 +48,36 @@ class Quota:
 
     @property
     def guarded(self) -> bool:
-        """Whether the limits matter for the next message: the account's, or the server's nearly used up."""
+        """Whether the next message may exceed a limit: the account's, or the server's if little is left."""
         if self.limit >= 0:
             return True
         parent = self.parent
         return parent is not None and 0 <= parent.limit < parent.used + MARGIN
 
     def grant(self, limit: int | None) -> None:
-        """Set the account's limit; None: it has none that applies, and may store nothing."""
+        """Set the account's limit; None if no limits apply to it, so that it may store nothing."""
         self.absent = limit is None
         self.limit = 0 if limit is None else limit
 
     def add(self, size: int) -> None:
-        """Count `size` bytes more (or fewer)."""
+        """Count `size` bytes more, or fewer if it is negative."""
         self.used += size
         if self.parent is not None:
             self.parent.add(size)
 
     def set_reported(self, elsewhere: int, reported: int) -> None:
-        """The other servers use `elsewhere` bytes; this one had reported that it uses `reported`."""
+        """Note that the other servers use `elsewhere` bytes, and that this one reported `reported`."""
         self._elsewhere = elsewhere
         self._reported = reported
 
     def reserve(self, size: int) -> None:
-        """Count a reservation (or give one back)."""
+        """Count a reservation of `size` bytes, or return one if it is negative."""
         self.reserved += size
         if self.parent is not None:
             self.parent.reserved += size
 
     def refusal(self, size: int, copies: int = 1) -> ApiError | None:
-        """Why `size` bytes more may not be stored, on so many servers each, or None."""
+        """Return why `size` bytes more, on `copies` servers each, may not be stored; None if they may."""
         parent = self.parent
         if parent is not None and 0 <= parent.limit < parent.used:
             return api_error("JSInsufficientResourcesErr")
@@ -77,7 +86,7 @@ class Quota:
         return None
 
     def can_reserve(self, size: int) -> bool:
-        """Whether a stream may reserve `size` bytes (-1: no reservation, but one byte must be possible)."""
+        """Return whether a stream may reserve `size` bytes; -1 is none, but one byte must be possible."""
         size = 1 if size < 0 else size
         if 0 <= self.limit < self.reserved + size:
             return False
@@ -86,7 +95,7 @@ class Quota:
 
 
 def memory_share() -> int:
-    """The share of the machine's memory, in bytes; -1 where that is not known."""
+    """Return SHARE of the machine's memory, in bytes; -1 if that is not known."""
     try:
         for line in Path("/proc/meminfo").read_text("ascii").splitlines():
             if line.startswith("MemTotal:"):
@@ -97,7 +106,7 @@ def memory_share() -> int:
 
 
 def disk_share(directory: str) -> int:
-    """The share of what is free on a directory's disk, in bytes; -1 where that is not known."""
+    """Return SHARE of what is free on a directory's disk, in bytes; -1 if that is not known."""
     try:
         return int(shutil.disk_usage(directory).free * SHARE)
     except OSError:

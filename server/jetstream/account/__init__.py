@@ -1,1 +1,1 @@
-"""The streams and consumers of one account on this server: made, changed, opened at a start, backed up."""
+"""The streams of one account on this server: how they are created, changed, recovered and backed up."""

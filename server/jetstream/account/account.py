@@ -1,7 +1,9 @@
 """JetStreamAccount: JetStream for one account on this server.
 
-Promises: no two streams of an account capture the same subject; a stream is made or not made, never half (its
-configuration is on disk before it answers); what cannot be read at a start is reported and left on the disk.
+Promises:
+- No two streams of an account capture the same subject.
+- A stream is created as a whole or not at all: its configuration is on disk before the request is answered.
+- What cannot be read at a start is reported and left on the disk.
 """
 
 from __future__ import annotations
@@ -30,12 +32,13 @@ if TYPE_CHECKING:
 
 
 class JetStreamAccount(AccountStreams):
-    """The streams of an account, and what is asked of them.
+    """The streams of an account, with the operations that the API offers on them.
 
-    changes: the changes of its streams, one after the other.
-    restores: those under way, by stream.
-    staged: what was restored, and is to be the content of the stream of that name when it is made.
-    api_total, api_errors: how many requests there were, and how many of them were answered with an error.
+    changes: runs the changes of its streams one after another.
+    restores: the restores in progress, by the name of the stream.
+    staged: restored contents, by the name of the stream that gets them when it is created.
+    api_total: how many API requests there were.
+    api_errors: how many of them were answered with an error.
     """
 
     def __init__(
@@ -47,7 +50,7 @@ class JetStreamAccount(AccountStreams):
         memory: Quota,
         files: Quota,
     ) -> None:
-        """by_tier, memory, files: see `JetStreamLimits`."""
+        """by_tier, memory, files: see `JetStreamLimits`. The other arguments: see `AccountStreams`."""
         super().__init__(account, host, directory, JetStreamLimits(by_tier, memory, files))
         self.changes = InOrder(host.turns)
         self.restores: dict[str, StreamRestore] = {}
@@ -56,11 +59,11 @@ class JetStreamAccount(AccountStreams):
         self.api_errors = 0
 
     def create(self, config: StreamConfig, *, pedantic: bool = False) -> Stream[Consumer]:
-        """Make a stream; one with an equal configuration is given as it is. Raises ApiError."""
+        """Create a stream, or return the one that exists with an equal configuration. Raises ApiError."""
         return at_once(changes.creating(self, config, pedantic=pedantic))
 
     def must_be_new(self, config: StreamConfig) -> StreamConfig:
-        """Give what was validated, if a stream may be restored by it now. Raises ApiError."""
+        """Return a validated configuration if a stream can be restored with it now. Raises ApiError."""
         if config.name in self.streams:
             raise api_error("JSStreamNameExistRestoreFailedErr")
         self.must_not_be_here(config.name)
@@ -68,7 +71,7 @@ class JetStreamAccount(AccountStreams):
         return config
 
     def update(self, config: StreamConfig, *, pedantic: bool = False) -> Stream[Consumer]:
-        """Change a stream. Raises ApiError."""
+        """Change the configuration of a stream. Raises ApiError."""
         return at_once(changes.updating(self, config, pedantic=pedantic))
 
     def delete(self, name: str) -> None:
@@ -76,7 +79,10 @@ class JetStreamAccount(AccountStreams):
         at_once(changes.deleting(self, name))
 
     def purge(self) -> None:
-        """Remove all streams, those that could not be opened and those in the making too. Raises ApiError."""
+        """End all restores, remove all streams, and forget those that cannot be opened. Raises ApiError.
+
+        The caller removes the account's folder, and with it the files of those that cannot be opened.
+        """
         self.must_be_recovered()
         self._stop_restores()
         for name in list(self.streams):
@@ -84,7 +90,7 @@ class JetStreamAccount(AccountStreams):
         self.offline.clear()
 
     def leave(self) -> list[Stream[Consumer]]:
-        """Serve nothing more; gives the streams, which are to be stopped."""
+        """Stop serving, and return the streams, for the caller to stop."""
         self._stop_restores()
         return super().leave()
 
@@ -95,7 +101,7 @@ class JetStreamAccount(AccountStreams):
     # --- its numbers
 
     def info(self) -> AccountInfo:
-        """Give usage and limits, as INFO answers. Raises ApiError 10008 while usage is not known."""
+        """Return usage and limits, as INFO shows them. Raises ApiError 10008 while the usage is not known."""
         self.must_be_recovered()
         for stream in self.streams.values():
             stream.update_usage()
@@ -116,7 +122,7 @@ class JetStreamAccount(AccountStreams):
         return info
 
     def _tiers(self, info: AccountInfo) -> dict[str, AccountTier]:
-        """The tiers that have limits, and that of the streams there are."""
+        """Return the tiers that have limits, and the tier of the existing streams."""
         tiers = {
             name: AccountTier(limits=shown_limits(grant))
             for name, grant in sorted(self.limits.by_tier.items())
@@ -129,7 +135,7 @@ class JetStreamAccount(AccountStreams):
 
 
 def shown_limits(grant: AccountJetStream) -> AccountLimits:
-    """The limits as INFO has them."""
+    """Return the limits as INFO shows them."""
     return AccountLimits(
         max_memory=grant.max_memory,
         max_storage=grant.max_store,

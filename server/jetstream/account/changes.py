@@ -1,10 +1,13 @@
-"""Changes: how an account's streams are made, changed and deleted, bit by bit.
+"""Creates, changes and deletes the streams of an account, in steps.
 
-A stream may have ten thousand subjects. Promises: what is validated and subscribed in steps comes to the same
-as what is done at once; a stream is answered as made when it has subscribed to all of its subjects; if it is
-deleted or the account goes before, the change is refused and nothing is left of it. These changes of an
-account must not mix with each other (`JetStreamAccount.changes`); what else happens meanwhile is looked at
-anew.
+A stream may have ten thousand subjects, so validating and subscribing are done in steps. The changes of one
+account must run one after another (`JetStreamAccount.changes`). Whatever else happens between the steps is
+checked again.
+
+Promises:
+- The result is the same as if a change were done at once.
+- The creation of a stream is complete when it has subscribed to all of its subjects.
+- If the stream is deleted or the account removed before that, the change is refused and leaves nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
 def creating(
     account: AccountStreams, config: StreamConfig, *, pedantic: bool = False
 ) -> Steps[Stream[Consumer]]:
-    """Make a stream; one with an equal configuration is given as it is. Raises ApiError."""
+    """Create a stream, or return the one that exists with an equal configuration. Raises ApiError."""
     name = config.name
     subject_check = yield from checking_subjects(config)
     config = yield from account.validating(config, pedantic=pedantic, subject_check=subject_check)
@@ -52,7 +55,7 @@ def creating(
 def updating(
     account: AccountStreams, config: StreamConfig, *, pedantic: bool = False
 ) -> Steps[Stream[Consumer]]:
-    """Change a stream. Raises ApiError."""
+    """Change the configuration of a stream. Raises ApiError."""
     subject_check = yield from checking_subjects(config)
     context = account.validation_context(config.num_replicas, pedantic=pedantic, subject_check=subject_check)
     yield from checking(config, context)
@@ -87,7 +90,7 @@ def deleting(account: AccountStreams, name: str) -> Steps[None]:
 
 
 def _ending_consumers(stream: Stream[Consumer]) -> Steps[None]:
-    """End the consumers of a stream that is being deleted; their files go with the stream's."""
+    """End the consumers of a stream that is being deleted. Their files are removed with the stream's."""
     stream.deleting = True
     for consumer in list(stream.consumers.values()):
         consumer.delete("stream deleted")
@@ -97,9 +100,10 @@ def _ending_consumers(stream: Stream[Consumer]) -> Steps[None]:
 def overlapping(
     account: AccountStreams, config: StreamConfig, tree: SubjectTree[list[int]] | None = None
 ) -> Steps[None]:
-    """Raise ApiError 10065 when another stream has some of its subjects, 10008 if it may and is not open yet.
+    """Raise ApiError 10065 if another stream has some of the subjects, 10008 instead during recovery.
 
-    What a stream of that name has already is taken to be apart. tree: of the subjects of a new one.
+    Also raises 10008 if the account is no longer served. tree: all subjects to check, for a new stream.
+    Without it, the subjects that the existing stream of that name has already are not checked.
     """
     if tree is None:
         there = account.streams.get(config.name)
@@ -121,7 +125,7 @@ def overlapping(
 
 
 def _must_be_served(account: AccountStreams, stream: Stream[Consumer]) -> None:
-    """Raise ApiError when the stream ended before the change of it did."""
+    """Raise ApiError if the stream or the account has ended during the change."""
     if account.left:
         raise api_error("JSClusterNotAvailErr")
     if account.streams.get(stream.name) is not stream:

@@ -1,7 +1,7 @@
-"""The document of a stream on the disk: its configuration, and what belongs to that.
+"""The document of a stream on the disk: its configuration, and what else is saved with it.
 
-The fields: `config`; `created`; `sources`, how far the sources were read (`SourceOffsets`); and what the
-cluster that it belongs to is (`ClusterMark`).
+Its fields are `config`; `created`; `sources`, which says how far the sources were read (`SourceOffsets`); and
+for a stream of a cluster those of `ClusterMark`.
 """
 
 from __future__ import annotations
@@ -19,26 +19,27 @@ if TYPE_CHECKING:
 
 
 class UnsupportedError(ValueError):
-    """The stream needs a newer server."""
+    """The stream needs a newer server, as its configuration requires an unknown API level."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterMark:
-    """What the disk records besides of a cluster's stream. group: its name.
+    """What the disk also records about a stream of a cluster.
 
-    replicated: its messages belong to a replica of that group, whose log may know more.
+    group: the name of its Raft group.
+    replicated: whether its messages belong to a replica of that group, whose log may have further entries.
     """
 
     group: str
     replicated: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in the stream's document."""
+        """Return the fields of the stream's document."""
         return {"group": self.group, **({"replicated": True} if self.replicated else {})}
 
     @classmethod
     def of(cls, document: dict[str, Any]) -> ClusterMark | None:
-        """The mark in a stream's document; None for a stream that no cluster ever had."""
+        """Return the mark in a stream's document; None if the stream never was in a cluster."""
         group = document.get("group")
         return cls(group, bool(document.get("replicated"))) if group else None
 
@@ -49,7 +50,12 @@ def writing(
     cluster_mark: ClusterMark | None,
     source_offsets: dict[str, Any] | None = None,
 ) -> Steps[dict[str, Any]]:
-    """Give the document of a stream, bit by bit. created: ns."""
+    """Return the document of a stream, made in steps.
+
+    created: the time of the stream's creation, ns.
+    cluster_mark: None for a stream that is not in a cluster.
+    source_offsets: the result of `SourceOffsets.to_json`, if there are sources.
+    """
     document = {"config": (yield from config.writing()), "created": format_rfc3339(created)}
     if source_offsets:
         document["sources"] = source_offsets
@@ -59,7 +65,10 @@ def writing(
 
 
 def read_config(stored: StoredConfig) -> StreamConfig:
-    """A stream's configuration. Raises ApiError, ValueError, KeyError."""
+    """Return a stream's configuration. Raises ApiError, ValueError or KeyError if it cannot be read.
+
+    UnsupportedError, a ValueError, says that it needs a newer server.
+    """
     if stored.document is None:
         raise ValueError(stored.damage)
     config = StreamConfig.from_json(stored.document["config"])

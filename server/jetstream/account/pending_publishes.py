@@ -1,8 +1,10 @@
-"""PendingPublishes: publishes to a stream that is not open yet are kept, and stored once it is.
+"""PendingPublishes: keeps the publishes to a stream that is not open yet, and stores them once it is.
 
-Nothing that a client sends vanishes because a server has just started: who asked for an acknowledgement gets
-it when the message is stored, as ever, or an error that JetStream is temporarily unavailable. Promises: the
-order is kept; what waits has one bound for the whole server.
+A message is not lost because a server has just started. A client that asked for an acknowledgement gets it
+when the message is stored, as always, or an error that JetStream is temporarily unavailable.
+
+Promises: messages keep their order. One limit (`MOST`) applies to all waiting messages of the server; those
+beyond it are refused with that error, and their number is logged.
 """
 
 from __future__ import annotations
@@ -21,12 +23,15 @@ if TYPE_CHECKING:
     from ...accounts.subscription import Message, Subscription
     from ...slices import Steps
 
-MOST = 64 << 20  # bytes that wait, on one server
-OVERHEAD = 512  # bytes that a message counts besides what is in it
+MOST = 64 << 20  # bytes that may wait on one server
+OVERHEAD = 512  # bytes that each message counts in addition to its content
 
 
 class PendingLimit:
-    """How much may still wait."""
+    """The limit of waiting messages, shared by all streams of a server.
+
+    left: how many bytes may still be added.
+    """
 
     __slots__ = ("left",)
 
@@ -35,7 +40,11 @@ class PendingLimit:
 
 
 class PendingPublishes:
-    """The publishes to one stream of an account. log_error: is given what went wrong, for the log."""
+    """The waiting publishes to one stream of an account.
+
+    pending_limit: the limit that it shares with other streams.
+    log_error: called with a text when messages were dropped.
+    """
 
     def __init__(
         self,
@@ -55,7 +64,7 @@ class PendingPublishes:
         self._subscriptions: list[Subscription] = []
 
     def starting(self) -> Steps[None]:
-        """Subscribe to the stream's subjects, one after the other."""
+        """Subscribe to the stream's subjects, one in each step."""
         for subject in self._subjects:
             self._subscriptions.append(self._account.subscribe(subject, self._receive))
             yield
@@ -75,7 +84,7 @@ class PendingPublishes:
             self._account.publish(message.reply, json.dumps(answer, separators=(",", ":")).encode())
 
     def drain(self, receive: Callable[[Message], None]) -> Steps[None]:
-        """Give the stream what has waited, bit by bit; what comes meanwhile waits behind it."""
+        """Call `receive` with each waiting message, in steps, and with those that come meanwhile."""
         while self._messages:
             receive(self._take())
             yield
@@ -86,12 +95,12 @@ class PendingPublishes:
         return message
 
     def stop(self) -> None:
-        """Unsubscribe."""
+        """End the subscriptions."""
         for subscription in self.hand_over():
             self._account.unsubscribe(subscription)
 
     def hand_over(self) -> list[Subscription]:
-        """Hand its subscriptions over to the stream, which is open."""
+        """Return the subscriptions, for the open stream to take over. Logs how many messages were dropped."""
         subscriptions, self._subscriptions = self._subscriptions, []
         if self._dropped:
             self._log_error(
@@ -101,7 +110,10 @@ class PendingPublishes:
         return subscriptions
 
     def refuse(self, reason: str | None) -> None:
-        """Nothing that has waited can be stored. reason: why the stream is offline; None: not for now."""
+        """Answer all waiting messages with an error, because they cannot be stored, and unsubscribe.
+
+        reason: why the stream is offline; None if it is only unavailable for now.
+        """
         if reason is None:
             error = api_error("JSClusterNotAvailErr")
         else:

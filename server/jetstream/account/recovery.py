@@ -1,11 +1,15 @@
-"""Recovery: the streams that lie on the disk are opened beside all that is served meanwhile.
+"""Recovery: opens the streams on the disk in the background, while the server serves its clients.
 
-First the configurations of all streams are read; from then on it is known which names and subjects are taken,
-and publishes to these subjects wait (`pending_publishes`). Then the streams are opened, several side by side.
-Promises: what reads the disk, or costs by what is stored, runs in worker threads; the loop takes over what
-they made in slices of a few milliseconds; a stream serves as soon as it is open, whatever becomes of the
-others; one that cannot be opened is reported and left alone on the disk. Where the disk does not even show
-which streams an account has, none of them is taken for absent: the account stays temporarily unavailable.
+First the configurations of all streams are read. From then on the taken names and subjects are known, and
+publishes to these subjects wait (`pending_publishes`). Then the streams are opened, several in parallel.
+
+Promises:
+- What reads the disk, or costs by what is stored, runs in worker threads. The loop takes over their results
+  in slices of a few milliseconds.
+- A stream serves as soon as it is open, whatever happens to the others.
+- A stream that cannot be opened is reported, and left unchanged on the disk.
+- If the disk does not even show which streams an account has, no stream is taken for absent: the account
+  stays temporarily unavailable.
 """
 
 from __future__ import annotations
@@ -33,13 +37,18 @@ if TYPE_CHECKING:
     from ..consumers.core import Consumer
     from .streams import AccountStreams
 
-SIDE_BY_SIDE = 4  # streams of an account that are being read at the same time
+SIDE_BY_SIDE = 4  # streams of an account that are read at the same time
 _ERRORS = (ApiError, StoreError, OSError, ValueError, KeyError)
 
 
 @dataclass(slots=True)
 class LoadedStream:
-    """A stream as the disk has it, read and not started."""
+    """A stream that was read from the disk and is not started.
+
+    stream: the stream.
+    store: its messages.
+    consumers: its consumers, as read from the disk.
+    """
 
     stream: Stream[Consumer]
     store: FileStream
@@ -47,9 +56,9 @@ class LoadedStream:
 
 
 def load(account: AccountStreams, stored: StoredConfig) -> LoadedStream:
-    """Read a stream with its consumers. Blocks; in any thread, as nobody has the stream yet.
+    """Read a stream with its consumers. Blocks; may run in any thread, as nobody has the stream yet.
 
-    Raises ApiError, StoreError, OSError, ValueError, KeyError.
+    Raises ApiError, StoreError, OSError, ValueError or KeyError if the stream cannot be opened.
     """
     config = read_config(stored)
     assert stored.document is not None
@@ -63,7 +72,7 @@ def load(account: AccountStreams, stored: StoredConfig) -> LoadedStream:
         stream.recover(stored.document.get("sources", {}))
         consumers = lifecycle.read(stream)
         for consumer in consumers:
-            store.count(consumer.config.filters, 1)  # the index remembers what it had to look for
+            store.count(consumer.config.filters, 1)  # so that the index has the answer when the consumer asks
     except BaseException:
         store.abandon()
         raise
@@ -71,9 +80,9 @@ def load(account: AccountStreams, stored: StoredConfig) -> LoadedStream:
 
 
 def adopt(loaded: LoadedStream, ended: Callable[[Consumer], None] | None = None) -> Steps[None]:
-    """Let the consumers of a stream go on, bit by bit, and log what was found.
+    """Start the consumers of a stream, in steps, and log what was found on the disk.
 
-    ended: is given consumers that have come to their end, see `lifecycle.adopt`.
+    ended: called with a consumer that has ended, see `lifecycle.adopt`.
     """
     stream, store = loaded.stream, loaded.store
     for one in loaded.consumers:
@@ -90,7 +99,7 @@ def adopt(loaded: LoadedStream, ended: Callable[[Consumer], None] | None = None)
 
 
 def tell_mended(log: Logger, name: str, store: FileStream) -> None:
-    """Log what a store mended on opening: a warning where it was damage, and not only a kill."""
+    """Log what a store repaired when it was opened: damage as a warning, traces of a kill as information."""
     for mended in store.mended:
         log.warning(f"{name}: {mended}")
     for missing in store.missing:
@@ -100,7 +109,10 @@ def tell_mended(log: Logger, name: str, store: FileStream) -> None:
 def bring_back(
     account: AccountStreams, stored: StoredConfig, ended: Callable[[Consumer], None] | None = None
 ) -> Stream[Consumer] | None:
-    """Open a stream at once, not started yet; None: it is in `offline` now. ended: see `adopt`."""
+    """Read a stream and add it to the account, not started yet. Blocks.
+
+    Returns None if the stream cannot be opened; it is in the account's `offline` then. ended: see `adopt`.
+    """
     try:
         loaded = load(account, stored)
         for _ in adopt(loaded, ended):
@@ -118,21 +130,25 @@ def _text(error: BaseException) -> str:
 
 
 class Recovery:
-    """The recovery of a server's accounts. executor: its workers may be busy for long."""
+    """The recovery of a server's accounts.
+
+    executor: runs the work; its workers may be busy for long.
+    pending_limit: limits the publishes that wait for streams.
+    """
 
     def __init__(self, executor: TaskExecutor) -> None:
         self.executor = executor
         self.pending_limit = PendingLimit()
         self._accounts: dict[str, _Account] = {}
-        self._holds: dict[str, int] = {}  # why an account may not be read yet, counted
+        self._holds: dict[str, int] = {}  # how many reasons there are not to read an account yet
         self._jetstream_accounts: dict[str, AccountStreams] = {}
         self._unlisted: dict[str, str] = {}  # accounts whose streams cannot be listed, and why
         self._waiting: list[Callable[[], None]] = []
 
     def add(self, account: AccountStreams) -> None:
-        """Open the streams of an account; until a stream is open, it is among the account's `recovering`.
+        """Begin to open the streams of an account. They are in its `recovering` until they are open.
 
-        An account without files serves at once.
+        An account without files is ready at once.
         """
         if account.directory.is_new():
             return
@@ -147,20 +163,20 @@ class Recovery:
         one.start()
 
     def remove(self, name: str) -> None:
-        """Open no more of an account; what is open stays with it."""
+        """Stop opening the streams of an account. Open ones stay open."""
         self._jetstream_accounts.pop(name, None)
         self._unlisted.pop(name, None)
         one = self._accounts.pop(name, None)
         if one is not None and one.stop():
-            self.hold(name)  # until what is under way has ended: two that read would be in each other's way
+            self.hold(name)  # until the work in progress ends, so that nothing else reads the same files
         self._tell()
 
     def hold(self, name: str) -> None:
-        """Read nothing of an account before `release`: its files are in use."""
+        """Read nothing of an account before `release`, because its files are in use."""
         self._holds[name] = self._holds.get(name, 0) + 1
 
     def release(self, name: str) -> None:
-        """Its files are not in use any more."""
+        """Take back one `hold`. After the last one, an account that was added meanwhile is read."""
         self._holds[name] -= 1
         if not self._holds[name]:
             del self._holds[name]
@@ -169,30 +185,30 @@ class Recovery:
                 self._begin(account)
 
     def surveyed(self) -> None:
-        """The streams of one more account are known: open them once it is so of all accounts.
+        """Take note that the streams of another account are known; open all streams once every account's are.
 
-        Before, what a stream publishes could miss one that is not known yet.
+        If one were opened earlier, messages that it publishes could miss a stream that is not known yet.
         """
         if all(one.known for one in self._accounts.values()):
             for one in list(self._accounts.values()):
                 one.open()
 
     def unlisted(self, name: str, reason: str) -> None:
-        """The disk does not show which streams an account has."""
+        """Take note that the disk does not show which streams an account has."""
         self._unlisted[name] = reason
 
     def opened(self, name: str) -> None:
-        """All streams of an account are open, or known to be damaged."""
+        """Take note that each stream of an account is open or offline."""
         self._accounts.pop(name, None)
         self._tell()
 
     @property
     def done(self) -> bool:
-        """Whether all is open."""
+        """Whether no account has streams left to open."""
         return not self._accounts and not self._jetstream_accounts
 
     def when_done(self, done: Callable[[], None]) -> None:
-        """Call `done` when all is open."""
+        """Call `done` once `done` is true, which may be at once."""
         self._waiting.append(done)
         self._tell()
 
@@ -203,7 +219,7 @@ class Recovery:
                 done()
 
     def progress(self) -> str:
-        """How far it is, as healthz shows, or what keeps it for good; "" when all is open."""
+        """Return the progress as healthz shows it, or what prevents the recovery; "" when it is complete."""
         for name, reason in self._unlisted.items():
             return f"JetStream cannot list the streams of account '{name}': {reason}"
         if self.done:
@@ -216,7 +232,11 @@ class Recovery:
 
 
 class _Account:
-    """The recovery of one account. known: whether its streams are. total: how many there are."""
+    """The recovery of one account.
+
+    known: whether it is known which streams there are.
+    total: how many streams there are.
+    """
 
     def __init__(self, owner: Recovery, account: AccountStreams) -> None:
         self.account = account
@@ -231,12 +251,12 @@ class _Account:
         self._stopped = self._opening = False
 
     def start(self) -> None:
-        """Read which streams there are."""
+        """Begin to read which streams there are."""
         self._busy = 1
         self._executor.work(self._survey, self._surveyed)
 
     def stop(self) -> bool:
-        """Open no more; whether something is still under way."""
+        """Stop opening streams; return whether some work is still in progress."""
         self._stopped = True
         for pending in self._waits.values():
             pending.refuse(None)
@@ -245,7 +265,7 @@ class _Account:
         return self._busy > 0
 
     def _survey(self) -> None:
-        """Read all configurations; on a worker thread."""
+        """Read all configurations. Runs on a worker thread."""
         self.account.directory.unstage()
         for stored in self.account.directory.streams():
             try:
@@ -257,7 +277,7 @@ class _Account:
         Slices(self._executor, paced(self._expecting()), lambda _: self._expected(error), self._expected)
 
     def _expecting(self) -> Steps[None]:
-        """Take the names and subjects of what was found, bit by bit."""
+        """Register the streams that were found, in steps, and subscribe to their subjects."""
         account = self.account
         for stored, config in self._found:
             if self._stopped:
@@ -277,7 +297,7 @@ class _Account:
                     return
 
     def _expected(self, error: BaseException | None) -> None:
-        """All that was found is known; with an error: there may be more."""
+        """Take note that all streams are known. With an error, there may be more that cannot be listed."""
         self._busy -= 1
         self._found.clear()
         if self._stopped:
@@ -292,7 +312,7 @@ class _Account:
         self._owner.surveyed()
 
     def open(self) -> None:
-        """Open the streams."""
+        """Begin to open the streams."""
         if self._opening:
             return
         self._opening = True
@@ -300,7 +320,7 @@ class _Account:
             self._next()
 
     def _next(self) -> None:
-        """Read one more stream, if there is one; then let the loop take it over."""
+        """Read another stream, if there is one, on a worker thread; then start it on the loop."""
         if self._stopped:
             self._leave()
         elif self._queue:
@@ -320,7 +340,7 @@ class _Account:
         loaded = found.loaded
         if error is not None or loaded is None:
             self._failed(stored.name, None, error or StoreError("it was not read"))
-        else:  # whatever goes wrong, the other streams are to be opened
+        else:  # whatever goes wrong, the other streams must be opened
             Slices(
                 self._executor,
                 paced(self._starting(loaded)),
@@ -329,7 +349,7 @@ class _Account:
             )
 
     def _starting(self, loaded: LoadedStream) -> Steps[None]:
-        """Let a stream that was read begin, and give it what has waited."""
+        """Start a stream that was read, and store the messages that waited for it."""
         stream = loaded.stream
         for steps in (adopt(loaded), stream.starting()):
             for _ in steps:
@@ -360,7 +380,7 @@ class _Account:
 
 
 class _Found:
-    """What a worker thread has read."""
+    """Passes a stream from the worker thread that reads it to the loop."""
 
     __slots__ = ("loaded",)
 
@@ -368,12 +388,12 @@ class _Found:
         self.loaded: LoadedStream | None = None
 
     def load(self, account: AccountStreams, stored: StoredConfig) -> None:
-        """Read it."""
+        """Read the stream. Runs on a worker thread; raises what the function `load` raises."""
         self.loaded = load(account, stored)
 
 
 def close(loaded: LoadedStream) -> None:
-    """Let go of a stream that is not going to be served."""
+    """Close a stream that will not be served. Errors are logged."""
     try:
         loaded.stream.stop()
     except (OSError, StoreError) as error:

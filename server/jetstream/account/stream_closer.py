@@ -1,7 +1,9 @@
-"""StreamCloser: streams that stop, written out side by side.
+"""StreamCloser: stops several streams, and writes them to disk in parallel.
 
-Promises: what is stored is on the disk when `closed` is called; the loop does little of it at a time, worker
-threads do what blocks; what a stream could not write is logged, and does not keep the others.
+Promises:
+- When `closed` is called, all that is stored is on the disk.
+- The loop does little at a time; worker threads do what blocks.
+- A stream that cannot be written is logged, and does not keep the others from closing.
 """
 
 from __future__ import annotations
@@ -19,7 +21,10 @@ if TYPE_CHECKING:
 
 
 class StreamCloser:
-    """The streams of one account, on their way to the disk. closed: is called once all of them are there."""
+    """Stops the given streams, beginning when it is made.
+
+    closed: called once all of them are stopped and written.
+    """
 
     def __init__(
         self, executor: TaskExecutor, streams: Sequence[Stream[Consumer]], closed: Callable[[], None]
@@ -30,7 +35,7 @@ class StreamCloser:
         Slices(executor, paced(self._halting(streams)), self._ended, self._failed)
 
     def _halting(self, streams: Sequence[Stream[Consumer]]) -> Steps[None]:
-        """Silence one stream after the other, and have each written out."""
+        """Silence one stream after another, and let each be written out."""
         for stream in streams:
             if not stream.stopped:
                 yield from stream.silencing()
@@ -43,7 +48,7 @@ class StreamCloser:
     def _halt(self, stream: Stream[Consumer]) -> None:
         try:
             stream.halt()
-        except Exception as error:  # whatever it is, the other streams are to be closed
+        except Exception as error:  # whatever it is, the other streams must be closed
             stream.log_failure(f"was not halted well: {type(error).__name__}: {error}")
         self._write_out(stream)
 

@@ -1,7 +1,9 @@
-"""AccountStreams: the streams of one account on this server, those that are open and those that are not.
+"""AccountStreams: the streams of one account on this server, both open and not open.
 
-Promises: the name, the subjects and the reserved bytes of a stream are taken from the moment it is known; its
-configuration is on the disk before it is served; one that cannot be opened is reported and left there.
+Promises:
+- The name, the subjects and the reserved bytes of a stream are taken from the moment it is known.
+- Its configuration is on the disk before it is served.
+- A stream that cannot be opened is reported and left on the disk.
 """
 
 from __future__ import annotations
@@ -41,17 +43,17 @@ UNLIMITED = -1
 class AccountStreams:
     """The streams of one account.
 
-    account: whose subjects the streams have.
-    host: what they need of the server.
-    directory: the account on the disk.
-    limits: what the account may store, and uses.
-    streams: those that are open, by name.
+    account: the account, in which the streams subscribe and publish.
+    host: what the streams need of the server.
+    directory: the account's folder on the disk.
+    limits: what the account may store, and what it uses.
+    streams: the open streams, by name.
     recovering: the configurations of the streams that are on the disk and not open yet, by name.
-    surveyed: whether all of `recovering` are known; see `recovery`.
-    offline: the streams that could not be opened, and why.
+    surveyed: whether `recovering` has all such streams; see `recovery`.
+    offline: why each stream that cannot be opened is offline, by name.
     owners: the streams by their subjects; see `current_owners`.
-    marks: what the disk records of the cluster, of the streams that one assigned, by name.
-    left: whether nothing is served any more.
+    marks: what the disk records about the streams that a cluster assigned, by name.
+    left: whether the account is no longer served.
     """
 
     def __init__(
@@ -75,12 +77,12 @@ class AccountStreams:
         self._origins_missing: list[Stream[Consumer]] = []
         self.marks: dict[str, ClusterMark] = {}
 
-    # --- what is validated against
+    # --- validation
 
     def validation_context(
         self, replicas: int = 1, *, pedantic: bool = False, subject_check: SubjectCheck | None = None
     ) -> ValidationContext:
-        """What configurations of streams with so many replicas are validated against."""
+        """Return what configurations of streams with this number of replicas are validated against."""
         grant = self.limits.of(replicas) or AccountJetStream()
         return ValidationContext(
             lookup=self.config_of,
@@ -93,14 +95,17 @@ class AccountStreams:
         )
 
     def config_of(self, name: str) -> StreamConfig | None:
-        """The configuration of a stream of the account, or None."""
+        """Return the configuration of a stream of the account, open or not yet; None if there is none."""
         stream = self.streams.get(name)
         return stream.config if stream is not None else self.recovering.get(name)
 
     # --- streams
 
     def lookup(self, name: str) -> Stream[Consumer]:
-        """Find a stream. Raises ApiError 10059, 10008 when it is not open yet, 10194 when it cannot be."""
+        """Find a stream.
+
+        Raises ApiError 10059 if there is none, 10008 if it is not open yet, 10194 if it cannot be opened.
+        """
         stream = self.streams.get(name)
         if stream is None:
             self.must_not_be_here(name)
@@ -108,21 +113,24 @@ class AccountStreams:
         return stream
 
     def must_not_be_here(self, name: str) -> None:
-        """Raise ApiError when the disk has a stream of that name that is not served (yet)."""
+        """Raise ApiError if the disk has, or may have, a stream of that name that is not served.
+
+        10008: it is not open yet, or the streams are not known yet. 10194: it cannot be opened.
+        """
         if name in self.recovering or not self.surveyed:
             raise api_error("JSClusterNotAvailErr")
         if name in self.offline:
             raise api_error("JSStreamOfflineReasonErrF", err=self.offline[name])
 
     def must_be_recovered(self) -> None:
-        """Raise ApiError 10008 while there are streams that are not open yet: it asks about all."""
+        """Raise ApiError 10008 while some streams are not open yet, for requests that concern all streams."""
         if self.recovering or not self.surveyed:
             raise api_error("JSClusterNotAvailErr")
 
     def names(self, subject: str = "") -> list[str]:
-        """The names of the streams, in order; with a `subject` of those whose subjects collide with it.
+        """Return the sorted names of all streams, or of those with subjects that collide with `subject`.
 
-        Raises ApiError 10008 while they are not known.
+        Raises ApiError 10008 while the streams are not known.
         """
         if not self.surveyed:
             raise api_error("JSClusterNotAvailErr")
@@ -133,9 +141,10 @@ class AccountStreams:
     def validating(
         self, config: StreamConfig, *, pedantic: bool = False, subject_check: SubjectCheck | None = None
     ) -> Steps[StreamConfig]:
-        """What a new stream's configuration becomes, by itself and the account's limits. Raises ApiError.
+        """Validate a new stream's configuration, also against the account's limits, in steps.
 
-        subject_check: what is known already about its subjects.
+        Returns it with its defaults. subject_check: the result of `checking_subjects`, if it was called
+        before. Raises ApiError.
         """
         name = config.name
         grant = self.limits.required(config.num_replicas)
@@ -151,13 +160,19 @@ class AccountStreams:
         return config
 
     def make(self, config: StreamConfig, created: int) -> Stream[Consumer]:
-        """Make a stream that was validated, here or by the cluster. Raises ApiError: its store refuses."""
+        """Create a stream with a configuration that was validated, here or by the cluster.
+
+        created: the time of its creation, ns. Raises ApiError if the store cannot be created.
+        """
         return at_once(self.making(config, created))
 
     def making(
         self, config: StreamConfig, created: int, tree: SubjectTree[list[int]] | None = None
     ) -> Steps[Stream[Consumer]]:
-        """As `make`, bit by bit: the stream is there from the first step on. tree: of its subjects."""
+        """Do what `make` does, in steps. The stream is in `streams` before it has subscribed.
+
+        tree: the subjects as a tree, if there is one already.
+        """
         if config.storage == "file":
             try:
                 yield from self.putting_down(config, created)
@@ -184,9 +199,9 @@ class AccountStreams:
     def open_store(
         self, name: str, *, exact: bool = False, damaged: Callable[[str], None] | None = None
     ) -> FileStream:
-        """Open a stream's messages; see `FileStream`. damaged: is given what a read finds.
+        """Open a stream's messages; see `FileStream` for `exact`. Raises OSError and StoreError.
 
-        Raises OSError, StoreError.
+        damaged: called with the place of the damage when a read finds a damaged message.
         """
 
         def found(sequence: int, where: str) -> None:
@@ -197,12 +212,12 @@ class AccountStreams:
         return self.directory.open_stream(name, on_damage=found, exact=exact)
 
     def reserve(self, config: StreamConfig, times: int) -> None:
-        """Count what a stream is promised, or (-1) no more."""
+        """Reserve the bytes that a stream is promised (`times` 1), or release them (-1)."""
         if config.max_bytes > 0:
             self.limits.quota(config.storage).reserve(times * config.max_bytes)
 
     def appeared(self, name: str) -> None:
-        """Let mirrors and sources know that a stream is there."""
+        """Notify mirrors and sources that a stream is open."""
         for other in self.streams.values():
             if other.sourcing is not None:
                 other.sourcing.origin_appeared(name)
@@ -216,12 +231,12 @@ class AccountStreams:
     def putting_down(
         self, config: StreamConfig, created: int, source_offsets: dict[str, Any] | None = None
     ) -> Steps[None]:
-        """As `put_down`, bit by bit until it is written."""
+        """Do what `put_down` does, in steps; only the write itself is one step."""
         document = yield from writing(config, created, self.marks.get(config.name), source_offsets)
         self.directory.write_stream(config.name, document)
 
     def context(self, name: str) -> StreamContext:
-        """What the stream of that name needs of its account."""
+        """Return what the stream of that name needs of its account."""
         files = ConsumerFiles(self.directory, name)
         return StreamContext(self.account, self.host, self.limits, files, self._save_offsets)
 
@@ -232,21 +247,21 @@ class AccountStreams:
             self.log_error(f"Offsets of the sources of '{self.name} > {config.name}' not saved: {error}")
 
     def current_owners(self) -> SubjectOwners:
-        """The streams, open or not, by their subjects, as they are now."""
+        """Return the streams, open or not, by their subjects, brought up to date."""
         self.owners.follow(self.subjects().items())
         return self.owners
 
     def subjects(self) -> dict[str, list[str]]:
-        """The subjects of the streams, open or not, by name."""
+        """Return the subjects of the streams, open or not, by name."""
         taken = {name: config.subjects for name, config in self.recovering.items()}
         return taken | {name: stream.config.subjects for name, stream in self.streams.items()}
 
     def change(self, stream: Stream[Consumer], config: StreamConfig) -> None:
-        """Let a stream take over a configuration that was validated. Raises ApiError."""
+        """Change the configuration of a stream to a validated one, on the disk first. Raises ApiError."""
         at_once(self.changing(stream, config))
 
     def changing(self, stream: Stream[Consumer], config: StreamConfig) -> Steps[None]:
-        """As `change`, bit by bit."""
+        """Do what `change` does, in steps."""
         old = stream.config
         if config.storage == "file":
             try:
@@ -258,7 +273,7 @@ class AccountStreams:
         yield from stream.applying(config)
 
     def remove(self, name: str) -> None:
-        """Remove a stream that is there. Raises ApiError: the disk refuses, it is served no more."""
+        """Remove an open stream. Raises ApiError on a disk error; even then it is no longer served."""
         stream = self.streams.pop(name)
         self.reserve(stream.config, -1)
         try:
@@ -269,7 +284,7 @@ class AccountStreams:
             raise api_error("JSStreamDeleteErrF", err=str(error)) from error
 
     def remove_files(self, name: str) -> None:
-        """Let a stream be no more on the disk; its files go on a worker thread. Raises OSError."""
+        """Remove a stream from the disk. A worker thread deletes the files. Raises OSError."""
         folder = self.directory.take_away_stream(name)
 
         def removed(error: BaseException | None) -> None:
@@ -282,19 +297,19 @@ class AccountStreams:
     # --- start and stop
 
     def expect(self, config: StreamConfig) -> None:
-        """A stream is on the disk and is going to be opened: its name, subjects and bytes are taken."""
+        """Register a stream that will be opened: its name, subjects and reserved bytes are taken now."""
         self.recovering[config.name] = config
         self.reserve(config, 1)
 
     def opened(self, stream: Stream[Consumer]) -> None:
-        """A stream that was expected is open."""
+        """Take note that an expected stream is open."""
         del self.recovering[stream.name]
         self.streams[stream.name] = stream
         self._start_sourcing(stream)
         self.appeared(stream.name)
 
     def _start_sourcing(self, *opened: Stream[Consumer]) -> None:
-        """Start mirrors and sources, once these are open."""
+        """Start the mirrors and sources whose local origins are all open, these streams included."""
         waiting, self._origins_missing = [*self._origins_missing, *opened], []
         for one in waiting:
             config = one.config
@@ -305,7 +320,7 @@ class AccountStreams:
                 one.start_sourcing()
 
     def put_offline(self, name: str, reason: str) -> None:
-        """A stream on the disk cannot be opened."""
+        """Take note that a stream on the disk cannot be opened, and log it."""
         config = self.recovering.pop(name, None)
         if config is not None:
             self.reserve(config, -1)
@@ -314,16 +329,16 @@ class AccountStreams:
         self.host.log.error(f"Stream '{self.name} > {name}' is offline: {reason}")
 
     def forget_recovering(self, *names: str) -> None:
-        """What is not open yet is not going to be, all or these: it stops."""
+        """Forget these streams of `recovering`, or (without names) all: they will not be opened."""
         for name in names or list(self.recovering):
             self.reserve(self.recovering.pop(name), -1)
 
     def log_error(self, text: str) -> None:
-        """Log something that is wrong."""
+        """Log an error."""
         self.host.log.error(text)
 
     def leave(self) -> list[Stream[Consumer]]:
-        """Serve nothing more; gives the streams, which are to be stopped."""
+        """Stop serving, and return the streams, for the caller to stop."""
         self.left = True
         streams = list(self.streams.values())
         self.streams.clear()
@@ -332,7 +347,7 @@ class AccountStreams:
         return streams
 
     def stop(self) -> None:
-        """Stop all streams, one after the other. Blocks; what is stored is on disk afterwards."""
+        """Stop all streams, one after another. Blocks; afterwards all that is stored is on disk."""
         for stream in self.leave():
             try:
                 stream.stop()

@@ -1,4 +1,4 @@
 """The JetStream API.
 
-One module per family of requests, one table that says which handler serves which subject.
+Each family of requests has a module, and one table says which handler serves which subject.
 """

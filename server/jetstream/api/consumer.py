@@ -1,7 +1,9 @@
 """The API family CONSUMER: create in its three forms, info, names, list, delete, pause, reset, unpin.
 
-Promises: the subject and the request must agree; internal consumers (of mirrors and sources) are made
-here and shown nowhere. Pull requests are not here: consumers subscribe to them.
+Promises:
+- The subject and the request must agree.
+- Internal consumers (of mirrors and sources) are created here and shown nowhere.
+- Pull requests are not served here: consumers subscribe to them.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ SUFFIX_LENGTH = 8
 
 
 def read_create(request: Request) -> CreateConsumerRequest:
-    """What CONSUMER.CREATE.<stream>[.<consumer>[.<filter>]] asks for, checked by itself. Raises ApiError."""
+    """Return a CONSUMER.CREATE.<stream>[.<consumer>[.<filter>]], checked by itself. Raises ApiError."""
     tokens = request.tokens
     asked = request.read(CreateConsumerRequest)
     if asked.stream_name != tokens[2]:
@@ -63,7 +65,7 @@ def read_create(request: Request) -> CreateConsumerRequest:
 
 
 def read_create_durable(request: Request) -> CreateConsumerRequest:
-    """What CONSUMER.DURABLE.CREATE.<stream>.<consumer> asks for, checked by itself. Raises ApiError."""
+    """Return a CONSUMER.DURABLE.CREATE.<stream>.<consumer>, checked by itself. Raises ApiError."""
     asked = request.read(CreateConsumerRequest)
     stream, name = request.tokens[3:5]
     if asked.stream_name != stream:
@@ -125,7 +127,7 @@ def _creating(request: Request, asked: CreateConsumerRequest) -> Steps[Response]
 
 
 def keep_from(old: ConsumerConfig, config: ConsumerConfig) -> None:
-    """Leave what another request for the same consumer does not change."""
+    """Put into `config` what another request for the same consumer does not change."""
     config.pause_until = old.pause_until
     if config.sourcing and config.durable_name:
         config.deliver_policy = old.deliver_policy
@@ -134,17 +136,17 @@ def keep_from(old: ConsumerConfig, config: ConsumerConfig) -> None:
 
 
 def _shown(consumer: Consumer) -> ConsumerInfo:
-    """Describe a consumer, with this server's version and level in the metadata."""
+    """Return the consumer's info, with this server's version and level in the metadata."""
     info = describe(consumer)
     info.config = shown(consumer.config)
     return info
 
 
 def _as_source(config: ConsumerConfig, stream: Stream[Consumer]) -> None:
-    """Fit the consumer that another stream's mirror or source asks for to this one.
+    """Adapt a consumer that another stream's mirror or source asks for to this stream.
 
-    Where messages go when they are acked it becomes a durable one; else its stable name gets a random end, so
-    that one that is left over does not stand in the way.
+    If messages are removed when they are acknowledged, it becomes a durable consumer. Otherwise its stable
+    name gets a random suffix, so that one that was left over does not stand in the way.
     """
     if stream.config.retention == "limits":
         config.name = f"{config.name}-{stream.host.new_id(SUFFIX_LENGTH)}"
@@ -153,7 +155,7 @@ def _as_source(config: ConsumerConfig, stream: Stream[Consumer]) -> None:
 
 
 def make_lasting(config: ConsumerConfig) -> None:
-    """Let another stream's source have a consumer that lasts, for a stream that waits for its acks."""
+    """Make the consumer of another stream's source durable, for a stream that waits for its acks."""
     config.direct = False
     config.durable_name = config.name
     config.ack_policy = "flow_control"
@@ -209,7 +211,7 @@ def _listing(request: Request) -> Steps[Response]:
 
 
 def pause(request: Request) -> Response:
-    """Answer CONSUMER.PAUSE.<stream>.<consumer>: pause until a time, or go on."""
+    """Answer CONSUMER.PAUSE.<stream>.<consumer>: pause until a time, or resume."""
     until = read_pause(request)
     consumer = _consumer(request)
     lifecycle.pause(consumer, until)
@@ -217,13 +219,13 @@ def pause(request: Request) -> Response:
 
 
 def read_pause(request: Request) -> int:
-    """Until when to pause, in ns."""
+    """Return until when to pause, in ns."""
     asked = request.read_optional(ConsumerPauseRequest)
     return asked.pause_until
 
 
 def paused_response(request: Request, until: int) -> Response:
-    """The answer to a pause that is made."""
+    """Return the answer to a pause that was made."""
     now = request.context.clock.now()
     paused = until > now
     more = {"pause_remaining": until - now} if paused else {}

@@ -1,8 +1,9 @@
-"""The API of accounts without JetStream: every request is answered with that error.
+"""The API of accounts without JetStream: every request is answered with the error that says so.
 
-Promises: an account with leaf connections gets no answer from here, since another domain may answer; nor does
-one that imports `$JS.API.INFO`: the API is the exporter's then, and what is not imported has no responders
-(the reference: enableJetStreamInfoServiceImportOnly).
+Promises:
+- An account with leaf connections gets no answer from here, since another domain may answer.
+- An account that imports `$JS.API.INFO` gets none either: the API is the exporter's then, and what is not
+  imported has no responders (the reference: enableJetStreamInfoServiceImportOnly).
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ class DisabledApi:
     """Refuses the requests of one account."""
 
     def __init__(self, account: Account, answers: Callable[[], bool] = lambda: True) -> None:
-        """answers: whether it is this server, of several that receive a request, that refuses it."""
+        """answers: returns whether this server, of several that receive a request, refuses it."""
         self._account = account
         self._answers = answers
         self._subscriptions: list[Subscription] = []
         self._watch: InterestWatch | None = None
 
     def start(self) -> None:
-        """Subscribe, as long as the account imports no API of another."""
+        """Subscribe, while the account does not import the API of another account."""
         self._watch = self._account.watch_interest(self._changed, INFO)
         self._arrange()
 
@@ -80,11 +81,11 @@ class DisabledApi:
 
 
 class Refusals:
-    """One per server: has the requests of accounts without JetStream refused.
+    """Has the requests of accounts without JetStream refused; a server has one.
 
     registry: all accounts.
     served: those that have JetStream, by name.
-    answers: whether it is this server, of several that receive a request, that refuses it.
+    answers: returns whether this server, of several that receive a request, refuses it.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class Refusals:
         self._apis: dict[str, DisabledApi] = {}
 
     def update(self) -> None:
-        """Accounts have come, gone, or have JetStream now."""
+        """Follow accounts that were created or removed, and all that have got or lost JetStream."""
         accounts = self._registry.accounts
         for name in [name for name in self._apis if name not in accounts]:
             self._apis.pop(name).stop()
@@ -104,7 +105,7 @@ class Refusals:
             self.follow(account)
 
     def follow(self, account: Account) -> None:
-        """One account has JetStream now, or has it no more."""
+        """Follow one account, which may have got or lost JetStream."""
         wanted = account.name not in self._served and account is not self._registry.system
         api = self._apis.get(account.name)
         if api is None and wanted:
@@ -114,7 +115,7 @@ class Refusals:
             self._apis.pop(account.name).stop()
 
     def stop(self) -> None:
-        """Refuse nothing more."""
+        """Stop refusing requests."""
         for api in self._apis.values():
             api.stop()
         self._apis.clear()

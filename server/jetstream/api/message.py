@@ -85,7 +85,10 @@ def delete(request: Request) -> Response:
 
 
 def _absent(stream: Stream[Consumer], sequence: int) -> ApiError:
-    """There is no such message to delete; outside of what is stored, file streams have words of their own."""
+    """Return the error for a message that does not exist.
+
+    Before the first and after the last message, file streams have errors of their own.
+    """
     store = stream.store
     if stream.config.storage == "memory" or store.first_seq <= sequence <= store.last_seq:
         return api_error("JSSequenceNotFoundErrF", seq=sequence)

@@ -1,4 +1,4 @@
-"""Page: the part of a list that one response holds."""
+"""Page: the part of a list that one response contains."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ T = TypeVar("T")
 
 
 class Page(Generic[T]):
-    """At most `limit` of what was found, from `offset` on."""
+    """At most `limit` items of what was found, from `offset` on.
+
+    total: how many were found.
+    items: those on this page.
+    """
 
     def __init__(self, found: Sequence[T], offset: int, limit: int) -> None:
         self.total = len(found)
@@ -20,5 +24,5 @@ class Page(Generic[T]):
         self.items = list(found[self.offset : self.offset + limit])
 
     def numbers(self) -> dict[str, Any]:
-        """Total, offset and limit, as responses have them."""
+        """Return total, offset and limit, as responses have them."""
         return {"total": self.total, "offset": self.offset, "limit": self.limit}

@@ -1,4 +1,4 @@
-"""Responses as text, of which parts may be written already: what is long is written in slices."""
+"""Responses as text, parts of which may already be JSON; long ones are written in slices."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 from ...slices import Steps
 
-STEP = 2048  # values, or about 64 letters each, that are written in one go
+STEP = 2048  # values, or strings of about 64 letters each, that are written without a pause
 
 
 class RawJson:
-    """A part of a response whose JSON is known."""
+    """A part of a response that is JSON already."""
 
     __slots__ = ("text",)
 
@@ -21,13 +21,13 @@ class RawJson:
 
 
 def to_text(response: Any) -> str:
-    """Write a response."""
+    """Return a response as JSON."""
     parts: dict[str, str] = {}
 
     def hold_place(part: object) -> str:
         if not isinstance(part, RawJson):
             raise TypeError(f"{type(part).__name__} is no JSON")
-        place = token_hex(16)  # which nobody can have put into the response
+        place = token_hex(16)  # a random text, which cannot occur in the response
         parts[place] = part.text
         return place
 
@@ -38,12 +38,12 @@ def to_text(response: Any) -> str:
 
 
 def is_long(response: Any) -> bool:
-    """Whether it is to be written in slices."""
+    """Return whether a response has to be written in slices."""
     return _weight(response) > STEP
 
 
 def writing(response: Any) -> Steps[str]:
-    """As `to_text`, in steps."""
+    """Do the same as `to_text`, in steps."""
     if not isinstance(response, dict | list) or not is_long(response):
         yield
         return to_text(response)
@@ -70,7 +70,7 @@ def writing(response: Any) -> Steps[str]:
 
 
 def _weight(value: Any) -> int:
-    """How much there is to write, as far as it matters."""
+    """Return how much there is to write; the count ends somewhere above STEP."""
     weight = 0
     left = [value]
     while left and weight <= STEP:

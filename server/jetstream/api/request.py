@@ -1,7 +1,7 @@
 """Request: one API request with what its handler needs, and the ways to answer it.
 
-Promises: a handler returns the response, or raises ApiError, and the request is answered exactly once; bodies
-are decoded strictly when the server is configured so. Handlers that answer later return LATER and call
+Promises: a handler returns the response or raises ApiError, and the request is answered exactly once. Bodies
+are decoded strictly if the server is configured so. Handlers that answer later return LATER and call
 `respond` themselves.
 """
 
@@ -38,10 +38,11 @@ class Endpoint(NamedTuple):
 
     kind: the name of the response's type.
     handler: makes the response, on a server that serves the request alone.
-    rule: whose request it is, of several servers.
-    audited: each request is published to the audit, with its response.
-    repeatable: a stream's next leader may serve it once more after the former one. It does no harm. To purge
-        again would remove what was published since; to step down again would take the lead from a new leader.
+    rule: which of several servers the request is for.
+    audited: whether each request is published to the audit, with its response.
+    repeatable: whether a stream's next leader may serve the request once more after the former one, because
+        that does no harm. A second purge would remove what was published since; a second step down would take
+        the lead from a new leader.
     refused: the fields that a refusal has besides the error.
     """
 
@@ -60,7 +61,7 @@ class RequestContext:
     clock: the server's.
     strict: whether a body with an unknown field is refused.
     turns: where responses that take long are made, in slices.
-    log: internal errors go there.
+    log: gets internal errors.
     """
 
     clock: Clock
@@ -73,9 +74,12 @@ class Request:
     """One API request.
 
     account: the account it came in, with its streams.
+    context: what it needs of the server.
+    endpoint: how requests of its subject are served.
+    message: the message itself.
     tokens: those of the subject after `$JS.API`.
-    header_block: sent with the response.
-    send_reply: sends the response; None: it is published from here.
+    header_block: is sent with the response.
+    send_reply: sends the response; None if it is published from here.
     """
 
     __slots__ = (
@@ -118,7 +122,7 @@ class Request:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing was asked: no body, or an empty JSON object."""
+        """Whether the request asks for nothing: no body, or an empty JSON object."""
         body = self.body.strip()
         if not body:
             return True
@@ -128,7 +132,7 @@ class Request:
             return False
 
     def header(self, name: bytes) -> bytes | None:
-        """A header's value, or None."""
+        """Return a header's value, or None."""
         return headers.get(self.message.header, name) if self.message.header else None
 
     def read(self, record: type[R]) -> R:
@@ -136,11 +140,11 @@ class Request:
         return at_once(self.reading(record))
 
     def read_optional(self, record: type[R]) -> R:
-        """As `read`, of a body that may be left out: what does not look like JSON gives the defaults, too."""
+        """Do the same as `read`, but a body that does not look like JSON gives the defaults, too."""
         return self.read(record) if self.body.lstrip()[:1] in {b"{", b"["} else record()
 
     def reading(self, record: type[R]) -> Steps[R]:
-        """As `read`, in steps."""
+        """Do the same as `read`, in steps."""
         text = self.body.strip()
         if not text:
             return record()
@@ -148,19 +152,19 @@ class Request:
             value = gojson.decode(text)
         except gojson.JsonError as error:
             raise invalid_json(str(error)) from None
-        if value is None:  # for Go, null leaves everything as it is
+        if value is None:  # in Go, null leaves everything as it is
             return record()
         return (yield from record.reading(value, strict=self.context.strict))
 
     def must_be_empty(self) -> None:
-        """Raise ApiError 10038 when there is a body."""
+        """Raise ApiError 10038 if there is a body."""
         if not self.empty:
             raise api_error("JSNotEmptyRequestErr")
 
     def work(self, steps: Steps[Response]) -> Response:
-        """Work the response out in slices: give it if the first is enough and can be done now, else LATER.
+        """Make the response in slices. Return it if one slice suffices and can run now, otherwise LATER.
 
-        Raises ApiError 10023 when too many requests wait for their turn.
+        Raises ApiError 10023 if too many requests wait for their turn.
         """
         turns = self.context.turns
         if len(turns) >= MOST_WAITING:
@@ -187,9 +191,10 @@ class Request:
         return outcome[0]
 
     def change(self, steps: Steps[T], then: Callable[[T], Steps[Response]]) -> Response:
-        """Change the account's streams when all changes before are done, and then make the response.
+        """Change the account's streams when all changes before are done, then make the response of the
+        result.
 
-        Raises ApiError 10023 when too many wait already.
+        Returns LATER. Raises ApiError 10023 if too many changes wait already.
         """
         queue = self.account.changes
         if len(queue) >= MOST_WAITING:
@@ -214,11 +219,11 @@ class Request:
         self._finish(self, response)
 
     def fail(self, error: ApiError) -> None:
-        """Refuse a request."""
+        """Refuse the request."""
         self._finish(self, error_response(self.kind, error, **self.endpoint.refused))
 
     def fail_internally(self, error: Exception) -> None:
-        """Refuse a request that met an internal error, and log it."""
+        """Refuse the request because of an internal error, and log the error."""
         text = f"JetStream API {self.message.subject}: {type(error).__name__}: {error}"
         self.context.log.error(text)
         self.fail(api_error("JSStreamGeneralErrorF", err=str(error)))

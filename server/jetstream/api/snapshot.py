@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..account.backup.staged import StagedStream
     from ..consumers.core import Consumer
 
-_MADE = "stream_create"  # the type of what ends a restore
+_MADE = "stream_create"  # the response type at the end of a restore
 
 
 def snapshot(request: Request) -> Response:
@@ -45,7 +45,7 @@ def snapshot(request: Request) -> Response:
         else:
             _send(request, asked, stream, last)
 
-    stream.ack_queue.after(begin)  # what is stored is safe then
+    stream.ack_queue.after(begin)  # what is stored by now is safe then
     return LATER
 
 
@@ -87,13 +87,13 @@ def _send(request: Request, asked: SnapshotRequest, stream: Stream[Consumer], la
 
 
 def client_of(request: Request) -> Response:
-    """Who asked, for advisories."""
+    """Return the client that sent a request, for advisories."""
     source = request.message.source
     return source.client_info() if source is not None else {}
 
 
 def read_restore(request: Request) -> StreamConfig:
-    """What STREAM.RESTORE asks for, checked by itself. Raises ApiError."""
+    """Return the configuration that STREAM.RESTORE asks for, checked by itself. Raises ApiError."""
     if request.empty:
         raise api_error("JSBadRequestErr")
     name = request.tokens[2]
@@ -107,7 +107,7 @@ def read_restore(request: Request) -> StreamConfig:
 
 
 def restore(request: Request) -> Response:
-    """Answer STREAM.RESTORE.<stream>: where the stream is to be sent to."""
+    """Answer STREAM.RESTORE.<stream> with the subject to send the stream to."""
     return request.work(paced(_restoring(request)))
 
 
@@ -124,9 +124,9 @@ def _restoring(request: Request) -> Steps[Response]:
 
 
 def receive(request: Request, config: StreamConfig, complete: Complete) -> Response:
-    """Answer where a stream of this configuration is to be sent to, and receive it. Raises ApiError.
+    """Receive a stream of this configuration, and return the answer: where to send it. Raises ApiError.
 
-    complete: makes what was sent a stream.
+    complete: turns what was sent into a stream.
     """
     jetstream = request.account
     if config.name in jetstream.restores:

@@ -22,11 +22,11 @@ from .request import LATER, Request, Response
 
 SUBJECTS_LIMIT = 100_000
 DELETED_LIMIT = 100_000
-STEP = 2048  # sequences looked at in one slice
+STEP = 2048  # sequences examined in one slice
 
 
 def reading_create(request: Request) -> Steps[StreamRequest]:
-    """What STREAM.CREATE asks for, checked by itself. Raises ApiError."""
+    """Return in steps the request STREAM.CREATE, checked by itself. Raises ApiError."""
     asked = yield from request.reading(StreamRequest)
     name = request.tokens[2]
     if asked.name != name:
@@ -51,7 +51,7 @@ def _change(
     change: Callable[..., Steps[Stream[Consumer]]],
     answer: Callable[[Request, Stream[Consumer]], Steps[Response]],
 ) -> Response:
-    """Read a configuration, make or change the stream, and answer."""
+    """Read a configuration, create or change the stream, and answer."""
 
     def changing() -> Steps[Stream[Consumer]]:
         asked = yield from reading
@@ -65,14 +65,14 @@ def _created(request: Request, stream: Stream[Consumer]) -> Steps[Response]:
 
 
 def _brief(stream: Stream[Consumer]) -> Steps[dict[str, Any]]:
-    """What create, update and list answer: no cluster, as on the reference's single server."""
+    """Return in steps what create, update and list answer: no cluster, as on a single reference server."""
     found = yield from stream_info.describing(stream)
     found.cluster = None
     return (yield from found.writing())
 
 
 def reading_update(request: Request) -> Steps[StreamRequest]:
-    """What STREAM.UPDATE asks for, checked by itself. Raises ApiError."""
+    """Return in steps the request STREAM.UPDATE, checked by itself. Raises ApiError."""
     asked = yield from request.reading(StreamRequest)
     check_texts(asked)
     if asked.name != request.tokens[2]:
@@ -86,7 +86,7 @@ def update(request: Request) -> Response:
 
 
 def _updated(request: Request, stream: Stream[Consumer]) -> Steps[Response]:
-    """The answer comes when what the new configuration does not allow is gone."""
+    """Return the answer, once everything that the new configuration does not allow is removed."""
     while stream.removal.under_way and not stream.stopped:
         yield
     return response(request.kind) | (yield from _brief(stream))
@@ -98,13 +98,13 @@ def _page(request: Request, limit: int) -> Page[str]:
 
 
 def names(request: Request) -> Response:
-    """Answer STREAM.NAMES, once all are known."""
+    """Answer STREAM.NAMES, once all names are known."""
     page = _page(request, NAMES_LIMIT)
     return response(request.kind, **page.numbers(), streams=page.items or None)
 
 
 def list_streams(request: Request) -> Response:
-    """Answer STREAM.LIST, once all are open."""
+    """Answer STREAM.LIST, once all streams are open."""
     request.account.must_be_recovered()
     return request.work(paced(_listing(request)))
 
@@ -131,7 +131,7 @@ def info(request: Request) -> Response:
 
 
 def describing(request: Request, stream: Stream[Consumer]) -> Steps[Response]:
-    """The answer to STREAM.INFO about this stream. Raises ApiError."""
+    """Return in steps the answer to STREAM.INFO about this stream. Raises ApiError."""
     asked = request.read_optional(StreamInfoRequest)
     page: dict[str, int] = {}
     subjects: RawJson | None = None
@@ -149,7 +149,7 @@ def describing(request: Request, stream: Stream[Consumer]) -> Steps[Response]:
 
 
 def _missing(stream: Stream[Consumer]) -> Steps[RawJson]:
-    """The first sequences that hold no message as JSON: there may be more than fit into an answer."""
+    """Return as JSON the first sequences that hold no message, as many as fit into an answer."""
     pieces: list[str] = []
     count, at = 0, 0
     while count < DELETED_LIMIT:
@@ -171,9 +171,10 @@ def _missing(stream: Stream[Consumer]) -> Steps[RawJson]:
 def _subjects(
     stream: Stream[Consumer], asked: StreamInfoRequest
 ) -> Steps[tuple[dict[str, int], RawJson | None]]:
-    """Which page it is, and the subjects on it with their numbers of messages as JSON; None without any.
+    """Return the page, and its subjects with their numbers of messages as JSON, None if there are none.
 
-    What was read is written at once: a list of a million names would hold up Python's collector of cycles.
+    Each part is written as soon as it is read: a list of a million names would hold up Python's garbage
+    collector.
     """
     store = stream.store
     offset = max(asked.offset, 0)
@@ -228,7 +229,7 @@ def purge(request: Request) -> Response:
 
 
 def failed(request: Request, outcome: Ordered) -> bool:
-    """Whether what was ordered came to nothing: the request is refused then."""
+    """Refuse the request if an order failed, and return whether it did."""
     if isinstance(outcome, ApiError):
         request.fail(outcome)
     elif isinstance(outcome, BaseException):

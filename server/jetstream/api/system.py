@@ -1,7 +1,7 @@
-"""The JetStream API of the system account on one server: an account's streams purged.
+"""The JetStream API of the system account on one server: purging an account's streams.
 
-Promises: only requests of the system account reach it; what a server refuses is answered with the reason.
-What is asked of a single server and makes sense in a cluster only is not answered, as on the reference.
+Promises: only requests of the system account reach it, and a refusal says why. Requests that make sense only
+in a cluster are not answered, as on the reference.
 """
 
 from __future__ import annotations
@@ -28,7 +28,12 @@ PURGE = "ACCOUNT.PURGE.*"
 
 
 class SystemRequest:
-    """One request. kind: of the response."""
+    """One request of the system account.
+
+    message: the message itself.
+    kind: the name of the response's type.
+    body: the payload, without white space around it.
+    """
 
     def __init__(self, message: Message, kind: str, finish: Callable[[SystemRequest, Json], None]) -> None:
         self.message = message
@@ -37,15 +42,15 @@ class SystemRequest:
         self._finish = finish
 
     def read(self, record: type[R], *, strict: bool) -> R:
-        """The body; raises ApiError."""
+        """Decode the body; one that does not look like JSON gives the defaults. Raises ApiError."""
         return record.parse(self.body, strict=strict) if self.body[:1] in {b"{", b"["} else record()
 
     def respond(self, **fields: Any) -> None:
-        """Answer."""
+        """Answer the request with these fields."""
         self._finish(self, response(self.kind, **fields))
 
     def fail(self, error: ApiError) -> None:
-        """Refuse."""
+        """Refuse the request."""
         self._finish(self, error_response(self.kind, error))
 
 
@@ -53,7 +58,8 @@ class SystemEndpoint(NamedTuple):
     """How the requests of one subject are served.
 
     kind: the name of the response's type.
-    rule: whose request it is, of several servers.
+    handler: answers a request, or raises ApiError.
+    rule: which of several servers the request is for.
     """
 
     kind: str
@@ -64,8 +70,8 @@ class SystemEndpoint(NamedTuple):
 class SystemApi:
     """Serves the system account's requests.
 
-    table: how, by the subject after `$JS.API.`.
-    admits: whether this server serves the requests of a rule now.
+    table: how to serve them, by the subject after `$JS.API.`.
+    admits: returns whether this server serves the requests of a rule now.
     """
 
     def __init__(
@@ -113,7 +119,7 @@ class SystemApi:
 
 
 def purged_account(asked: SystemRequest) -> str:
-    """The account that ACCOUNT.PURGE names. Raises ApiError."""
+    """Return the account that ACCOUNT.PURGE names. Raises ApiError."""
     name = asked.message.subject.split(".")[4]
     if "/" in name or "\\" in name:
         raise api_error("JSStreamGeneralErrorF", err="account name can not contain path separators")
@@ -121,7 +127,7 @@ def purged_account(asked: SystemRequest) -> str:
 
 
 def alone(account: Account, host: JetStreamHost, purge: Callable[[str], None]) -> SystemApi:
-    """The API of a server that is no member of a cluster. purge: removes an account's streams."""
+    """Return the API of a server that is not in a cluster. purge: removes an account's streams."""
 
     def serve(asked: SystemRequest) -> None:
         purge(purged_account(asked))

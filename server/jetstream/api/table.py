@@ -3,10 +3,12 @@
 To add a request, add a row to `TABLE`. Its handler makes the response from what this server has. A request
 that several servers answer together has a second handler, in `cluster/table.py`.
 
-Promises: each request with a handler is answered once, counted, and published to the audit (when someone
-subscribes); an internal error becomes an error response and a log line, never silence. What the reference
-leaves unanswered is left unanswered. MSG.NEXT and DIRECT.GET are not here: consumers and streams subscribe
-themselves, so that a request to one that is not there fails at once.
+Promises:
+- Each request with a handler is answered once, counted, and published to the audit (if someone subscribes).
+- An internal error becomes an error response and a log line, never silence.
+- What the reference leaves unanswered is left unanswered.
+- MSG.NEXT and DIRECT.GET are not here: consumers and streams subscribe themselves, so that a request to one
+  that does not exist fails at once.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 PREFIX = "$JS.API."
 META, STREAM, CONSUMER = ResponderRule.META, ResponderRule.STREAM, ResponderRule.CONSUMER
 STREAM_INFO, CONSUMER_INFO = ResponderRule.STREAM_INFO, ResponderRule.CONSUMER_INFO
-# Fields that refusals have besides the error.
+# The fields that refusals have besides the error.
 _PAGE: Final[dict[str, Any]] = {"total": 0, "offset": 0, "limit": 0}
 _CONSUMERS: Final[dict[str, Any]] = {**_PAGE, "consumers": []}
 _PAUSE: Final[dict[str, Any]] = {"paused": False, "pause_until": format_rfc3339(0)}
@@ -47,7 +49,7 @@ def account_info(request: Request) -> Response:
 
 
 def needs_cluster(_request: Request) -> Response:
-    """Refuse what only a cluster can do."""
+    """Refuse a request that only a cluster can serve."""
     raise api_error("JSClusterRequiredErr")
 
 
@@ -86,21 +88,21 @@ TABLE: dict[str, Endpoint] = {
     "CONSUMER.LEADER.STEPDOWN.*.*": Endpoint("consumer_leader_stepdown", needs_cluster, CONSUMER),
 }
 
-# Received and not answered, as on the reference: what is unknown, and what is the system account's alone.
+# Received and not answered, as on the reference: unknown requests, and those of the system account only.
 UNANSWERED = ("*", "STREAM.>", "META.>", "SERVER.>", "ACCOUNT.>")
 
 
 class ApiRouter(Protocol):
     """Decides which of several servers serves a request; all of them receive it."""
 
-    handlers: Mapping[str, Handler]  # by pattern, of what several servers answer together
+    handlers: Mapping[str, Handler]  # by pattern, for requests that several servers answer together
 
     def admit(self, pattern: str, request: Request, serve: Callable[[], None]) -> None:
-        """Have the request served, or refuse it, or leave it to another server; now or in a while."""
+        """Serve a request, refuse it, or leave it to another server; now or after a while."""
 
 
 class AccountApi:
-    """The API of one account. router: None on a single server, which serves everything."""
+    """The API of one account. router: None on a single server, which serves everything itself."""
 
     def __init__(self, account: JetStreamAccount, router: ApiRouter | None = None) -> None:
         host = account.host
@@ -160,7 +162,7 @@ class AccountApi:
         message = request.message
         if message.reply and request.send_reply is not None:
             request.send_reply(message.reply, request.header_block, body)
-        elif message.reply:  # who wants no answer is served all the same
+        elif message.reply:  # a request without a reply subject is served all the same
             account.account.publish(message.reply, body, header=request.header_block)
         if audited:
             advisories.audit(account.account, account.host, message, text)
@@ -180,7 +182,7 @@ def _handle(request: Request, handler: Handler) -> None:
 
 
 def check_level(message: Message, most: int = API_LEVEL) -> None:
-    """Raise ApiError 10185 when the request needs a newer API.
+    """Raise ApiError 10185 if the request needs a newer API.
 
     Mirrors and sources of other servers require the levels of consumers, which are served.
     """
@@ -189,4 +191,4 @@ def check_level(message: Message, most: int = API_LEVEL) -> None:
 
 
 def _ignore(_message: Message) -> None:
-    """Receive and do nothing."""
+    """Do nothing with a request."""

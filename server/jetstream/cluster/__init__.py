@@ -1,5 +1,5 @@
 """JetStream of several servers: this server carries out what the meta group decides.
 
-`cluster.JetStreamCluster` is this server's part in it: one per server with JetStream and routes. A single
+`cluster.JetStreamCluster` is this server's part in it; a server with JetStream and routes has one, a single
 server has none.
 """

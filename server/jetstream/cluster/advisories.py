@@ -1,4 +1,4 @@
-"""Advisories about leaders: to the system account, and, of streams and consumers, to their own account."""
+"""Advisories about leaders: published in the system account and, for streams and consumers, in their own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def leader_elected(local: LocalStreamView) -> None:
-    """This server leads a stream, and with it the stream's consumers."""
+    """Publish that this server leads a stream, and with it the stream's consumers."""
     fields = {"leader": local.account.host.server_name, "replicas": _replicas(local)}
     _publish(local, "leader_elected", fields)
     for consumer in local.consumers():
@@ -22,13 +22,13 @@ def leader_elected(local: LocalStreamView) -> None:
 
 
 def consumer_leader_elected(local: LocalStreamView, name: str) -> None:
-    """This server leads a consumer."""
+    """Publish that this server leads a consumer."""
     fields = {"leader": local.account.host.server_name, "replicas": _replicas(local)}
     _publish(local, "leader_elected", fields, name)
 
 
 def quorum_lost(local: LocalStreamView) -> None:
-    """This server led, and has lost contact with a majority."""
+    """Publish that this server led a stream, and has lost contact with a majority of its group."""
     replicas = _replicas(local)
     _publish(local, "quorum_lost", {"replicas": replicas})
     for consumer in local.consumers():
@@ -36,20 +36,24 @@ def quorum_lost(local: LocalStreamView) -> None:
 
 
 def meta_leader_elected(system: Account, host: JetStreamHost, node: str, others: list[Any]) -> None:
-    """This server leads the meta group. node: this server's; others: the other members, as jsz shows them."""
+    """Publish that this server leads the meta group.
+
+    node: this server's.
+    others: the other members, as jsz shows them.
+    """
     here = {"name": host.server_name, "current": True, "active": 0, "peer": node}
     fields = {"leader": node, "replicas": [here, *others], "cluster": host.cluster_name}
     advisories.publish(system, host, "DOMAIN.LEADER_ELECTED", "domain_leader_elected", fields)
 
 
 def server_removed(system: Account, host: JetStreamHost) -> None:
-    """This server was removed from the cluster."""
+    """Publish that this server was removed from the cluster."""
     fields = {"server": host.server_name, "server_id": host.server_id, "cluster": host.cluster_name}
     advisories.publish(system, host, "SERVER.REMOVED", "server_removed", fields)
 
 
 def _replicas(local: LocalStreamView) -> list[dict[str, Any]]:
-    """All members, this one included."""
+    """Return all members of the stream's group, including this one, sorted by name."""
     host, node = local.account.host, node_of(local.me)
     here = {"name": host.server_name, "current": True, "active": 0, "peer": node}
     others = [peer.to_json() for peer in local.cluster().replicas if peer.peer != node]

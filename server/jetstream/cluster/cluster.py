@@ -1,8 +1,12 @@
-"""JetStreamCluster: this server among those that together are one JetStream.
+"""JetStreamCluster: this server as one of those that together are one JetStream.
 
-It puts the parts together: the meta group's member here, what carries out what the group decides, what tells
-the other servers of this one. Promises: nothing is served here before this server is as current as the group
-was when it started, so that what was deleted meanwhile does not come back; `stop` leaves nothing behind.
+It puts the parts together: this server's member of the meta group, the parts that carry out what the group
+decides, and those that inform the other servers.
+
+Promises:
+- Nothing is served here before this server is as current as the group was when it started, so that what was
+  deleted meanwhile does not come back.
+- `stop` leaves nothing running.
 """
 
 from __future__ import annotations
@@ -46,26 +50,34 @@ if TYPE_CHECKING:
 
 
 class ClusterService(Protocol):
-    """What serves while this server is a member of the cluster."""
+    """A service that runs while this server is a member of the cluster."""
 
     def start(self) -> None:
         """Begin to serve."""
 
     def stop(self) -> None:
-        """Serve no more; harmless when done twice."""
+        """Stop serving; a second call does nothing."""
 
 
 class JetStreamCluster:
-    """See the module.
+    """This server's part in the cluster.
 
     view: what this server knows of the cluster.
     context: what the API's handlers get.
 
     To be set before the start:
 
-    expected: which servers must be there before the meta group may be bootstrapped.
+    expected: returns which servers must be there before the meta group may be bootstrapped.
     system_api: the API of the system account.
-    on_effect: is given each effect of what the group decides.
+    on_effect: is called with each effect of what the group decides.
+
+    Arguments:
+
+    accounts: those that have JetStream here, by name.
+    options: returns the present options.
+    quotas: the server's, for memory and for files.
+    reader: reads files of streams.
+    leave: is called to stop everything that is served here.
     """
 
     expected: Callable[[], BootstrapExpect]
@@ -83,7 +95,6 @@ class JetStreamCluster:
         reader: TaskExecutor,
         leave: Callable[[], None],
     ) -> None:
-        """options: those of now; quotas: of memory, of files; leave: ends all that is served here."""
         self._host = host
         self._system = system
         self._accounts = accounts
@@ -131,7 +142,7 @@ class JetStreamCluster:
         )
 
     def _node_info(self) -> NodeInfo:
-        """This server as the meta group is to know it."""
+        """Return this server as the meta group should know it."""
         return NodeInfo(
             self.view.me,
             self._host.server_name,
@@ -143,14 +154,17 @@ class JetStreamCluster:
         )
 
     def _policy(self) -> PlacementPolicy:
-        """By which rules streams are placed."""
+        """Return the rules by which streams are placed."""
         options = self._options().jetstream
         return PlacementPolicy(options.unique_tag, options.limits.max_ha_assets)
 
     # --- start and stop
 
     def extend(self, hubs: Callable[[], Collection[str]]) -> None:
-        """Belong to a hub's JetStream if that has this domain. hubs: the domains of those that are joined."""
+        """Join a hub's JetStream if the hub has this server's domain.
+
+        hubs: returns the domains of the hubs that are joined now.
+        """
         environment, options = self._environment, self._options().jetstream
         self._observes = MetaExtension(
             options.domain, hubs, path=options.store_dir, fs=environment.fs, log=environment.log
@@ -167,7 +181,7 @@ class JetStreamCluster:
         self.system_api.start()
 
     async def stop(self) -> None:
-        """Leave it; everything stored is on disk afterwards."""
+        """Leave the meta group, and stop serving; everything stored is on disk afterwards."""
         self.system_api.stop()
         self._node_tracker.stop()
         over = asyncio.Event()
@@ -183,7 +197,7 @@ class JetStreamCluster:
         self._proposer.stop()
 
     def hand_over(self) -> None:
-        """This server is going to go away: let others lead."""
+        """Let other servers lead everything that is led here, because this server is about to stop."""
         for local in list(self.view.local_streams.values()):
             if local.membership is not None and local.leads():
                 local.step_down("", _nothing)
@@ -192,24 +206,24 @@ class JetStreamCluster:
     # --- accounts and routes
 
     def account_came(self, account: JetStreamAccount) -> None:
-        """An account has JetStream here from now on: what is assigned of it is opened."""
+        """Open what is assigned here of an account that has JetStream from now on."""
         if self._meta_group.served:
             actions = self._meta_group.begin(self._reconciler.inventory([account]))
             self._reconciler.begin(action for action in actions if key_of(action)[0] == account.name)
 
     def account_left(self, name: str, done: Callable[[], None]) -> None:
-        """An account has it no more: `done` is called when its streams are closed, their files stay."""
+        """Close the streams of an account that lost JetStream, then call `done`; their files stay."""
         self._reconciler.stop(done, name)
 
     def route_left(self, server_id: str) -> None:
-        """There is no route to that server any more."""
+        """Note that there is no route to that server any more."""
         self._node_tracker.server_lost(server_id)
         self._meta_group.server_lost(server_id)
         for local in list(self.view.local_streams.values()):
             local.server_lost(server_id)
 
     def route_joined(self) -> None:
-        """There is a route to one more server."""
+        """Exchange reports with a server to which there is a new route."""
         self._node_tracker.publish(ask=True)
 
     # --- MetaGroupListener
@@ -233,7 +247,7 @@ class JetStreamCluster:
         elif isinstance(effect, ServerRemoved):
             if effect.server.id != self.view.me:
                 self._node_tracker.removed(effect.server)
-            elif self.view.served:  # else the log replays what was before it started
+            elif self.view.served:  # otherwise the log repeats what happened before this server started
                 soon(self._expelled)
         if isinstance(effect, ServerUpdated | ServerReplaced | ServerRemoved):
             soon(self._proposer.heal)
@@ -259,7 +273,7 @@ class JetStreamCluster:
     # --- what is served here
 
     def _serve(self) -> None:
-        """Open what is assigned here, once that is known to be so."""
+        """Open what is assigned here, once this server is current enough to know it."""
         if self._meta_group.served or self._halting or not self._meta_group.current:
             return
         self._ticker.remove(self._serve)
@@ -268,11 +282,11 @@ class JetStreamCluster:
         self._reconciler.begin(self._meta_group.begin(inventory))
 
     def _halt(self, then: Callable[[], None]) -> None:
-        """Serve nothing until it is known anew what is assigned here."""
+        """Stop serving, until it is known again what is assigned here; call `then` when that is done."""
         self._meta_group.suspend()
         self._halting = True
         self._ticker.remove(self._serve)
-        self._ticker.add(self._serve)  # until it is done
+        self._ticker.add(self._serve)  # tried again at each tick until it succeeds
 
         def halted() -> None:
             self._halting = False
@@ -281,7 +295,7 @@ class JetStreamCluster:
         self._reconciler.stop(halted)
 
     def _expelled(self) -> None:
-        """This server was removed from the cluster: it serves nothing more before it is started again."""
+        """Stop serving until the next start, because this server was removed from the cluster."""
         self._host.log.error("JetStream being DISABLED, our server was removed from the cluster")
         advisories.server_removed(self._system, self._host)
         self._node_tracker.stop()
@@ -294,7 +308,7 @@ class JetStreamCluster:
 def _make_environment(
     host: JetStreamHost, system: Account, store_dir: str, reader: TaskExecutor
 ) -> GroupEnvironment:
-    """For the Raft groups of this server."""
+    """Return the environment of this server's Raft groups."""
     node, ticker = name_hash(host.server_name), Ticker(host.clock)
     return GroupEnvironment(
         name=host.server_name,
@@ -314,4 +328,4 @@ def _make_environment(
 
 
 def _nothing(*_: object) -> None:
-    """Nobody waits for it."""
+    """Do nothing: nobody waits for the result."""

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ClusterContext:
-    """One per server.
+    """The parts of the cluster that API handlers use; a server has one.
 
     view: what this server knows.
     proposer: has the meta group decide.
     queries: asks the leaders of streams.
     replies: sends a reply through another server.
-    executor: calls back soon, on the loop.
+    clock: the server's.
+    executor: calls back in the next turn of the loop.
     ticker: counts the ticks by which Raft groups measure their leaders' silence.
     random: for choices among equals.
     """

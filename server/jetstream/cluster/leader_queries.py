@@ -1,7 +1,8 @@
-"""LeaderQueries: what the meta leader asks the leaders of streams, and what these announce unasked.
+"""LeaderQueries: what the meta leader asks the leaders of streams, and what those announce unasked.
 
-`$JSC.UP` announces that a new stream or consumer is served, for the request that waits for it; `$JSC.ASK`
-asks for infos, answered to `$JSC.TELL.<node>` in slices. Nothing is promised of delivery: who waits gives up.
+`$JSC.UP` announces that a new stream or consumer is served, for the request that waits for it. `$JSC.ASK`
+asks for infos, which are sent to `$JSC.TELL.<node>` in slices. Delivery is not guaranteed: every wait ends
+after a timeout.
 """
 
 from __future__ import annotations
@@ -26,11 +27,14 @@ Kind = Literal["SI", "CI"]
 Key = tuple[str, str, str]  # account, stream, consumer ("" for the stream itself)
 Take = Callable[[str, Json], None]
 UP, ASK, TELL = "$JSC.UP", "$JSC.ASK", "$JSC.TELL."
-TIMEOUT = 4_000_000_000  # ns that it is waited for an answer or an announcement
+TIMEOUT = 4_000_000_000  # ns to wait for an answer or an announcement
 
 
 class LeaderQueries:
-    """One per server. local_streams: by (account, stream)."""
+    """The questions and announcements of one server.
+
+    local_streams: the streams that this server holds, by (account, stream).
+    """
 
     def __init__(
         self,
@@ -53,7 +57,7 @@ class LeaderQueries:
         self._subscriptions: list[Any] = []
 
     def start(self) -> None:
-        """Subscribe to the others' messages."""
+        """Subscribe to the other servers' messages."""
         for subject, receive, count in (
             (UP, self._received_served, 4),
             (ASK, self._answer, 7),
@@ -62,7 +66,7 @@ class LeaderQueries:
             self._subscriptions.append(self._pubsub.subscribe(subject, _reader(receive, count)))
 
     def stop(self) -> None:
-        """Unsubscribe, and leave no timer; who waits is not called any more."""
+        """Unsubscribe and cancel all timers; callbacks that still wait are not called any more."""
         for subscription in self._subscriptions:
             self._pubsub.unsubscribe(subscription)
         self._subscriptions.clear()
@@ -75,9 +79,9 @@ class LeaderQueries:
     # --- a new one is served
 
     def when_served(self, key: Key, done: Callable[[Json | None], None]) -> Callable[[], None]:
-        """Call `done` once: with the info that its leader announces from now on, or with None after TIMEOUT.
+        """Call `done` once: with the info that the leader announces from now on, or with None after TIMEOUT.
 
-        Gives what ends the waiting without a call.
+        Returns a function that ends the waiting without a call.
         """
         wait = _Wait(done)
         self._waiting.setdefault(key, []).append(wait)
@@ -103,9 +107,9 @@ class LeaderQueries:
         return end
 
     def announce_served(self, key: Key, info: Json) -> None:
-        """The leader of a new stream or consumer serves it now."""
+        """Announce that a stream or consumer is served by its leader here; `info` is {} if it is gone."""
         body = json.dumps([*key, info], separators=(",", ":")).encode("utf-8", "surrogateescape")
-        # Here it is delivered after what is being handled now: who proposed it may not wait for it yet.
+        # It is delivered here in the next turn: the proposer may not have begun to wait yet.
         self._executor.soon(lambda: self._served(key, info))
         self._pubsub.publish(UP, body)
 
@@ -127,10 +131,13 @@ class LeaderQueries:
     def ask(
         self, kind: Kind, account: str, stream: str, consumer: str, take: Take, names: Collection[str] = ()
     ) -> Callable[[], None]:
-        """Ask the leaders for the infos of an account's streams, or of a stream's consumers.
+        """Ask the leaders for the infos of an account's streams ("SI"), or of a stream's consumers ("CI").
 
-        stream, consumer: "" for all; names: only those of them, () for all. take: is given (name, info) of
-        each that comes within TIMEOUT; calling what this gives ends it earlier.
+        stream, consumer: "" for all.
+        names: the only ones wanted; () for all.
+        take: is called with (name, info) for each info that comes within TIMEOUT.
+
+        Returns a function that ends the question earlier.
         """
         self._number = number = self._number + 1
         self._asked[number] = take
@@ -146,7 +153,7 @@ class LeaderQueries:
         return end
 
     def _answer(self, query: list[Any]) -> None:
-        """Answer for what this server leads; for a group without a leader later, as others may, too."""
+        """Answer for streams led here at once; for leaderless groups later, as others may answer, too."""
         kind, account, stream, consumer, names, node, number = query
         wanted = set(names) | ({consumer} if consumer else set())
         here, late = [], []
@@ -191,7 +198,7 @@ class LeaderQueries:
             take(name, info)
 
     def _publish(self, subject: str, values: list[Any]) -> None:
-        """Publish it to all subscribers, this server too, when what is being handled is done."""
+        """Publish to all subscribers, including this server, in the next turn of the loop."""
         body = json.dumps(values, separators=(",", ":")).encode("utf-8", "surrogateescape")
 
         def publish() -> None:
@@ -213,7 +220,7 @@ class LeaderQueries:
 
 
 class _Wait:
-    """Who waits for one to be served."""
+    """One waiting callback; an object of its own, so that each can be told from the others."""
 
     def __init__(self, done: Callable[[Json | None], None]) -> None:
         self.done = done
@@ -224,7 +231,7 @@ def _fail(error: Exception) -> None:
 
 
 def _infos(kind: Kind, local: LocalStreamView, names: Collection[str]) -> Iterator[tuple[str, Json]]:
-    """The infos that can be given: one that goes away meanwhile is left out."""
+    """Yield the infos that can be had; a consumer that disappears meanwhile is left out."""
     if kind == "SI":
         yield local.assignment.name, local.info().to_json()
         return
@@ -239,7 +246,10 @@ def _infos(kind: Kind, local: LocalStreamView, names: Collection[str]) -> Iterat
 
 
 def _reader(receive: Callable[[list[Any]], None], count: int) -> Callable[[Message], None]:
-    """Take messages that are lists of so many; a peer's that makes no sense must not end the route."""
+    """Return a subscriber that passes on JSON lists of `count` values and ignores all other messages.
+
+    A message that makes no sense must not end the route it came by.
+    """
 
     def read(message: Message) -> None:
         try:

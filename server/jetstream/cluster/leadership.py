@@ -1,9 +1,12 @@
-"""Leadership: what the leader of a replicated stream sees to, besides the stream itself.
+"""Leadership: the duties of a replicated stream's leader, besides the stream itself.
 
-It brings configuration and consumers, as the meta group decided them, into the stream's log, and tells the
-meta group when the members are as they shall be. Promises: what was decided is in the log some time after,
-whoever led when it was decided. Servers learn of decisions at different times: a leader must not undo what it
-only does not know yet, so a difference that no decision explains is resolved only after GRACE.
+The leader brings the configuration and the consumers, as the meta group decided them, into the stream's log,
+and reports to the meta group when the group's members match the assignment.
+
+Promises:
+- What was decided is in the log some time later, whoever led when it was decided.
+- Servers learn of decisions at different times, so a leader must not undo something only because it has not
+  heard of it yet: a difference that no known decision explains is resolved only after GRACE.
 """
 
 from __future__ import annotations
@@ -32,28 +35,31 @@ if TYPE_CHECKING:
     from .local_info import LocalStreamView
 
 GRACE = 10 * SECOND
-_STREAM = ""  # stands for the stream where else is a consumer's name
+_STREAM = ""  # stands for the stream itself, where a consumer's name is expected
 
 
 class Leadership:
-    """What one stream's members remember for the case that they lead."""
+    """The duties of one stream's leader.
+
+    Every member keeps one, because it may become the leader.
+    """
 
     def __init__(self, local: LocalStreamView) -> None:
         self._local = local
         self._clock = local.environment.clock
         self._meta = local.meta
-        self._changed: set[str] = set()  # what was changed, so that the log may lag
-        self._gone: set[tuple[str, int]] = set()  # consumers that were deleted: name, created
-        self._compared: dict[str, tuple[int, int]] = {}  # what was compared: created, revision
-        self._differs: dict[str, int] = {}  # since when the log differs, ns
-        self._unused: dict[str, int] = {}  # consumers that nobody uses: created
-        self._under_way: Counter[str] = Counter()  # orders whose outcome is not known: the log will show it
+        self._changed: set[str] = set()  # changed by a decision, so that the log may lag
+        self._gone: set[tuple[str, int]] = set()  # deleted consumers: name, created
+        self._compared: dict[str, tuple[int, int]] = {}  # name -> what was compared last: created, revision
+        self._differs: dict[str, int] = {}  # name -> since when the log differs, ns
+        self._unused: dict[str, int] = {}  # consumers that nobody uses: name -> created
+        self._under_way: Counter[str] = Counter()  # name -> proposals without a known outcome
         self._sent: PeersConfirmed | GroupStarted | None = None
 
     # --- what the meta group decided
 
     def begin(self) -> None:
-        """The replica here leads from now on."""
+        """Begin the duties, as the replica here leads from now on."""
         self._compared.clear()
         self._differs.clear()
         self._unused.clear()
@@ -61,34 +67,34 @@ class Leadership:
         self.confirm_peers()
 
     def configured(self) -> None:
-        """The stream has another configuration."""
+        """Bring the stream's changed configuration into the log."""
         self._changed.add(_STREAM)
         self._compare_stream()
 
     def consumer_made(self, consumer: ConsumerAssignment) -> None:
-        """A consumer is to be there."""
+        """Bring a new or changed consumer into the log."""
         self._changed.add(consumer.name)
         self._compare_consumer(consumer)
 
     def consumer_gone(self, consumer: ConsumerAssignment) -> None:
-        """A consumer goes."""
+        """Remove a deleted consumer in the log."""
         self._gone.add((consumer.name, consumer.created))
         self._changed.discard(consumer.name)
         self._drop_gone()
 
     def unused(self, consumer: Consumer) -> None:
-        """Nobody uses a consumer any more."""
+        """Ask the meta group to delete a consumer that nobody uses any more."""
         self._unused[consumer.name] = consumer.created
         self._ask_deletion(consumer.name)
 
     def tick(self) -> None:
-        """A second has passed while the replica here leads."""
+        """Do what is due regularly while the replica here leads."""
         self.confirm_peers()
         self._compare()
         self.ask_deletions()
 
     def ask_deletions(self) -> bool:
-        """Ask again that unused consumers be deleted, as that may have been lost; whether there are any."""
+        """Ask again to delete unused consumers, as requests may be lost. Return whether there are any."""
         for name in list(self._unused):
             self._ask_deletion(name)
         return bool(self._unused)
@@ -105,7 +111,7 @@ class Leadership:
     # --- members
 
     def confirm_peers(self, *, again: bool = True) -> None:
-        """Tell the meta group which members the group has. again: also what was sent already."""
+        """Report to the meta group which members the group has. again: even if that was sent already."""
         local = self._local
         membership, assignment = local.membership, local.assignment
         group = None if membership is None else membership.group
@@ -140,7 +146,7 @@ class Leadership:
         return membership, membership.replica.stream
 
     def _due(self, what: str) -> bool:
-        """Whether a difference is to be resolved here and now."""
+        """Return whether a difference has to be resolved now; note since when there is one."""
         now = self._clock.now()
         if what in self._changed:
             return True
@@ -193,7 +199,7 @@ class Leadership:
         self._order(entry, name, lambda: self._added(name, new=new))
 
     def _added(self, name: str, *, new: bool) -> None:
-        """A consumer is in the stream's log."""
+        """Announce a consumer that is in the stream's log."""
         if new:
             advisories.consumer_leader_elected(self._local, name)
         self._local.announce_served(name)
@@ -211,7 +217,7 @@ class Leadership:
         def finished(outcome: Outcome | Exception) -> None:
             self._under_way[what] -= 1
             if isinstance(outcome, Exception):
-                self._compared.pop(what, None)  # whoever leads compares again
+                self._compared.pop(what, None)  # so that it is compared again
                 return
             if not self._under_way[what]:
                 del self._under_way[what]
@@ -224,12 +230,12 @@ class Leadership:
         leading[0].replica.order(entry, finished)
 
     def _drop_gone(self) -> None:
-        """Let go of consumers that were deleted."""
+        """Remove consumers that were deleted."""
         leading = self._leading()
         for name, created in list(self._gone):
             assignment = self._local.consumer(name)
             state = None if leading is None else leading[1].states.get(name)
-            if assignment is not None:  # it, or another one of its name that takes its place
+            if assignment is not None:  # it exists, or another one of its name takes its place
                 self._gone.discard((name, created))
             elif leading is not None and (
                 self._under_way[name] or (state is not None and state.created == created)
@@ -241,7 +247,7 @@ class Leadership:
                 self._gone.discard((name, created))
 
     def _drop_unknown(self) -> None:
-        """Let go of consumers that the meta group does not know and about which nothing came for GRACE."""
+        """Remove consumers that the meta group has not known for GRACE."""
         leading = self._leading()
         if leading is None:
             return
@@ -255,5 +261,5 @@ class Leadership:
 
 
 def has_begun(assignment: StreamAssignment) -> bool:
-    """Whether the meta group knows that the stream's members are as they shall be."""
+    """Return whether the meta group knows that the stream's members match the assignment."""
     return not (assignment.seeds or assignment.change or assignment.leaving)

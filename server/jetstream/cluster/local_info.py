@@ -1,7 +1,7 @@
 """LocalStreamView: what is known and shown of one stream of the cluster on this server.
 
-Its leader, its group, its info and those of its consumers, and how all servers and the log are told of it.
-Promises: nothing here changes the stream.
+It covers the stream's leader, its group, its info and those of its consumers, and how all servers and the log
+get to know of them. Promises: nothing here changes the stream.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class MetaView(Protocol):
-    """What local streams ask of the meta group."""
+    """What local streams read of the meta group."""
 
     @property
     def me(self) -> str:
@@ -44,7 +44,7 @@ class MetaView(Protocol):
 
     @property
     def state(self) -> MetaState:
-        """What the meta group decided."""
+        """Everything the meta group has decided."""
 
     @property
     def node_statuses(self) -> Mapping[str, NodeStatus]:
@@ -52,22 +52,22 @@ class MetaView(Protocol):
 
     @property
     def leader_status(self) -> LeaderStatus:
-        """Who leads the meta group."""
+        """The leader of the meta group, as known here."""
 
     def member(self, node: str) -> str:
-        """The meta group's member of a node."""
+        """Return the meta group's member of a node."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalStreamContext:
     """What all local streams of a server share.
 
-    environment: that of their groups.
+    environment: of their Raft groups.
     system: the system account.
     meta: what is known of the meta group.
-    forward: has whichever server leads the meta group propose a command; nothing is promised of it.
-    announce: tells all servers, by (account, stream, consumer or ""), the info of what this server leads and
-        serves from now on; {} for what is gone.
+    forward: has the meta leader propose a command, on whichever server it is; delivery is not guaranteed.
+    announce: sends all servers, by (account, stream, consumer or ""), the info of what is led and served here
+        from now on; {} for what is gone.
     """
 
     environment: GroupEnvironment
@@ -82,12 +82,12 @@ class LocalStreamView:
 
     assignment: what the meta group decided.
     stream: what the API works on; None while it cannot be served at all.
-    membership: this server's in the stream's group; None for one copy.
-    error: why one copy cannot go on.
+    membership: this server's, in the stream's group; None for a stream with one copy.
+    error: why a stream with one copy cannot go on.
     leader: a member of the stream's group; "" while none is known.
-    leader_since: the time since when that one leads, or since when nobody does.
-    had_leader: whether anybody has led the group.
-    closed: whether it is not served any more.
+    leader_since: the time since which that one leads, or nobody does, ns.
+    had_leader: whether the group has ever had a leader.
+    closed: whether the stream is not served any more.
     """
 
     def __init__(
@@ -119,15 +119,15 @@ class LocalStreamView:
     # --- what was decided of its consumers
 
     def consumers(self) -> list[ConsumerAssignment]:
-        """The stream's consumers, as decided."""
+        """Return the stream's consumers, as decided."""
         return self.meta.state.consumers_of(self.assignment.account, self.name)
 
     def consumer(self, name: str) -> ConsumerAssignment | None:
-        """One of them."""
+        """Return one of the stream's consumers, as decided, or None."""
         return self.meta.state.consumer(self.assignment.account, self.name, name)
 
     def has_consumer(self, name: str) -> bool:
-        """Whether a consumer is here, as a leader's or as all replicas know it."""
+        """Return whether a consumer is here: in the replica's state, or in the stream if it has one copy."""
         if self.membership is not None:
             replica = self.membership.replica
             return replica is not None and name in replica.stream.states
@@ -136,15 +136,15 @@ class LocalStreamView:
     # --- its leader and its group
 
     def leads(self) -> bool:
-        """Whether this server leads the stream."""
+        """Return whether this server leads the stream."""
         if self.membership is not None:
             return self.membership.leads
         return self.stream is not None and not self.closed
 
     def leader_status(self) -> LeaderStatus | None:
-        """Who leads the group, by the ids of the meta group; None for a stream without a group.
+        """Return who leads the group, by the ids of the meta group; None for a stream without a group.
 
-        Nobody, while the leader is here and does not serve the stream yet.
+        While the leader is here and does not serve the stream yet, there is none.
         """
         if not self.assignment.replicated and self.membership is None:
             return None
@@ -156,7 +156,7 @@ class LocalStreamView:
         return LeaderStatus(self.meta.member(node_of(self.leader)), 0, True)
 
     def group_view(self) -> GroupView | None:
-        """The group as its member here sees it, by the ids of the meta group; None without a group."""
+        """Return the group as its member here sees it, by the ids of the meta group; None without a group."""
         membership, meta, system = self.membership, self.meta, self.context.system.name
         if membership is None:
             return None
@@ -176,7 +176,7 @@ class LocalStreamView:
         return GroupView(leader, self.leader_since, peers, traffic_account=system)
 
     def health(self) -> StreamHealth:
-        """For healthz."""
+        """Return the state of the stream here for `/healthz`."""
         membership = self.membership
         if membership is None:
             return StreamHealth(found=self.stream is not None, error=self.error)
@@ -197,13 +197,13 @@ class LocalStreamView:
     # --- infos
 
     def cluster(self) -> ClusterInfo:
-        """The `cluster` of the stream's and its consumers' infos."""
+        """Return the `cluster` of the stream's and its consumers' infos."""
         meta = self.meta
         name = self.assignment.cluster or self.account.host.cluster_name
         return cluster_info(meta.state, meta.node_statuses, self.assignment, self.group_view(), meta.me, name)
 
     def info(self) -> StreamInfo:
-        """The stream's info, with what the meta group decided where it is not open."""
+        """Return the stream's info; if it is not open, the configuration as the meta group decided it."""
         if self.stream is not None:
             found = stream_info.info(self.stream)
         else:
@@ -214,7 +214,7 @@ class LocalStreamView:
         return found
 
     def consumer_info(self, name: str) -> ConsumerInfo:
-        """A consumer's info. Raises ApiError 10014."""
+        """Return a consumer's info. Raises ApiError 10014 if there is none of this name."""
         there = None if self.stream is None else self.stream.consumers.get(name)
         if there is not None:
             found = describe(there)
@@ -235,7 +235,7 @@ class LocalStreamView:
     # --- what others are told
 
     def announce_served(self, consumer: str = "") -> None:
-        """Announce that the stream, or one of its consumers, is served."""
+        """Announce that the stream, or one of its consumers, is served, if it is led here."""
         if not self.leads():
             return
         try:
@@ -245,16 +245,16 @@ class LocalStreamView:
         self.context.announce((self.assignment.account, self.name, consumer), info)
 
     def announce_deleted(self, consumer: str = "") -> None:
-        """Announce that the stream, or one of its consumers, is served no more."""
+        """Announce that the stream, or one of its consumers, is no longer served."""
         self.context.announce((self.assignment.account, self.name, consumer), {})
 
     def warn(self, text: str) -> None:
-        """Log something that is not as it should be."""
+        """Log a warning about the stream."""
         self.environment.log.warning(f"Stream '{self.account.name} > {self.name}' {text}")
 
 
 def _place(info: ConsumerInfo, stream: ReplicatedStream, name: str) -> None:
-    """Fill in where the consumer stands, as far as the replica here knows."""
+    """Fill in the consumer's position, as far as the replica here knows it."""
     replicated = stream.states.get(name)
     if replicated is None:
         return

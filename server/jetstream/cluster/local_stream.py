@@ -1,8 +1,11 @@
 """LocalStream: one stream of the cluster on this server, replicated or not.
 
 A stream with one copy (R1) is a plain `Stream`; one with more has a `ReplicaMembership` in its group.
-Promises: what is served here is what the meta group assigned, in one of these two forms at a time, and on the
-way from one to the other nothing that was acknowledged gets lost; `close` leaves nothing of it on the disk.
+
+Promises:
+- What is served here is what the meta group assigned, in one of these two forms at a time.
+- Nothing that was acknowledged gets lost in the conversion from one to the other.
+- `close` leaves nothing of the stream on the disk.
 """
 
 from __future__ import annotations
@@ -38,11 +41,11 @@ if TYPE_CHECKING:
     from ..streams.core import Stream
 
 _EVERY = 4  # ticks between two checks of what is to be done
-_CONTACT = 6  # ticks after which a member should have answered its leader
+_CONTACT = 6  # ticks within which a member should have answered its leader
 
 
 class LocalStream(LocalStreamView):
-    """The form that the stream has here, and the way from one to the other."""
+    """One stream in the form that it has here, and its conversion to the other form."""
 
     def __init__(
         self, context: LocalStreamContext, account: JetStreamAccount, assignment: StreamAssignment
@@ -52,14 +55,17 @@ class LocalStream(LocalStreamView):
         self._leadership = Leadership(self)
         self._led = False
         self._ticks = 0
-        self._hopeless = False  # whether it was logged that no server can give what is missing here
+        self._hopeless = False  # whether it was logged that no server has what is missing here
         self._reserved: StreamConfig | None = None
-        self._changing = False  # from replicated to R1
+        self._changing = False  # whether the conversion to R1 is under way
 
     # --- opening
 
     def open(self, *, lost: bool, consumers: list[ConsumerAssignment]) -> None:
-        """Begin with nothing. lost: it was here before. Raises ApiError, OSError, StoreError."""
+        """Open the stream with nothing on the disk. lost: it was here before.
+
+        Raises ApiError, OSError, StoreError.
+        """
         if lost:
             others = self.assignment.replicated
             begun = (
@@ -82,7 +88,10 @@ class LocalStream(LocalStreamView):
         r1.sync_consumers(self, stream, consumers, self.ended)
 
     def keep(self, consumers: list[ConsumerAssignment], kept: Callable[[str], None]) -> None:
-        """Go on with what the disk has; `kept` is given "", or why that cannot be."""
+        """Open the stream as it is on the disk; `kept` is called with "", or why that is not possible.
+
+        Raises StoreError if the document cannot be read, and otherwise what opening the stream raises.
+        """
         found = self.account.directory.read_stream(self.name)
         if found is None or found.document is None:
             raise StoreError("it cannot be read" if found is None else found.damage)
@@ -108,7 +117,7 @@ class LocalStream(LocalStreamView):
         self.opening.start()
 
     def _recover_replica(self, group: str) -> None:
-        """Go on as a member of the group, or end it where it has ended."""
+        """Go on as a member of the group, or as an R1 stream if the group has ended."""
         ours = self.assignment.replicated and group == self.assignment.group
         if ours or self.environment.incarnations(group).begun():
             self._join(group)
@@ -117,7 +126,7 @@ class LocalStream(LocalStreamView):
         self._alone(self._membership(group).open())
 
     def _join(self, group: str, store: StreamStore | None = None) -> None:
-        """Join the group. store: what a new group is bootstrapped from."""
+        """Join the group. store: what a new group is bootstrapped over."""
         self.leader_since = self.environment.clock.now()
         self.membership = self._membership(group, store)
         self._reserve(self._config())
@@ -139,7 +148,7 @@ class LocalStream(LocalStreamView):
         self.announce_served()
 
     def _start_group(self) -> None:
-        """Start a group from an R1 stream. Raises OSError, StoreError."""
+        """Convert an R1 stream to the first replica of a group. Raises OSError, StoreError."""
         stream = self.stream
         assert stream is not None
         self.account.streams.pop(self.name, None)
@@ -150,7 +159,7 @@ class LocalStream(LocalStreamView):
         return StreamConfig.from_json(self.assignment.config)
 
     def _reserve(self, config: StreamConfig | None) -> None:
-        """Reserve what this configuration promises, instead of what was reserved before."""
+        """Reserve the bytes of this configuration, instead of those reserved before."""
         if self._reserved is not None:
             self.account.reserve(self._reserved, -1)
         self._reserved = config
@@ -184,7 +193,7 @@ class LocalStream(LocalStreamView):
             self.environment.ticker.add(self._tick)
 
     def _dissolve(self) -> None:
-        """Go on without a group: this server is its only member, and is to stay so."""
+        """Begin to convert the stream to R1, because this server is and stays its group's only member."""
         membership = self.membership
         if membership is None or self._changing:
             return
@@ -192,7 +201,7 @@ class LocalStream(LocalStreamView):
         membership.release(self._alone)
 
     def _alone(self, replica: Replica) -> None:
-        """The group has ended, and this is what is left of it."""
+        """Convert the replica of a group that has ended to an R1 stream."""
         self._changing = False
         if self.closed:
             replica.stop()
@@ -218,7 +227,7 @@ class LocalStream(LocalStreamView):
     # --- the end
 
     def close(self, gone: bool, done: Callable[[], None]) -> None:
-        """End, and delete what is here. gone: the stream is deleted; else others keep it."""
+        """Close the stream and delete what is here. gone: the stream is deleted; otherwise others keep it."""
         announces = gone and self.leads()
         self._end()
 
@@ -248,7 +257,7 @@ class LocalStream(LocalStreamView):
         removed()
 
     def stop(self, done: Callable[[], None]) -> None:
-        """End; files stay."""
+        """Close the stream; its files stay."""
         opening, self.opening = self.opening, None
         if opening is not None:
             opening.stop(lambda: self.stop(done))
@@ -269,18 +278,18 @@ class LocalStream(LocalStreamView):
     # --- consumers
 
     def consumer_made(self, consumer: ConsumerAssignment) -> None:
-        """A consumer is to be there; harmless when it is."""
+        """Create or change a consumer; one that is already as decided stays as it is."""
         if self.membership is not None:
             self._leadership.consumer_made(consumer)
         elif self.stream is not None:
             r1.sync_consumer(self, self.stream, consumer, self.ended)
 
     def consumer_changed(self, consumer: ConsumerAssignment) -> None:
-        """It has another configuration."""
+        """Change a consumer's configuration."""
         self.consumer_made(consumer)
 
     def consumer_gone(self, consumer: ConsumerAssignment) -> None:
-        """It goes."""
+        """Remove a consumer."""
         if self.membership is not None:
             self._leadership.consumer_gone(consumer)
         elif self.stream is not None:
@@ -295,7 +304,7 @@ class LocalStream(LocalStreamView):
             self.announce_deleted(consumer.name)
 
     def ended(self, consumer: Consumer) -> None:
-        """A consumer of an R1 stream has come to its end."""
+        """Remove a consumer of an R1 stream that has ended, and ask the meta group to delete it."""
         lifecycle.remove(consumer.stream, consumer)
         if not self.closed:
             self._leadership.unused(consumer)
@@ -304,11 +313,11 @@ class LocalStream(LocalStreamView):
     # --- MembershipListener
 
     def opened(self, stream: ReplicatedStream) -> None:
-        """The replica is this stream now."""
+        """See MembershipListener."""
         self.stream = self.account.streams[self.name] = stream
 
     def leading(self) -> None:
-        """This server leads the stream."""
+        """See MembershipListener: announce that this server leads, and begin a leader's duties."""
         self._led = True
         label = f"{self.account.name} > {self.name}"
         self.environment.log.info(f"JetStream cluster new stream leader for '{label}'")
@@ -318,7 +327,7 @@ class LocalStream(LocalStreamView):
         self.announce_served()
 
     def following(self) -> None:
-        """It leads it no more."""
+        """See MembershipListener: log and publish a lost quorum."""
         membership = self.membership
         group = None if membership is None else membership.group
         if self._led and group is not None and not group.leader:
@@ -329,7 +338,7 @@ class LocalStream(LocalStreamView):
         self._led = False
 
     def leader_changed(self) -> None:
-        """The group has another leader, or none."""
+        """See MembershipListener."""
         membership = self.membership
         group = None if membership is None else membership.group
         leader = "" if group is None else group.leader
@@ -364,26 +373,26 @@ class LocalStream(LocalStreamView):
                 self._dissolve()
 
     def _has_ended(self, membership: ReplicaMembership) -> bool:
-        """Whether the group is not needed any more: this server is its only member, and is to stay so."""
+        """Return whether the group is not needed any more: this server is and stays its only member."""
         group, assignment = membership.group, self.assignment
         if assignment.replicated and assignment.group == membership.name:
             return False
         return group is not None and group.members.all == frozenset({group.member})
 
     def _confirm_alone(self) -> None:
-        """Tell the meta group that the only copy is here, and on the disk."""
+        """Report to the meta group that the only copy is here, and on the disk."""
         if not self.assignment.replicated and self.stream is not None:
             self.context.forward(PeersConfirmed(self.assignment.account, self.name, self.assignment.placed))
 
     def server_lost(self, server_id: str) -> None:
-        """There is no route to the server of that id any more."""
+        """Note that there is no route to the server of that id any more."""
         if self.membership is not None:
             self.membership.server_lost(server_id)
 
     # --- orders
 
     def order(self, entry: Entry, done: Callable[[Outcome | Exception], None]) -> None:
-        """Have an entry agreed on by a replicated stream that is led here; `done` gets what it came to."""
+        """Have an entry agreed on, if the stream is replicated and led here; `done` gets its result."""
         membership = self.membership
         if membership is None or membership.replica is None or not membership.leads:
             done(api_error("JSClusterNotAvailErr"))
@@ -391,7 +400,10 @@ class LocalStream(LocalStreamView):
             membership.replica.order(entry, done)
 
     def step_down(self, preferred: str, done: Callable[[ApiError | None], None]) -> None:
-        """Hand the lead over, to `preferred` (a member of the meta group) or to who has most."""
+        """Hand the lead to `preferred` (a meta member), or else to the member that has most of the log.
+
+        `done` is called at once; whether there is another leader is known only later.
+        """
         group = None if self.membership is None else self.membership.group
         if group is not None and group.ready:
             node = node_of(preferred)

@@ -1,8 +1,12 @@
 """MetaGroup: this server's membership of the meta group, and how far it has followed the group.
 
-It owns the member of the group and the state machine that applies what the group decides. Promises: what it
-tells its listener it tells in the order of the log; `served` becomes false with each new state machine, as it
-is not known then what is assigned to this server. `MetaExtension` decides whether the servers of a hub lead.
+It owns the member of the group and the state machine that applies what the group decides.
+
+Promises:
+- It calls its listener in the order of the log.
+- `served` becomes false with each new state machine, as it is not known then what is assigned to this server.
+
+`MetaExtension` decides whether the servers of a hub lead.
 """
 
 from __future__ import annotations
@@ -27,20 +31,20 @@ if TYPE_CHECKING:
 
 META = "meta"  # the meta group's name
 _FILE = "hub-apart"
-GATHERED = 3 * SECOND  # after which a new leader takes a member without a report for offline
+GATHERED = 3 * SECOND  # ns after which a new leader takes a member without a report for offline
 
 
 class MetaGroupListener(Protocol):
-    """What a `MetaGroup` tells its owner."""
+    """Is called with what happens in the meta group."""
 
     def restarted(self) -> None:
-        """The state machine is a new one: nothing may be served before it is current."""
+        """There is a new state machine: nothing may be served before it is current."""
 
     def act(self, action: ReconcileAction) -> None:
-        """This server is to do that now."""
+        """This server has to carry out the action now."""
 
     def decided(self, effect: Effect) -> None:
-        """The group has decided that; it is told on every server alike."""
+        """The group has decided this; every server gets the same calls."""
 
     def leading(self) -> None:
         """This server leads the group, and has applied all that was decided before."""
@@ -54,7 +58,7 @@ class MetaGroup:
 
     state_machine: applies what the group decides; None before the disk was read.
     leader: a member's id; "" while none is known.
-    served: whether what the group assigned to this server is opened.
+    served: whether the streams that are assigned to this server were opened.
     """
 
     def __init__(self, environment: GroupEnvironment, listener: MetaGroupListener) -> None:
@@ -68,7 +72,7 @@ class MetaGroup:
         self._leaderless_since = self._clock.now()
         self._ever_led = False
         self._led_from = -GATHERED
-        self._goal = -1  # the index from which on this server is current; -1: not known yet
+        self._goal = -1  # the index at which this server is current; -1 while unknown
 
     # --- start and stop
 
@@ -78,7 +82,7 @@ class MetaGroup:
         wanted: Callable[[], frozenset[str] | None],
         observes: Callable[[], bool],
     ) -> None:
-        """Join the group; see `RaftMember`."""
+        """Join the group; for the arguments see `RaftMember`."""
         self._member = RaftMember(
             META,
             self._environment,
@@ -91,7 +95,7 @@ class MetaGroup:
         self._member.start()
 
     def stop(self, done: Callable[[], None]) -> None:
-        """Leave it; `done` is called when nothing is under way."""
+        """Leave the group; `done` is called when nothing is under way."""
         member, self._member = self._member, None
         if member is None:
             done()
@@ -99,7 +103,7 @@ class MetaGroup:
             member.stop(done)
 
     def _make(self) -> MetaStateMachine:
-        """The state machine of a new incarnation, or of the same one after its group was restarted."""
+        """Return the state machine of a new incarnation, or of the same one after its group was restarted."""
         assert self._member is not None
         self.suspend()
         self._listener.restarted()
@@ -109,30 +113,30 @@ class MetaGroup:
         return made
 
     def server_lost(self, server_id: str) -> None:
-        """There is no route to the server of that id any more."""
+        """Note that there is no route to the server of that id any more."""
         if self._member is not None:
             self._member.server_lost(server_id)
 
     # --- how current it is
 
     def suspend(self) -> None:
-        """Nothing is served until it is known anew what is assigned to this server."""
+        """Note that nothing is served, until it is known again what is assigned to this server."""
         self.served, self._goal = False, -1
 
     def leader_is_at(self, member: str, term: int, index: int) -> None:
-        """The leader of that term has announced its index: who has applied as much is as current."""
+        """Note the index that the leader of that term announced: a server that has applied it is current."""
         group = self.group
         if group is not None and member == group.leader and term == self.term and self._goal < 0:
             self._goal = index
 
     @property
     def current(self) -> bool:
-        """Whether it has applied what was decided before it joined, and the group has admitted it."""
+        """Whether this server has applied what was decided before it joined, and is admitted to the group."""
         group = self.group
         return group is not None and 0 <= self._goal <= group.applied and self.me in self.state.servers
 
     def begin(self, on_disk: Mapping[tuple[str, str], ReplicaOnDisk]) -> Iterable[StartupAction]:
-        """What this server has to do for what it has on its disk; from now on it is told what is new."""
+        """Return what this server has to do with what is on its disk; later actions go to the listener."""
         assert self.state_machine is not None
         self.served = True
         return list(self.state_machine.begin(on_disk))
@@ -141,7 +145,7 @@ class MetaGroup:
 
     @property
     def group(self) -> RaftNode | None:
-        """The group's member here, once it has begun."""
+        """The group's member here, None until it has started."""
         return None if self._member is None else self._member.group
 
     @property
@@ -162,13 +166,13 @@ class MetaGroup:
 
     @property
     def is_leader(self) -> bool:
-        """Whether it leads, has applied all that was decided before, and a majority follows it."""
+        """Whether this server leads, has applied all that was decided before, and a majority follows it."""
         group = self.group
         return group is not None and group.ready and group.node is not None and group.node.accepts
 
     @property
     def leader_status(self) -> LeaderStatus:
-        """Who leads the group."""
+        """The leader of the group, as known here."""
         since = 0 if self.leader else self._clock.now() - self._leaderless_since
         return LeaderStatus(self.leader, since, self._ever_led)
 
@@ -214,18 +218,19 @@ class MetaGroup:
         self._listener.leader_changed()
 
     def failed(self, why: str, *, restarts: bool) -> None:
-        """See GroupListener: healthz reports it."""
+        """See GroupListener. Does nothing, as `failure` shows it to `/healthz`."""
 
 
 class MetaExtension:
-    """Whether this server belongs to the JetStream of the hub that it joins as a leaf.
+    """Decides whether this server belongs to the JetStream of the hub that it joins as a leaf node.
 
-    It may, when it joins the hub's system account; it does, when the hub has the same domain. Then the hub's
-    servers bootstrap the meta group and lead it. As long as that is not known they are waited for; what was
-    known last is kept in a file, so that a leaf that starts while its hub is away goes on as before.
+    It may belong to it if it joins the hub's system account, and does if the hub has the same domain. Then
+    the hub's servers bootstrap the meta group and lead it. This server waits for them while it is not known
+    whether that is so. The last answer is kept in a file, so that a leaf node that starts while its hub is
+    away goes on as before.
 
     domain: this server's.
-    joined: gives the domains of the hubs whose system account is joined now.
+    joined: returns the domains of the hubs whose system account is joined now.
     """
 
     def __init__(
@@ -239,7 +244,7 @@ class MetaExtension:
         self._apart = fs.exists(f"{path}/{_FILE}")
 
     def observes(self) -> bool:
-        """Whether the hub leads, or may turn out to."""
+        """Return whether the hub leads, or may turn out to."""
         joined = self._joined()
         apart = self._domain not in joined if joined else self._apart
         if apart != self._apart:

@@ -1,4 +1,4 @@
-"""What is shown of this server's part in the cluster: jsz, healthz."""
+"""What jsz and healthz show of this server's part in the cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def meta_view(view: ClusterView) -> GroupView:
-    """The meta group as its member here sees it."""
+    """Return the meta group as its member here sees it."""
     group = view.group
     if group is None:
         return GroupView()
@@ -35,7 +35,7 @@ def meta_view(view: ClusterView) -> GroupView:
 
 
 def meta_cluster(view: ClusterView) -> Json:
-    """The `meta_cluster` of jsz."""
+    """Return the `meta_cluster` of jsz."""
     group = view.group
     members = () if group is None else sorted(group.members.all)
     node = None if group is None else group.node
@@ -56,7 +56,7 @@ def meta_cluster(view: ClusterView) -> Json:
 
 
 def meta_problem(view: ClusterView) -> HealthzError | None:
-    """What is wrong with the meta group here."""
+    """Return what is wrong with the meta group here, None for nothing."""
     group = view.group
     meta_health = health.MetaHealth(
         member=group is not None and group.member in group.members.all,
@@ -72,13 +72,16 @@ def meta_problem(view: ClusterView) -> HealthzError | None:
 def stream_problems(
     view: ClusterView, wanted: Callable[[StreamAssignment], bool]
 ) -> Steps[list[HealthzError]]:
-    """What is wrong with the wanted ones of the streams that are assigned to this server."""
+    """Return in steps what is wrong with those streams assigned to this server for which `wanted` is true.
+
+    A stream that has no problem is followed by the problems of its consumers.
+    """
     found: list[HealthzError] = []
     now = view.clock.now()
     for stream in filter(wanted, view.state.held_by(view.me)):
         yield
         if view.state.stream(stream.account, stream.name) is None:
-            continue  # it was deleted meanwhile
+            continue  # deleted meanwhile
         account, name = key = (stream.account, stream.name)
         local = view.local_streams.get(key)
         if key in view.failures:

@@ -1,8 +1,8 @@
-"""NodeReport and NodeStatuses: what each server announces of itself, and what is known of all by that.
+"""NodeReport and NodeStatuses: what each server reports of itself, and what is known of all from that.
 
-A server announces its report to all others, at a change and every few seconds. It goes over the system
-account, beside Raft: nothing is promised of its delivery, and it only informs whoever places, lists and
-monitors. The status of each node comes from the reports, and from routes that end.
+A server publishes its report to all others at a change and every few seconds, in the system account and apart
+from Raft. Delivery is not guaranteed; reports only inform placement, lists and monitoring. The status of each
+node comes from the reports, and from routes that end.
 """
 
 from __future__ import annotations
@@ -18,20 +18,26 @@ from ..meta.usage import Reports, TierUsage, total
 
 PREFIX = "$JSC.STATE."
 EVERY = 5 * SECOND
-SILENCE = 3 * EVERY + SECOND  # three reports that did not come
+SILENCE = 3 * EVERY + SECOND  # ns; three reports did not come
 
 
 class NodeReportError(ValueError):
-    """These bytes are no report."""
+    """These bytes are not a report."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeReport:
-    """process: the server's id, another one each time it starts. used: bytes by account and tier.
+    """What a server reports of itself.
 
-    lags: of the groups that it leads, by (account, stream) and member. term, index: of the meta group, if it
-    leads it and knows all that was decided before; then whoever has applied `index` is as current as it was.
+    server: its description for the meta group.
+    process: the server's id, which is another one each time it starts.
+    used: account -> tier -> bytes used.
+    lags: (account, stream) -> member -> operations behind, for the groups that it leads.
+    term: of the meta group, if it leads it and knows all that was decided before, otherwise 0.
+    index: the index of the meta group that it has applied. A server that has applied the index of a leader is
+        as current as the leader was.
     ask: whether those who receive it should publish theirs.
+    api: account -> (API requests answered, those with an error).
     """
 
     server: NodeInfo
@@ -44,7 +50,7 @@ class NodeReport:
     api: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def encode(self) -> bytes:
-        """As bytes."""
+        """Return the report as bytes."""
         value = {
             "server": self.server.to_json(),
             "process": self.process,
@@ -59,7 +65,7 @@ class NodeReport:
 
     @classmethod
     def decode(cls, data: bytes) -> NodeReport:
-        """Read what `encode` gave. Raises NodeReportError."""
+        """Return the report that `encode` made these bytes of. Raises NodeReportError."""
         try:
             value: dict[str, Any] = json.loads(data)
             return cls(
@@ -92,30 +98,30 @@ class _Seen:
 
 
 class NodeStatuses:
-    """The newest report of each member, by its id. This server's own is put in as it is published."""
+    """The newest report of each member, by its id. This server's own is added when it is published."""
 
     def __init__(self) -> None:
         self._seen: dict[str, _Seen] = {}
 
     def update(self, node_report: NodeReport, now: int) -> bool:
-        """Take a report; whether it is of a member that was not there a moment ago. `now` in ns."""
+        """Note a report at `now` (ns). Return whether its member was unknown, offline or restarted before."""
         member = node_report.server.id
         seen = self._seen.get(member)
         new = seen is None or not _is_online(seen, now) or seen.node_report.process != node_report.process
         for other in [m for m, one in self._seen.items() if one.node_report.process == node_report.process]:
             if other != member:
-                del self._seen[other]  # another incarnation of the same process
+                del self._seen[other]  # an earlier incarnation of the same process
         self._seen[member] = _Seen(node_report, now)
         return new
 
     def lost(self, process: str) -> None:
-        """The server of that id cannot be reached any more."""
+        """Note that the server of that id cannot be reached any more."""
         for seen in self._seen.values():
             if seen.node_report.process == process:
                 seen.away = True
 
     def view(self, now: int) -> dict[str, NodeStatus]:
-        """The status at `now`, by member."""
+        """Return the status of each member at `now` (ns)."""
         found = {}
         for member, seen in self._seen.items():
             used = total(seen.node_report.used.values())
@@ -123,25 +129,25 @@ class NodeStatuses:
         return found
 
     def reports(self, now: int) -> list[NodeReport]:
-        """Those of the members that are there."""
+        """Return the newest reports of the members that are online at `now` (ns)."""
         return [seen.node_report for seen in self._seen.values() if _is_online(seen, now)]
 
     def server(self, member: str) -> NodeInfo | None:
-        """What a member reported of its server; None if it never did."""
+        """Return what a member reported of its server, None if it never did."""
         seen = self._seen.get(member)
         return None if seen is None else seen.node_report.server
 
     def names(self) -> dict[str, str]:
-        """What the members call their servers."""
+        """Return the names of the servers, by member."""
         return {member: seen.node_report.server.name for member, seen in self._seen.items()}
 
     def process(self, member: str) -> str:
-        """The id of the server from which a member last reported; "" if it never did."""
+        """Return the id of the server from which a member last reported; "" if it never did."""
         seen = self._seen.get(member)
         return "" if seen is None else seen.node_report.process
 
     def usage(self, account: str) -> Reports:
-        """What the members use of an account, by tier."""
+        """Return what the members use of an account: member -> tier -> bytes."""
         found: dict[str, dict[str, TierUsage]] = {}
         for member, seen in self._seen.items():
             used = seen.node_report.used.get(account)
@@ -150,14 +156,14 @@ class NodeStatuses:
         return found
 
     def api(self, account: str, but: str) -> tuple[int, int]:
-        """How many requests of an account all members but one have answered, and with an error."""
+        """Return how many requests of an account all members but `but` have answered, and with an error."""
         counts = [
             seen.node_report.api.get(account, (0, 0)) for member, seen in self._seen.items() if member != but
         ]
         return sum(total for total, _ in counts), sum(errors for _, errors in counts)
 
     def lags(self, account: str, stream: str) -> tuple[str, dict[str, int]]:
-        """(leader, lags by member) of a stream's group as its leader last reported; ("", {}) of none."""
+        """Return (leader, member -> lag) of a stream's group as its leader last reported, or ("", {})."""
         for member, seen in self._seen.items():
             lags = seen.node_report.lags.get((account, stream))
             if lags is not None and not seen.away:
@@ -165,7 +171,7 @@ class NodeStatuses:
         return "", {}
 
     def member(self, node: str) -> str:
-        """The member of a node that reported last; "" for none."""
+        """Return the member of a node that reported last; "" for none."""
         found = [(seen.received, member) for member, seen in self._seen.items() if node_of(member) == node]
         return max(found)[1] if found else ""
 

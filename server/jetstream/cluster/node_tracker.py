@@ -1,8 +1,7 @@
-"""NodeTracker: publishes this server's report, receives those of the others, and, on the meta leader, admits
-servers to the meta group.
+"""NodeTracker: publishes this server's report, receives those of the others, and admits servers.
 
 Every server publishes its report every few seconds, and within a second when its usage has changed; a server
-that starts asks for those of the others.
+that starts asks for those of the others. The meta leader admits the servers that report to the meta group.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ if TYPE_CHECKING:
     from .proposer import Proposer
     from .view import ClusterView
 
-LOOK = SECOND  # between two looks at what is used here
+LOOK = SECOND  # ns between two checks whether the usage has changed
 
 
 class NodeTracker:
-    """One per server. It is the only one that changes `node_statuses`.
+    """Exchanges reports with the other servers; a server has one. Only it changes `node_statuses`.
 
-    node_info: gives this server as the meta group is to know it.
-    leader_is_at: is told which member leads the meta group, its term, and the index of what it has applied.
+    node_info: returns this server as the meta group should know it.
+    leader_is_at: is called with the meta leader's member id, its term, and the index that it has applied.
     """
 
     def __init__(
@@ -64,7 +63,7 @@ class NodeTracker:
         self._looking: Timer | None = None
         self._published: dict[str, dict[str, TierUsage]] = {}
         self._subscription: Subscription | None = None
-        self._unnamed = ""  # the leader, while it is not known which server that is
+        self._unnamed = ""  # the leader, while its server is unknown
 
     def start(self) -> None:
         """Receive the reports of the others, and begin to publish."""
@@ -73,7 +72,7 @@ class NodeTracker:
         self._beat()
 
     def stop(self) -> None:
-        """Neither publish nor receive any more."""
+        """Stop publishing and receiving."""
         for timer in (self._timer, self._looking):
             if timer is not None:
                 timer.cancel()
@@ -102,7 +101,7 @@ class NodeTracker:
         self._system.publish(PREFIX + view.node, node_report.encode())
 
     def _look(self) -> None:
-        """Publish soon what accounts use now: their limits are for all servers together."""
+        """Publish the usage of accounts if it has changed: their limits apply to all servers together."""
         self._looking = self._clock.call_later(LOOK, self._look)
         if used(self._accounts) != self._published:
             self.publish()
@@ -122,21 +121,21 @@ class NodeTracker:
             self._log.info(f"JetStream cluster new metadata leader: {server.name}/{server.cluster}")
 
     def server_lost(self, server_id: str) -> None:
-        """There is no route to the server of that id any more."""
+        """Note that there is no route to the server of that id any more."""
         self._node_statuses.lost(server_id)
 
     # --- who belongs here
 
     def removed(self, server: NodeInfo) -> None:
-        """A server was removed for good: as long as it is the same process it is not let in again."""
+        """Note that a server was removed: it is not admitted again before it is restarted."""
         self._removed[server.node] = self._node_statuses.process(server.id)
 
     def returned(self, server: NodeInfo) -> None:
-        """A server was let in."""
+        """Note that a server was admitted."""
         self._removed.pop(server.node, None)
 
     def wanted(self) -> frozenset[str] | None:
-        """The nodes that shall be members of the meta group, None for everyone who comes."""
+        """Return the nodes that should be members of the meta group, None for all that come."""
         group = self._view.group
         if not self._removed or group is None:
             return None
@@ -167,14 +166,14 @@ class NodeTracker:
         for name, account in self._accounts.items():
             count(account, self._node_statuses.usage(name), self._view.me)
         if self._removed.get(node, node_report.process) != node_report.process:
-            del self._removed[node]  # it was started again: it may ask to be let in
+            del self._removed[node]  # it was restarted: it may be admitted again
         if node_report.term:
             self._leader_is_at(node_report.server.id, node_report.term, node_report.index)
         if self._view.is_leader:
             self._admit(node_report.server)
 
     def _admit(self, server: NodeInfo) -> None:
-        """Admit a server, or take over what it reports anew."""
+        """Admit a server, or take over what it newly reports."""
         if server.id in self._admitting or server.node in self._removed:
             return
         try:
@@ -186,7 +185,7 @@ class NodeTracker:
         self._admitting.add(server.id)
 
         def done(outcome: list[Effect] | ApiError) -> None:
-            del outcome  # what failed is proposed again at the next report
+            del outcome  # a failed command is proposed again at the next report
             self._admitting.discard(server.id)
 
         self._proposer.propose(command, done)

@@ -1,7 +1,7 @@
 """Proposer: how this server has the meta group decide something, or hands its lead over.
 
-Promises: the leader of the meta group gets one answer to each proposal. What another server forwards to the
-leader may be lost without a word; the sender repeats it until the group has decided.
+Promises: the meta leader gets one answer to each proposal. What another server forwards to the leader may get
+lost without notice; the sender repeats it until the group has decided.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ Forwarded = PeersConfirmed | GroupStarted | DeleteConsumer | PreferLeader
 
 
 class Proposer:
-    """One per server.
+    """Proposes commands to the meta group; a server has one.
 
-    policy: gives the rules by which streams are placed.
+    policy: returns the rules by which streams are placed.
     """
 
     def __init__(
@@ -60,24 +60,24 @@ class Proposer:
         self._subscription: Subscription | None = None
 
     def start(self) -> None:
-        """Take what others forward."""
+        """Receive what other servers forward."""
         self._subscription = self._system.subscribe(TELL, self._received)
 
     def stop(self) -> None:
-        """Take no more of it."""
+        """Stop receiving what other servers forward."""
         if self._subscription is not None:
             self._system.unsubscribe(self._subscription)
 
     # --- proposals
 
     def planner(self) -> MetaPlanner:
-        """What turns requests into commands, by what is known now."""
+        """Return what turns requests into commands, by what is known now."""
         return MetaPlanner(self._view.state, self._view.node_statuses, self._random, self._policy())
 
     def propose(self, command: Command, done: Decided) -> None:
-        """Have the meta group decide; `done` is given what became of it, or error 10008.
+        """Have the meta group decide; `done` gets the effects, or error 10008.
 
-        Only a leader gets an answer other than the error; after it the command may still be applied.
+        Only a leader gets anything but the error. After the error the command may still be applied.
         """
         group, state_machine = self._meta_group.group, self._meta_group.state_machine
         if group is None or state_machine is None or not self._meta_group.is_leader:
@@ -93,7 +93,7 @@ class Proposer:
         group.propose([encode(command)], decided)
 
     def forward(self, command: Forwarded) -> None:
-        """Let whoever leads the meta group propose this; nothing is promised of it."""
+        """Have the meta leader propose a command, on whichever server it is; delivery is not guaranteed."""
         if self._meta_group.is_leader:
             self.propose(command, _ignore)
         else:
@@ -110,19 +110,19 @@ class Proposer:
             self.propose(command, _ignore)
 
     def heal(self) -> None:
-        """Give streams that lack peers some, now that there may be servers."""
+        """Propose peers for streams that lack some, as far as there are servers for them."""
         if self._meta_group.is_leader:
             for command in self.planner().heal():
                 self.propose(command, _ignore)
 
     def remove_server(self, name: str, peer: str, done: Decided) -> None:
-        """Remove a server for good, by name or by peer; only a leader can. Raises ApiError 10044."""
+        """Remove a server permanently, by name or by peer; only a leader can. Raises ApiError 10044."""
         self.propose(self.planner().remove_server(name, peer), done)
 
     # --- the lead of the meta group
 
     def successor(self, server: str = "", cluster: str = "", tags: Collection[str] = ()) -> str:
-        """To which member this server would hand over. Raises ApiError 10005."""
+        """Return the member to which this server would hand over. Raises ApiError 10005."""
         view, group = self._view, self._view.group
         voters = frozenset[str]() if group is None else group.members.voters
         members = sorted(placement.may_lead(view.state, voters, view.cluster_name) | {view.me})
@@ -138,7 +138,10 @@ class Proposer:
         )
 
     def step_down(self, preferred: str) -> ApiError | None:
-        """Hand over to `preferred` (a member's id), or, for "", to whom can take it; why not, or None."""
+        """Hand the lead over to `preferred` (a member's id), or for "" to any that can lead.
+
+        Return the error if that is not possible, otherwise None.
+        """
         group = self._view.group
         if group is None or not self._meta_group.is_leader:
             return api_error("JSClusterNotAvailErr")
@@ -146,7 +149,7 @@ class Proposer:
             try:
                 preferred = self.successor()
             except ApiError:
-                return None  # it stays, as there is nobody else
+                return None  # this server goes on leading, as there is no other
         if preferred not in group.members.voters or node_of(preferred) == self._view.node:
             return api_error("JSClusterNoPeersErrF", err="no replacement peer connected")
         group.transfer(preferred)
@@ -154,4 +157,4 @@ class Proposer:
 
 
 def _ignore(_outcome: list[Effect] | ApiError) -> None:
-    """Nobody waits for it."""
+    """Do nothing: nobody waits for the result."""

@@ -1,4 +1,4 @@
-"""R1: streams with one copy, opened while others are served; their consumers as they were decided."""
+"""R1: opens streams with one copy while others are served, and keeps their consumers as decided."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 
 
 class StreamOpening:
-    """A stream with one copy, on its way from the disk.
+    """Opens a stream with one copy from the disk.
 
-    ended: takes a consumer that has come to its end. opened: takes the stream when it is served; failed:
-    takes why it cannot be. One of these two is called, unless it is stopped. What `start` raises: ApiError,
-    ValueError, KeyError.
+    ended: is called with a consumer that has ended.
+    opened: is called with the stream when it is served.
+    failed: is called with the reason if it cannot be served.
+
+    Either `opened` or `failed` is called, unless the opening is stopped.
     """
 
     def __init__(
@@ -48,12 +50,12 @@ class StreamOpening:
         self._stopped: Callable[[], None] | None = None
 
     def start(self) -> None:
-        """Have it read by a worker."""
+        """Begin to read the stream on a worker thread. Raises ApiError, ValueError, KeyError."""
         self._account.expect(read_config(self._stored))
         (self._environment.reader or self._environment.executor).work(self._load, self._read)
 
     def stop(self, done: Callable[[], None]) -> None:
-        """Do no more; `done` is called when nothing is under way."""
+        """Stop the opening; `done` is called when nothing is under way."""
         self._stopped = done
 
     def _load(self) -> None:
@@ -104,7 +106,7 @@ def sync_consumers(
     wanted: list[ConsumerAssignment],
     ended: Callable[[Consumer], None],
 ) -> None:
-    """Let there be these, and no others. ended: takes one that has come to its end."""
+    """Make the stream's consumers those that are wanted. ended: is called with one that has ended."""
     known = {consumer.name: consumer.created for consumer in wanted}
     for consumer in stream.public_consumers():
         if known.get(consumer.name) != consumer.created:
@@ -119,10 +121,10 @@ def sync_consumer(
     assignment: ConsumerAssignment,
     ended: Callable[[Consumer], None],
 ) -> None:
-    """Make one, or change it; harmless when it is as it shall be."""
+    """Create a consumer or change its configuration; one that is already as decided stays as it is."""
     name, config = assignment.name, ConsumerConfig.from_json(assignment.config)
     if name in stream.offline_consumers:
-        return  # logged already: what it confirmed is not to be begun anew
+        return  # logged already; a new one would forget what this one confirmed
     there = stream.consumers.get(name)
     try:
         if there is not None and there.created == assignment.created:

@@ -1,7 +1,8 @@
-"""Reconciler: carries out what the meta group's decisions ask of this server, replica by replica.
+"""Reconciler: carries out what the meta group's decisions require of this server, replica by replica.
 
-Promises: what is about one stream is done in order, and waits while it is being opened or closed; an account
-that is not known here (yet) is left alone until it is.
+Promises:
+- Actions about one stream are carried out in order, and wait while the stream is being opened or closed.
+- An account that is not known here (yet) is left alone until it is.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _ERRORS = (ApiError, StoreError, OSError, ValueError, KeyError)
 
 
 def key_of(action: ReconcileAction | StartupAction) -> Key:
-    """(account, stream) that it is about."""
+    """Return the (account, stream) that an action is about."""
     if isinstance(action, DeleteReplica | OrphanStream):
         return action.account, action.name
     if isinstance(action, OpenReplica | RecoverReplica | ChangeReplica | CloseReplica):
@@ -49,10 +50,10 @@ def key_of(action: ReconcileAction | StartupAction) -> Key:
 
 
 class Reconciler:
-    """Both dicts are by (account, stream), and only the reconciler changes them.
+    """Carries out actions on the streams of this server. Only it changes the two dicts.
 
-    local_streams: the streams that this server holds.
-    failures: why one of them could not be opened.
+    local_streams: (account, stream) -> the stream that this server holds.
+    failures: (account, stream) -> why it could not be opened.
     """
 
     def __init__(
@@ -70,12 +71,12 @@ class Reconciler:
         self._accounts = accounts
         self._log = context.environment.log
         self._under_way: dict[Key, list[ReconcileAction | StartupAction]] = {}
-        self._waiting: list[tuple[str, Callable[[], None]]] = []  # for an account, "" for all, to be idle
+        self._waiting: list[tuple[str, Callable[[], None]]] = []  # (account or "" for all, call when idle)
 
     # --- at a start
 
     def inventory(self, accounts: Iterable[JetStreamAccount]) -> dict[Key, ReplicaOnDisk]:
-        """What lies on the disk. Blocks. What cannot be read is logged and left out."""
+        """Return the streams that the disk holds. Blocks. What cannot be read is logged and left out."""
         found = {}
         for account in accounts:
             for stored in account.directory.streams():
@@ -90,7 +91,7 @@ class Reconciler:
         return found
 
     def begin(self, actions: Iterable[StartupAction]) -> None:
-        """Do what is to be done at a start."""
+        """Carry out the actions of a start."""
         for action in actions:
             key = key_of(action)
             if key in self._under_way:
@@ -117,7 +118,7 @@ class Reconciler:
             self._make(OpenReplica(action.stream, joins=True, lost=True))
 
     def _may_be_renewed(self, account: JetStreamAccount, stream: StreamAssignment) -> bool:
-        """What lies here cannot be read; if others have it, it is set aside, to be had from them."""
+        """Set aside a stream that cannot be read, if others have it. Return whether that was done."""
         state, me = self._meta.state, self._meta.me
         if not any(holder != me and holder in state.servers for holder in stream.holders):
             return False
@@ -130,7 +131,7 @@ class Reconciler:
         return True
 
     def sweep(self) -> None:
-        """Remove what is left of groups that this server has no part in any more."""
+        """Remove what is left of groups that this server does not belong to any more."""
         environment, state = self._environment, self._meta.state
         ours = {stream.group for stream in state.held_by(self._meta.me)}
         try:
@@ -143,7 +144,7 @@ class Reconciler:
     # --- as they come
 
     def do(self, action: ReconcileAction) -> None:
-        """Do what one effect asks of this server."""
+        """Carry out an action, or note it while the stream is being opened or closed."""
         key = key_of(action)
         if key in self._under_way:
             self._under_way[key].append(action)
@@ -170,7 +171,11 @@ class Reconciler:
             local.consumer_gone(action.consumer)
 
     def _make(self, action: OpenReplica | RecoverReplica) -> None:
-        """The actions that follow name its consumers once more: replicas know them by their creation time."""
+        """Open a stream.
+
+        Actions that follow name its consumers once more, which does no harm: consumers are known by their
+        creation time.
+        """
         key = (action.stream.account, action.stream.name)
         account = self._accounts.get(key[0])
         if account is None:
@@ -190,7 +195,7 @@ class Reconciler:
                 self._closed(key)
 
     def _kept(self, key: Key, why: str) -> None:
-        """What the disk has of a stream is open, or it cannot be: why."""
+        """Note that a stream from the disk is open, or why it cannot be."""
         if why:
             self._fail(key, why)
         self._closed(key)
@@ -217,9 +222,9 @@ class Reconciler:
     # --- the end
 
     def stop(self, done: Callable[[], None], account: str = "") -> None:
-        """Stop serving, of one account or of all; files stay. `done` is called when nothing is under way.
+        """Stop serving one account, or all; files stay. `done` is called when nothing is under way.
 
-        What is asked meanwhile about a stream that is being stopped is done after that.
+        Actions that arrive for a stream while it is being stopped are carried out after that.
         """
         for key in [key for key in self.failures if account in ("", key[0])]:
             del self.failures[key]
@@ -230,7 +235,7 @@ class Reconciler:
         self._tell_idle()
 
     def _tell_idle(self) -> None:
-        """Call those for whom nothing is under way any more."""
+        """Call those that wait for an account with nothing under way."""
         busy = {account for account, _ in self._under_way} | ({""} if self._under_way else set())
         idle = [done for account, done in self._waiting if account not in busy]
         self._waiting = [(account, done) for account, done in self._waiting if account in busy]

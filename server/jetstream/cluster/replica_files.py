@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 
 class StreamFiles:
-    """A `ReplicaFiles`. streams: those of the account; name: the stream's."""
+    """The `ReplicaFiles` of one stream.
+
+    streams: the streams of the account.
+    name: the stream's name.
+    """
 
     def __init__(self, streams: AccountStreams, name: str) -> None:
         self._streams = streams
@@ -45,6 +49,6 @@ class StreamFiles:
         return kept if not kept or self._directory.is_foreign(kept) else f"{kept} until all of it is back"
 
     def let_go(self) -> None:
-        """See `ReplicaFiles`; of a stream that is no more, nothing was set aside."""
+        """See `ReplicaFiles`. Nothing was set aside for a stream that has been deleted."""
         if self._streams.marks.get(self._name) is not None:
             self._directory.let_go(self._name)

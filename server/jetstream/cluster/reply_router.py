@@ -1,10 +1,10 @@
-"""ReplyRouter: sends a reply through the server that leads what the request has made or changed.
+"""ReplyRouter: sends a reply through the server that leads what the request has created or changed.
 
-A client that gets the reply may publish to its stream at once, maybe on a third server. That server has to
-know the stream's subscriptions by then, and learns of them from the stream's leader: so the reply takes the
+A client that gets the reply may publish to its stream at once, maybe on a third server. That server must know
+the stream's subscriptions by then, and learns of them from the stream's leader. Therefore the reply takes the
 same way, after them. The leader may not know the client's subscription yet, which comes from another server:
-it waits for PATIENCE until there is interest. A leader that cannot be reached is left out. More is not
-promised of delivery: a client without a reply asks again.
+it waits up to PATIENCE until there is interest. If the leader cannot be reached, the reply is published from
+here. Delivery is not guaranteed beyond that: a client without a reply asks again.
 """
 
 from __future__ import annotations
@@ -25,11 +25,14 @@ if TYPE_CHECKING:
 
 SUBJECT = "$JSC.ANSWER."
 PAUSE, PATIENCE = SECOND // 20, 2 * SECOND
-MOST_WAITING = 1000  # answers; more are published at once, with or without interest
+MOST_WAITING = 1000  # replies; beyond that, a reply without interest is dropped
 
 
 class ReplyRouter:
-    """One per server. accounts: those with JetStream."""
+    """Sends replies through other servers; a server has one.
+
+    accounts: those with JetStream, by name.
+    """
 
     def __init__(
         self, node: str, system: Account, accounts: Mapping[str, JetStreamAccount], clock: Clock
@@ -43,11 +46,11 @@ class ReplyRouter:
         self._subscription: Subscription | None = None
 
     def start(self) -> None:
-        """Subscribe to the replies that others send."""
+        """Subscribe to the replies that other servers send."""
         self._subscription = self._system.subscribe(SUBJECT + self._node, self._received)
 
     def stop(self) -> None:
-        """Unsubscribe, and leave no timer."""
+        """Unsubscribe, and cancel all timers."""
         for timer in self._waiting.values():
             timer.cancel()
         self._waiting.clear()
@@ -55,7 +58,7 @@ class ReplyRouter:
             self._system.unsubscribe(self._subscription)
 
     def send(self, server: str, account: str, reply: str, header: bytes, body: bytes) -> None:
-        """Publish an answer in an account, through the server of that name ("": from here)."""
+        """Publish a reply in an account, through the server of that name, or from here if it is ""."""
         node = name_hash(server) if server else self._node
         if node == self._node:
             self._publish(account, reply, header, body)
@@ -69,7 +72,7 @@ class ReplyRouter:
         try:
             account, reply, size = json.loads(head)
         except (ValueError, TypeError):
-            return  # not from one of us
+            return  # not from a server of this cluster
         self._publish(account, reply, rest[:size], rest[size:])
 
     def _publish(

@@ -1,6 +1,6 @@
-"""What this server reports of its own streams: bytes used, and how far the members of what it leads are.
+"""What this server reports of its own streams: the bytes used, and the lags of the groups that it leads.
 
-And what it does with the reports of the others: an account's limits are for all servers together.
+It also counts what the others report, since an account's limits apply to all servers together.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def used(accounts: Mapping[str, JetStreamAccount]) -> dict[str, dict[str, TierUsage]]:
-    """Bytes by account and tier."""
+    """Return the bytes used here: account -> tier -> bytes."""
     found: dict[str, dict[str, TierUsage]] = {}
     for name, account in accounts.items():
         for stream in account.streams.values():
@@ -33,8 +33,8 @@ def used(accounts: Mapping[str, JetStreamAccount]) -> dict[str, dict[str, TierUs
 
 
 def count(account: JetStreamAccount, reports: Reports, me: str) -> None:
-    """Give an account's quotas what was reported; me: this server's member."""
-    sums: dict[tuple[str, int], list[int]] = {}  # by storage and replicas: elsewhere, here
+    """Set what an account's quotas count from the reports. me: this server's member."""
+    sums: dict[tuple[str, int], list[int]] = {}  # (storage, replicas) -> elsewhere, here
     for member, tiers in reports.items():
         for tier, used_there in tiers.items():
             replicas = 1 if account.limits.flat else int(tier.removeprefix("R"))
@@ -45,7 +45,7 @@ def count(account: JetStreamAccount, reports: Reports, me: str) -> None:
 
 
 def lags(local_streams: Mapping[tuple[str, str], LocalStreamView]) -> dict[tuple[str, str], dict[str, int]]:
-    """How many operations each member is behind, of the groups that are led here."""
+    """Return how many operations each member is behind, for the groups that are led here."""
     found = {}
     for key, local in local_streams.items():
         view = local.group_view() if local.leads() else None

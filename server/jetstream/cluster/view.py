@@ -1,6 +1,6 @@
-"""ClusterView: what this server knows of the cluster: for the API, placement and monitoring.
+"""ClusterView: what this server knows of the cluster, for the API, placement and monitoring.
 
-Promises: nothing here changes anything, and nothing is kept: each answer is what is known when it is asked.
+Promises: nothing here changes anything, and nothing is cached: each answer is what is known at that moment.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Key = tuple[str, str]  # account, stream
 
 
 class ClusterView:
-    """One per server.
+    """What one server knows of the cluster.
 
     node: this server's.
     cluster_name: the name of the cluster that its routes form.
     system: the system account.
     clock: the server's.
     local_streams: the streams that this server holds, by (account, stream).
-    failures: why one of them could not be opened.
+    failures: (account, stream) -> why it could not be opened.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class ClusterView:
 
     @property
     def group(self) -> RaftNode | None:
-        """The meta group's member here, once it has begun."""
+        """The meta group's member here, None until it has started."""
         return self._meta_group.group
 
     @property
@@ -79,17 +79,17 @@ class ClusterView:
 
     @property
     def is_leader(self) -> bool:
-        """Whether it leads, has applied all that was decided before, and a majority follows it."""
+        """Whether this server leads, has applied all that was decided before, and a majority follows it."""
         return self._meta_group.is_leader
 
     @property
     def leader_status(self) -> LeaderStatus:
-        """Who leads the meta group."""
+        """The leader of the meta group, as known here."""
         return self._meta_group.leader_status
 
     @property
     def served(self) -> bool:
-        """Whether what is assigned to this server is opened."""
+        """Whether the streams that are assigned to this server were opened."""
         return self._meta_group.served
 
     @property
@@ -104,7 +104,7 @@ class ClusterView:
 
     @property
     def gathering(self) -> bool:
-        """Whether this server leads since a moment ago and has no reports of all members yet."""
+        """Whether this server began to lead a moment ago and has not got the reports of all members yet."""
         group = self.group
         if group is None or not self._meta_group.new_leader:
             return False
@@ -119,40 +119,40 @@ class ClusterView:
         return self._node_statuses.view(self.clock.now())
 
     def names(self) -> Mapping[str, str]:
-        """The servers' names, by member."""
+        """Return the names of the servers, by member."""
         return self._node_statuses.names()
 
     def member(self, node: str) -> str:
-        """The meta member of a node; "" for an unknown node."""
+        """Return the meta group's member of a node; "" for an unknown node."""
         found = self.state.named(node)
         return self._node_statuses.member(node) if found is None else found.id
 
     def process(self, member: str) -> str:
-        """The id of the server from which a member last reported; "" if it never did."""
+        """Return the id of the server from which a member last reported; "" if it never did."""
         return self._node_statuses.process(member)
 
     def usage(self, account: str) -> Reports:
-        """What the servers use of an account."""
+        """Return what the servers use of an account: member -> tier -> bytes."""
         return self._node_statuses.usage(account)
 
     def api_elsewhere(self, account: str) -> tuple[int, int]:
-        """How many requests of an account the other servers have answered, and with an error."""
+        """Return how many requests of an account the other servers have answered, and with an error."""
         return self._node_statuses.api(account, self.me)
 
     def lags(self, account: str, stream: str) -> tuple[str, dict[str, int]]:
-        """(leader, operations each member is behind) of a stream's group, as its leader last reported."""
+        """Return (leader, lags by member) of a stream's group, as its leader last reported."""
         return self._node_statuses.lags(account, stream)
 
     # --- this server
 
     @property
     def ha_assets(self) -> int:
-        """How many replicated streams and consumers this server holds, and the meta group."""
+        """How many replicated streams and consumers this server holds, plus one for the meta group."""
         load = placement.loads(self.state).get(self.me)
         return 1 + (0 if load is None else load.ha_assets)
 
     def responder_state(self, account: str, stream: str = "", consumer: str = "") -> ResponderState:
-        """This server's part in answering a request about this."""
+        """Return this server's part in answering a request about a stream or consumer; "" for none."""
         state, me = self.state, self.me
         meta = meta_role(me, self.leader_status)
         if meta is MetaRole.LEADER and not self.is_leader:

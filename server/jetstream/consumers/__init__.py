@@ -1,7 +1,7 @@
-"""Consumers: what a stream's readers have seen, what they acknowledged, and what they get next.
+"""Consumers: what they have delivered, what is acknowledged, and which message comes next.
 
-`core.Consumer` is the whole; it subscribes through an `Account`, reads a `Stream` and takes the time from a
-`Clock`, all of which are given to it. The parts are plain state machines: `delivery_state` (deliveries and
-acks), `message_selector` (which message comes next, and how many are left), `pull` and `push_delivery` (who
-gets it), `config` (what is allowed).
+`core.Consumer` puts the parts together. It subscribes through an `Account`, reads a `Stream` and takes the
+time from a `Clock`, all of which are passed to it. The parts are plain state machines: `delivery_state`
+(deliveries and acks), `message_selector` (which message comes next, and how many are left), `pull` and
+`push_delivery` (who gets it), `config` (what is allowed).
 """

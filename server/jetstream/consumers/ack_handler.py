@@ -1,7 +1,9 @@
-"""AckHandler: the acks, naks and other replies of receivers, applied to the delivery state.
+"""AckHandler: applies the acks, naks and other replies of receivers to the delivery state.
 
-Promises: an answer to an ack that asks for one goes out when the ack is durable (file consumers) or done
-(memory); only a message that was delivered can be acked; the stream is told of each ack.
+Promises:
+- An ack that asks for an answer gets it when the ack is durable (file consumers) or done (memory).
+- Only a message that was delivered can be acked.
+- The stream is notified of each ack, if its retention depends on them.
 """
 
 from __future__ import annotations
@@ -25,14 +27,14 @@ if TYPE_CHECKING:
     from .delivery_parts import DeliveryParts
 
 _PLAIN = (b"+ACK", b"+OK")
-FEW = 16  # messages acknowledged at once by one ack; there may be hundreds of acks in a read
+FEW = 16  # messages that one ack acknowledges at once; a read may bring hundreds of acks
 
 
 class AckHandler:
-    """Acks of one consumer.
+    """The acks of one consumer.
 
-    request: takes the pull request (body, reply) that came with an ack (+NXT).
-    acked_at: when the last ack came, in ns; 0 for never.
+    request: called with (body, reply) of a pull request that came with an ack (+NXT).
+    acked_at: the time of the last ack, ns; 0 for never.
     """
 
     __slots__ = (
@@ -65,7 +67,8 @@ class AckHandler:
         self._ack_waits = ack_waits
         self._deliverer = deliverer
         self._request = request
-        # An ack of very many, in slices: (consumer sequence, stream sequence), and who asked for a reply.
+        # An ack of very many messages that goes on in slices: its (consumer sequence, stream sequence), and
+        # the reply subjects to answer at its end.
         self._through: tuple[int, int] | None = None
         self._confirms: list[str] = []
         self.acked_at = 0
@@ -74,10 +77,10 @@ class AckHandler:
     def configure(self, config: ConsumerConfig) -> None:
         """Take over a new configuration."""
         self._policy = config.ack_policy
-        self._sampling = sample_percentage(config.sample_freq)  # of acks that make a metric
+        self._sampling = sample_percentage(config.sample_freq)  # percentage of acks that make a metric
 
     def read(self, run: list[Publish]) -> None:
-        """Take messages on the ack subject that came together, as `receive` does one by one."""
+        """Take messages on the ack subject that came together. The result is that of `receive` for each."""
         simple = self._policy == "explicit" and not self._sampling
         acked: list[int] = []
         for publish in run:
@@ -90,7 +93,7 @@ class AckHandler:
         self._ack_run(acked)
 
     def _ack_run(self, sequences: list[int]) -> None:
-        """Acknowledge messages, each by itself, and empty the list."""
+        """Acknowledge each of these messages (explicit ack policy), and empty the list."""
         if not sequences:
             return
         parts, delivery_state = self._parts, self._delivery_state
@@ -131,7 +134,7 @@ class AckHandler:
             self._nak(delivery, rest)
         elif verb is AckType.PROGRESS:
             if self._delivery_state.touch(delivery.stream_seq, self._clock.now()):
-                self._ack_waits.arm()  # the wait may be shorter than a delay asked for before
+                self._ack_waits.arm()  # the new wait may end before the delay of an earlier -NAK
                 self._persistence.changed()
         elif verb is AckType.TERM:
             if not self._known(delivery):
@@ -177,7 +180,7 @@ class AckHandler:
             self._deliverer.deliver()
 
     def ack_through(self, number: int, seq: int) -> None:
-        """Acknowledge all up to stream sequence `seq`, delivered as `number`; what is much goes in slices."""
+        """Acknowledge all up to stream sequence `seq`, delivered as `number`; in slices if there are many."""
         seq = min(seq, self._delivery_state.stream_seq)
         if self._through is not None:
             self._through = max(self._through, (number, seq))
@@ -190,7 +193,7 @@ class AckHandler:
             yield
 
     def _acked_through(self, number: int, seq: int, most: int) -> bool:
-        """Acknowledge up to `most` messages; whether those are all up to `seq`."""
+        """Acknowledge about `most` messages, oldest first; return whether those are all up to `seq`."""
         delivery_state = self._delivery_state
         stalled, floor = delivery_state.stalled, delivery_state.floor_consumer
         acked, over = delivery_state.ack_through(number, seq, most)
@@ -211,7 +214,7 @@ class AckHandler:
             self._confirm(reply)
 
     def restart(self) -> None:
-        """Forget the ack that is under way: the consumer begins anew."""
+        """Drop the ack that is going on in slices, because the consumer starts over."""
         self._through = None
 
     def _sample(self, delivery: AckReplyInfo) -> None:

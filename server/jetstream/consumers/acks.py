@@ -1,8 +1,8 @@
-"""The words of acknowledgement: the ack subject that rides on every delivery, and the body that comes back.
+"""The formats of acknowledgement: the ack subject of every delivery, and the body that comes back.
 
 Promises: `ack_prefix` writes what the reference writes; `parse_subject` reads the old form (9 tokens) and the
-new one (11 or more, with domain and account hash); `parse_body` reads every ack body of the reference. Never
-decides whether an ack is due: that is the delivery state's part.
+new one (11 or more, with domain and account hash); `parse_body` reads every ack body of the reference. The
+delivery state decides whether an ack counts.
 """
 
 import enum
@@ -17,7 +17,14 @@ _NEW_TOKENS = 11
 
 
 class AckReplyInfo(NamedTuple):
-    """The fields of an ack subject: how often delivered, stream and consumer sequence, time (ns), pending."""
+    """The fields of an ack subject.
+
+    deliveries: how often the message was delivered, this time included.
+    stream_seq: its sequence in the stream.
+    consumer_seq: the number of this delivery.
+    time: when the stream stored the message, ns.
+    pending: how many messages the consumer has yet to deliver.
+    """
 
     deliveries: int
     stream_seq: int
@@ -38,7 +45,7 @@ class AckType(enum.Enum):
 
 
 def ack_prefix(stream: str, consumer: str) -> str:
-    """Give the part of the ack subject that never changes, with its last dot.
+    """Return the part of the ack subject that never changes, with its last dot.
 
     The rest is ``<count>.<stream seq>.<consumer seq>.<time ns>.<pending>``.
     """
@@ -46,7 +53,10 @@ def ack_prefix(stream: str, consumer: str) -> str:
 
 
 def ack_filters(stream: str, consumer: str, domain: str, account_hash: str) -> tuple[str, str]:
-    """Give the two subjects a consumer listens on for acks: old form, new form (`domain` may be empty)."""
+    """Return the two subjects on which a consumer listens for acks: the old and the new form.
+
+    domain: the JetStream domain, "" for none.
+    """
     return (
         f"{PREFIX}.{stream}.{consumer}.*.*.*.*.*",
         f"{PREFIX}.{domain or '_'}.{account_hash}.{stream}.{consumer}.*.*.*.*.>",
@@ -54,7 +64,7 @@ def ack_filters(stream: str, consumer: str, domain: str, account_hash: str) -> t
 
 
 def flow_filters(stream: str, consumer: str, domain: str, account_hash: str) -> tuple[str, str]:
-    """Give the two subjects a consumer listens on for answers to flow control requests."""
+    """Return the two subjects on which a consumer listens for answers to flow control requests."""
     return (
         f"{FLOW_PREFIX}.{stream}.{consumer}.*",
         f"{FLOW_PREFIX}.{domain or '_'}.{account_hash}.{stream}.{consumer}.*",
@@ -74,7 +84,7 @@ def parse_subject(subject: str) -> AckReplyInfo | None:
     if tokens[0] != "$JS" or tokens[1] != "ACK":
         return None
     numbers = tokens[first : first + 5]
-    # int() alone would take signs, underscores and other scripts' digits: the wire has none of them
+    # int() alone would also take signs, underscores and digits of other scripts, which are not valid here
     digits = "".join(numbers)
     if not (digits.isascii() and digits.isdigit()):
         return None
@@ -85,7 +95,7 @@ def parse_subject(subject: str) -> AckReplyInfo | None:
 
 
 def stream_sequence(subject: bytes) -> int:
-    """Read only the stream sequence of an ack subject on the wire; 0 if it is none (see `parse_subject`)."""
+    """Read only the stream sequence of an ack subject; 0 if it is not one (see `parse_subject`)."""
     tokens = subject.split(b".")
     size = len(tokens)
     first = 4 if size == _OLD_TOKENS else 6
@@ -94,12 +104,12 @@ def stream_sequence(subject: bytes) -> int:
         return 0
     try:
         return int(numbers[1])
-    except ValueError:  # more digits than Python reads
+    except ValueError:  # more digits than int() accepts
         return 0
 
 
 def parse_body(body: bytes) -> tuple[AckType, bytes]:
-    """Read an ack body into its verb and the rest of it (blanks stripped)."""
+    """Split an ack body into its verb and the rest (blanks stripped)."""
     if not body or body in (b"+ACK", b"+OK"):
         return AckType.ACK, b""
     if body.startswith(b"-NAK"):
@@ -114,9 +124,9 @@ def parse_body(body: bytes) -> tuple[AckType, bytes]:
 
 
 def nak_delay(argument: bytes) -> int:
-    """Read the argument of a -NAK: ``{"delay": ns}`` or a Go duration. Nanoseconds, 0 for none.
+    """Read the argument of a -NAK, ``{"delay": ns}`` or a Go duration; return ns, 0 for none.
 
-    Raises ValueError for what is neither; the reference then treats the NAK as a plain one.
+    Raises ValueError if it is neither; the reference then treats the NAK as a plain one.
     """
     if not argument:
         return 0

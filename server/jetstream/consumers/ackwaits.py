@@ -1,7 +1,7 @@
-"""AckWaits: what becomes of messages whose ack is late, or that need none any more.
+"""AckWaits: handles messages whose ack is late, and messages that need no ack any more.
 
-Promises: however many waits end at one moment, each turn of the loop sees to a few hundred of them, so that
-nobody else waits; each message that is out of deliveries gets its advisory.
+Promises: however many waits end at one moment, each turn of the loop handles only a few hundred of them, so
+that nobody else waits. Each message that is out of deliveries gets its advisory.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 class Deliverer(Protocol):
-    """What acks, and waits that are over, set off."""
+    """The consumer, as acks and expired waits use it."""
 
     def deliver(self) -> None:
         """Deliver what can be delivered now."""
 
     def deliver_later(self) -> None:
-        """Deliver what can be, in the loop's next turn."""
+        """Deliver what can be delivered, in the loop's next turn."""
 
     def spread(self, steps: Iterator[None], then: Callable[[], None]) -> None:
-        """Do the steps in slices, until the consumer stops, and then call `then`."""
+        """Run the steps in slices, and then call `then`, unless the consumer stops first."""
 
 
 class AckWaits:
@@ -55,17 +55,17 @@ class AckWaits:
         self._timer = DeadlineTimer(clock, self._expire)
 
     def arm(self) -> None:
-        """See that the timer fires for the first ack that is late."""
+        """Set the timer for the next ack that may become late."""
         deadline = self._delivery_state.next_deadline()
         if deadline is not None:
             self._timer.at(deadline)
 
     def stop(self) -> None:
-        """Drop the timer."""
+        """Cancel the timer."""
         self._timer.clear()
 
     def delivered(self) -> None:
-        """A run of deliveries is over."""
+        """Set the timer, if needed, after a run of deliveries."""
         delivery_state = self._delivery_state
         if delivery_state.irregular or (delivery_state.pending and not self._timer.pending):
             self.arm()
@@ -74,19 +74,19 @@ class AckWaits:
         delivery_state = self._delivery_state
         for seq in delivery_state.expire(self._clock.now()):
             self.give_up(seq)
-        self.arm()  # at once, where more is due
+        self.arm()  # fires at once if more waits are over
         if delivery_state.queued:
             self._persistence.changed()
             self._deliverer.deliver()
 
     def retime(self) -> None:
-        """Work the deadlines out anew: the waits have changed."""
+        """Recalculate the deadlines, because ack_wait or backoff changed."""
         self._timer.clear()
         self._deliverer.spread(self._delivery_state.retiming(), self.arm)
         self.arm()
 
     def end_all(self, then: Callable[[], None]) -> None:
-        """Let all that is pending come again, and then call `then`."""
+        """Queue all pending messages for redelivery, and then call `then`."""
         self._deliverer.spread(self._ending_all(), then)
 
     def _ending_all(self) -> Steps[None]:
@@ -97,7 +97,7 @@ class AckWaits:
                 yield
 
     def dropped(self, seq: int) -> None:
-        """A pending message is gone from the stream."""
+        """Take note that a pending message left the stream."""
         stalled = self._delivery_state.stalled
         entry = self._delivery_state.gone(seq)
         if entry is not None:
@@ -105,13 +105,13 @@ class AckWaits:
             self._freed(stalled=stalled)
 
     def give_up(self, seq: int) -> None:
-        """A pending message is out of deliveries."""
+        """Stop delivering a pending message that is out of deliveries, and publish its advisory."""
         stalled = self._delivery_state.stalled
         self._advisories.max_deliveries(seq, self._delivery_state.give_up(seq))
         self._freed(stalled=stalled)
 
     def _freed(self, *, stalled: bool) -> None:
-        """A message is pending no more."""
+        """Save the state, and deliver more if the consumer was stalled, after a message stopped pending."""
         self._persistence.changed()
         if stalled:
             self._deliverer.deliver_later()

@@ -1,4 +1,4 @@
-"""A consumer's advisories and metrics: made only when someone listens, as all advisories."""
+"""A consumer's advisories and metrics. Like all advisories, they are made only when someone listens."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class ConsumerAdvisories:
         advisories.publish(self._account, self._host, f"CONSUMER.{what}.{self._token}", kind, fields)
 
     def created(self) -> None:
-        """Publish that it exists."""
+        """Publish that the consumer was created."""
         self._publish("CREATED", "consumer_action", {**self._names, "action": "create"})
 
     def deleted(self) -> None:
-        """Publish that it is gone."""
+        """Publish that the consumer was deleted."""
         self._publish("DELETED", "consumer_action", {**self._names, "action": "delete"})
 
     def paused(self, paused: bool, until: int) -> None:
-        """Publish a pause, or of its end."""
+        """Publish a pause until the time `until` (ns), or its end."""
         fields = {**self._names, "paused": paused, "pause_until": format_rfc3339(until)}
         self._publish("PAUSE", "consumer_pause", fields)
 
@@ -56,7 +56,7 @@ class ConsumerAdvisories:
         self._publish("MSG_NAKED", "nak", fields)
 
     def terminated(self, number: int, seq: int, deliveries: int, reason: str) -> None:
-        """Publish that a message is given up, by a +TERM or because it left the stream."""
+        """Publish that a message will not be delivered again, by a +TERM or because it left the stream."""
         fields = {**self._names, "consumer_seq": number, "stream_seq": seq, "deliveries": deliveries}
         if reason:
             fields["reason"] = reason
@@ -68,12 +68,12 @@ class ConsumerAdvisories:
         self._publish("PINNED", "consumer_group_pinned", fields)
 
     def unpinned(self, group: str, reason: str) -> None:
-        """Publish that a group is pinned no more (`reason` timeout or admin)."""
+        """Publish that a group is no longer pinned. reason: "timeout" or "admin"."""
         fields = {"account": self._account.name, **self._names, "group": group, "reason": reason}
         self._publish("UNPINNED", "consumer_group_unpinned", fields)
 
     def sample(self, number: int, seq: int, ack_time: int, deliveries: int) -> None:
-        """Publish how long (ns) an ack took."""
+        """Publish how long an ack took. ack_time: ns since the delivery."""
         target = f"{METRIC}.{self._token}"
         if not self._account.has_interest(target):
             return
@@ -93,5 +93,5 @@ class ConsumerAdvisories:
 
 
 def chosen(percentage: int) -> bool:
-    """Draw whether this ack is a sample."""
+    """Decide at random whether this ack is a sample."""
     return percentage >= 100 or (percentage > 0 and random.randrange(100) < percentage)

@@ -1,9 +1,11 @@
-"""What a consumer may be: the defaults of a configuration, and the rules for it by itself, within its stream,
-beside its siblings, and as an update of another one.
+"""The rules for a consumer's configuration, and its defaults.
 
-Promises the reference's defaults, and its order of checks, codes and texts. A pedantic request gets error
-10157 wherever a value it gave would change. Validates only: nothing is created or changed here, save for the
-defaults that `check` fills into the copy it gives back.
+A configuration is checked by itself, within its stream, beside the stream's other consumers, and as an update
+of another one.
+
+Promises: defaults, order of checks, error codes and texts are the reference's. A pedantic request gets error
+10157 wherever a value that it gave would change. Nothing is created or changed here, except that `check`
+fills the defaults into the copy that it returns, and `fill_in` into its argument.
 """
 
 import re
@@ -24,16 +26,16 @@ INACTIVE = 5 * SECOND
 PINNED = 120 * SECOND
 MAX_ACK_PENDING = 1000
 MAX_WAITING = 512
-# Sourcing consumers, and with them all with the flow control ack policy, beat once a second.
+# Sourcing consumers, like all with the flow control ack policy, send a heartbeat each second.
 SOURCING_HEARTBEAT = SECOND
 MAX_NAME = 255
-STEP = 1024  # filters looked at in one step
+STEP = 1024  # filters checked in one step
 MAX_DESCRIPTION = 4 * 1024
 MAX_METADATA = 128 * 1024
 _BAD_NAME = re.compile(r"[\s.*>/\\\x00]")
 _GROUP = re.compile(r"[A-Za-z0-9/_=-]{1,16}\Z")
 _START = {"all": "all", "last": "last", "last_per_subject": "last per subject", "new": "new"}
-# What no update may change: field -> how the reference calls it; in its order
+# Fields that no update may change, with their names in the reference's error texts, in the reference's order
 _FIXED = (
     ("deliver_policy", "deliver policy"),
     ("mem_storage", "storage type"),
@@ -50,11 +52,11 @@ _FIXED = (
 
 @dataclass(frozen=True, slots=True)
 class ConsumerBounds:
-    """Limits from outside the stream; 0 or less is none.
+    """Limits from outside the stream; 0 or less for none.
 
-    max_ack_pending: of the server.
-    account_max_ack_pending: of the account.
-    max_request_batch: of the server.
+    max_ack_pending: the server's limit of pending messages.
+    account_max_ack_pending: the account's limit of pending messages.
+    max_request_batch: the server's limit for the batch of a pull request.
     """
 
     max_ack_pending: int = 0
@@ -71,10 +73,13 @@ def check(
     recovering: bool = False,
     filter_check: "FilterCheck | None" = None,
 ) -> ConsumerConfig:
-    """Give a copy of `config` with its defaults filled in, validated by every rule that needs no sibling.
+    """Return a copy of `config` with its defaults, checked by every rule that needs no other consumer.
 
-    Raises ApiError. `recovering`: the configuration was accepted once, rules that came later are not applied.
-    filter_check: what is known already about its filters.
+    pedantic: refuse values that would be adjusted.
+    recovering: the configuration was accepted once, so rules that came later do not apply.
+    filter_check: the result of `checking_filters`, if it was called before.
+
+    Raises ApiError.
     """
     bounds = bounds or ConsumerBounds()
     made = config.replace()
@@ -109,7 +114,7 @@ def check(
 
 
 def is_asset_name(name: str) -> bool:
-    """Whether `name` may name a consumer."""
+    """Return whether a consumer may have this name."""
     return bool(name) and _BAD_NAME.search(name) is None
 
 
@@ -198,13 +203,16 @@ def _check_bounds(config: ConsumerConfig, stream: StreamConfig, bounds: Consumer
 
 @dataclass(frozen=True, slots=True)
 class FilterCheck:
-    """The result of checking a configuration's filters. error: why they are not accepted."""
+    """The result of checking a configuration's filters.
+
+    error: why they are not accepted; None if they are.
+    """
 
     error: ApiError | None
 
 
 def checking_filters(config: ConsumerConfig) -> Steps[FilterCheck]:
-    """Check the filters by themselves, in steps."""
+    """Check the filters by themselves, in steps: each must be valid, and none may overlap."""
     if config.filter_subject and config.filter_subjects:
         return FilterCheck(api_error("JSConsumerDuplicateFilterSubjects"))
     if config.filter_subject and not is_valid(config.filter_subject):
@@ -254,7 +262,7 @@ def _check_start(config: ConsumerConfig) -> None:
 
 
 def sample_percentage(text: str) -> int:
-    """Read `sample_freq` ("30" or "30%"), 0 for none. Raises ApiError 10095."""
+    """Read `sample_freq` ("30" or "30%"), 0 if it is empty. Raises ApiError 10095 if it is invalid."""
     if not text:
         return 0
     bare = text.removesuffix("%")
@@ -301,9 +309,11 @@ def check_group(group: str) -> None:
 
 
 def check_work_queue(config: ConsumerConfig, siblings: Iterable[ConsumerConfig], *, update: bool) -> None:
-    """Check a consumer of a work queue stream beside the others (`siblings`: without itself, none internal).
+    """Check a consumer of a work queue stream beside the stream's other consumers. Raises ApiError.
 
-    Raises ApiError: explicit acks and deliver all only, and no message for two of them.
+    It must use explicit acks (or flow control acks) and deliver all, and no message may be for two consumers.
+    siblings: the configurations of the others, without internal ones.
+    update: whether the consumer exists; then only its filters are checked.
     """
     filters = config.filters
     others = list(siblings)
@@ -335,7 +345,10 @@ _NEGATIVE_TO_ZERO = (
 
 
 def fill_in(config: ConsumerConfig, stream: StreamConfig, bounds: ConsumerBounds, *, pedantic: bool) -> None:
-    """Fill `config` in place. Raises ApiError 10157 if `pedantic` and a given value would change."""
+    """Fill the defaults into `config` itself.
+
+    Raises ApiError 10157 if `pedantic` and a given value would change.
+    """
     _tame(config, pedantic=pedantic)
     pull = not config.deliver_subject
     if pull and config.max_waiting == 0:
@@ -396,9 +409,9 @@ def _pedantic(text: str) -> Exception:
 
 
 def check_update(old: ConsumerConfig, new: ConsumerConfig, *, bound: bool) -> None:
-    """Check the change of a consumer. `bound`: somebody listens on the old deliver subject.
+    """Check an update of a consumer. bound: whether somebody listens on the old deliver subject.
 
-    Raises ApiError: 10012 with the reason, 10013 for a bound deliver subject.
+    Raises ApiError 10012 with the reason, or 10013 if the deliver subject changes while it is bound.
     """
     for field, words in _FIXED:
         if getattr(old, field) != getattr(new, field):
@@ -419,7 +432,7 @@ def _refuse(text: str) -> ApiError:
 
 
 def same(old: ConsumerConfig, new: ConsumerConfig) -> bool:
-    """Whether two configurations are equal, apart from what the server notes in the metadata."""
+    """Return whether two configurations are equal, apart from metadata that servers add (`_nats.`)."""
     return _plain(old) == _plain(new)
 
 

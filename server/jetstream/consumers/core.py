@@ -1,9 +1,9 @@
 """Consumer: one reader of a stream, from its creation to its end.
 
 Promises: only committed messages are delivered; an answered ack survives a crash (file streams); the ack
-floor never passes the stream's last message; everything runs on the loop's thread and nothing blocks it
-but the write of the configuration. Knows no asyncio: it subscribes through its account, takes the time from
-its clock, and the state writer's writes run where the host's executor runs them.
+floor never passes the stream's last message; everything runs on the loop's thread, and only the write of the
+configuration blocks it. It does not use asyncio: it subscribes through its account, takes the time from its
+clock, and the state is written where the host's executor runs its work.
 
 Invariant: `selector.next_seq` is above every sequence in the delivery state; `num_pending.count` counts what
 is at or after it.
@@ -59,8 +59,8 @@ NEXT = "$JS.API.CONSUMER.MSG.NEXT"
 class Consumer:
     """One consumer.
 
-    store: keeps its state on the disk; None: the state ends with the server.
-    replication: what the replicas agree on; None: the consumer is on this server alone.
+    store: keeps its state on the disk; None if the state ends with the server.
+    replication: what the replicas agree on; None if the consumer is on this server alone.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Consumer:
         self._apply(config)
 
     def _new_persistence(self) -> ConsumerPersistence:
-        """What keeps its delivery state."""
+        """Return what saves its delivery state: the replicas, the disk or nothing."""
         if self._replication is not None:
             return self._replication.persistence(self.delivery_state)
         if self._store is not None:
@@ -113,7 +113,7 @@ class Consumer:
         return NotPersisted()
 
     def _new_parts(self) -> DeliveryParts:
-        """What the parts that deliver and take acks share."""
+        """Return what the parts that deliver and take acks share."""
         stream, state, waits = self.stream, self.delivery_state, self.ack_waits
         filters = self.config.filters
         selector = MessageSelector(
@@ -148,9 +148,9 @@ class Consumer:
         state: ConsumerState | None = None,
         picks: Picks | None = None,
     ) -> None:
-        """Find the start in the stream (anew, or where the saved `state` says) and subscribe.
+        """Find the start in the stream, by the saved `state` if there is one, and subscribe.
 
-        `removed` is called when the consumer deletes itself. picks: see `choose`.
+        removed: called when the consumer was deleted, also by itself. picks: see `choose`.
         """
         self._removed_by = removed
         self._find_start(state, picks)
@@ -188,11 +188,11 @@ class Consumer:
         self.selector.next_seq = self.delivery_state.stream_seq + 1
 
     def _take_over(self, replication: ConsumerReplication) -> None:
-        """Go on where another server was, as far as that is agreed on."""
+        """Continue where another server stopped, as far as the replicas agree on it."""
         store, delivery_state = self.stream.store, self.delivery_state
         delivery_state.restore(replication.state(), self.clock.now())
         delivery_state.saved()
-        # What was pending and left the stream meanwhile is no damage here.
+        # A pending message may have left the stream meanwhile: that is no damage, and nothing is logged.
         if repair(delivery_state, store.first_seq, store.last_seq):
             self._persistence.changed()
         self.selector.start(replication.start())
@@ -219,7 +219,7 @@ class Consumer:
         self.delivery.request(body, reply)
 
     def dismiss(self) -> None:
-        """Send all waiting requests away: the server shuts down."""
+        """End all waiting requests with a status, because the server shuts down."""
         if isinstance(self.delivery, PullDelivery):
             self.delivery.dismiss()
 
@@ -234,29 +234,29 @@ class Consumer:
         self.delivery.stop(status)
 
     def stop(self) -> None:
-        """Stop with the server: what is known is on disk afterwards. Blocks."""
+        """Stop with the server, with all state on disk afterwards. Blocks."""
         if not self.stopped:
             self.halt()
             self.write_out()
 
     def halt(self) -> None:
-        """Unsubscribe, and send nothing more; `write_out` ends it."""
+        """Unsubscribe, and send nothing more. `write_out` completes the stop."""
         self.dismiss()
         self._halt()
         self._persistence.halt()
 
     def write_out(self) -> None:
-        """Put on the disk what is known; in any thread."""
+        """Write the state to disk. Blocks; may run in any thread."""
         self._persistence.write_out()
 
     def retire(self) -> None:
-        """Stop because another server leads; what is agreed on stays as it is."""
+        """Stop because another server leads the stream. The replicated state stays as it is."""
         if not self.stopped:
             self._halt(statuses.LEADERSHIP_CHANGE)
             self._persistence.close()
 
     def delete(self, _reason: str = "") -> None:
-        """End for good. The files are the caller's to remove, through `removed` of `start`."""
+        """End, because it is deleted or expired. `removed`, which `start` was given, removes the files."""
         if self.stopped:
             return
         self._halt(statuses.CONSUMER_DELETED)
@@ -270,13 +270,13 @@ class Consumer:
 
     @property
     def damage(self) -> str:
-        """What of its state was lost to damage, "" for nothing."""
+        """What part of its state was lost to damage, "" if nothing was."""
         return "" if self._store is None else self._store.damage
 
     # -- configuration
 
     def _apply(self, config: ConsumerConfig) -> None:
-        """Give the parts the values that they take over at once."""
+        """Pass on the values that the parts take over at once."""
         self.direct = config.direct
         self.delivery_state.ack_wait = config.ack_wait
         self.delivery_state.backoff = tuple(config.backoff)
@@ -323,7 +323,7 @@ class Consumer:
     # -- pause
 
     def paused(self, now: int) -> bool:
-        """Whether nothing is delivered for now."""
+        """Return whether deliveries are paused at the time `now` (ns)."""
         return self.config.pause_until > now
 
     def _pause_changed(self) -> None:
@@ -343,12 +343,12 @@ class Consumer:
     # -- called by the stream
 
     def on_append(self, _last_seq: int) -> None:
-        """There are new messages."""
+        """Deliver new messages if somebody waits for them."""
         if self.delivery.ready:
             self.delivery.run()
 
     def on_removed(self, seq: int, subject: str) -> None:
-        """A message left the stream: it is not waited for any more."""
+        """Take note that a message left the stream, so that no ack for it is expected."""
         picked = self.selector.removed(seq)
         if picked:
             self.num_pending.count -= 1
@@ -361,7 +361,7 @@ class Consumer:
             self._persistence.changed()
 
     def on_purging(self, gone: Sequence[int] | None) -> Steps[None]:
-        """These left the stream, as a part of what is purged; None: all below its first."""
+        """Take note that these messages, or (None) all below the first, left the stream in a purge."""
         first = self.stream.store.first_seq
         stalled = self.delivery_state.stalled
         self.selector.purged(first, gone or ())
@@ -373,11 +373,11 @@ class Consumer:
             self.delivery.run()
 
     def after_purge(self) -> Steps[None]:
-        """All that was to be purged has left the stream."""
+        """Take note that a purge is complete."""
         delivery_state, first = self.delivery_state, self.stream.store.first_seq
         if not delivery_state.outstanding and delivery_state.stream_seq < first - 1:
             delivery_state.pass_by(first - 1)
-        # What was about to come again waits for its ack once more, as on the reference.
+        # Messages that were queued for redelivery wait for their acks again, as on the reference.
         yield from delivery_state.unqueueing()
         self.ack_waits.arm()
         self.num_pending.recount(self.selector.tail, self.selector.picked)
@@ -385,20 +385,20 @@ class Consumer:
 
     @property
     def filters(self) -> Sequence[str]:
-        """The subjects it selects."""
+        """The subjects it selects; empty for all."""
         return self.config.filters
 
     @property
     def passed(self) -> int:
-        """The last stream sequence delivered."""
+        """The last stream sequence that was delivered."""
         return self.delivery_state.stream_seq
 
     def needs(self, seq: int) -> bool:
-        """Whether a message that it selects has to be kept for it."""
+        """Return whether a message that it selects has to be kept for it."""
         return self.delivery_state.needs(seq)
 
     def selects(self, subject: str) -> bool:
-        """Whether its filters match the subject."""
+        """Return whether its filters match the subject."""
         return self.num_pending.selects(subject)
 
     # -- messages that need no ack any more
@@ -411,7 +411,7 @@ class Consumer:
         self.delivery.run()
 
     def deliver_later(self) -> None:
-        """Deliver what can be, in the loop's next turn."""
+        """Deliver what can be delivered, in the loop's next turn."""
         self.clock.call_later(0, self._run)
 
     def _run(self) -> None:
@@ -421,7 +421,7 @@ class Consumer:
     # -- what takes several turns of the loop
 
     def spread(self, steps: Iterator[None], then: Callable[[], None]) -> None:
-        """Do the steps in slices, until the consumer stops, and then call `then`."""
+        """Run the steps in slices, and then call `then`, unless the consumer stops first."""
         Slices(self.host.executor, self._while_served(steps, then), lambda _: None, self._failed)
 
     def _while_served(self, steps: Iterator[None], then: Callable[[], None]) -> Steps[None]:
@@ -441,12 +441,12 @@ class Consumer:
     # -- for the API
 
     def after_save(self, done: Callable[[], None]) -> None:
-        """Call `done` when all that has happened is durable (at once where nothing is)."""
+        """Call `done` when all changes so far are durable (at once if the consumer saves nothing)."""
         self._persistence.after(done)
 
     @property
     def last_active(self) -> tuple[int, int]:
-        """When the last message was delivered and acknowledged, ns; 0 for never."""
+        """The times of the last delivery and of the last ack, ns; 0 for never."""
         return self.sender.delivered_at, self.ack_handler.acked_at
 
     @last_active.setter
@@ -454,19 +454,19 @@ class Consumer:
         self.sender.delivered_at, self.ack_handler.acked_at = times
 
     def pending_messages(self) -> int:
-        """Count what has not been delivered yet."""
+        """Return how many messages are not delivered yet."""
         return self.num_pending.left(self.selector.next_seq, self.selector.picked)
 
     def unpin(self, group: str) -> None:
-        """Let go of the pinned client. Raises ApiError 10160 for a group that is not the consumer's."""
+        """Unpin the group's client. Raises ApiError 10160 for a group that is not the consumer's."""
         if group not in self.config.priority_groups or not isinstance(self.delivery, PullDelivery):
             raise api_error("JSConsumerInvalidPriorityGroupErr")
         self.delivery.unpin("admin")
 
     def reset(self, seq: int) -> int:
-        """Start over at `seq`, 0 for just after the ack floor; gives the sequence.
+        """Start over at `seq`, or (0) just after the ack floor; return that sequence.
 
-        Raises ApiError 10204 where the deliver policy does not allow it.
+        Raises ApiError 10204 if the deliver policy does not allow it.
         """
         if seq == 0:
             seq = self.delivery_state.floor_stream + 1

@@ -1,6 +1,6 @@
-"""DeliveryParts: what the parts of one consumer that deliver and take acks have in common.
+"""DeliveryParts: what the parts of one consumer that deliver messages and take acks share.
 
-Data only: `Consumer` makes it, and then makes `AckHandler`, `PullDelivery` and `PushDelivery` with it.
+It has data only. `Consumer` makes it, and passes it to `AckHandler` and to `PullDelivery` or `PushDelivery`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class ConsumedStream(Protocol):
-    """The stream, as what delivers its messages sees it.
+    """The stream, as the parts that deliver its messages see it.
 
-    config: changes with updates.
-    committed_seq: the last sequence that may be delivered; all up to it is durable.
+    config: the current configuration, which changes with updates.
+    committed_seq: the last sequence that may be delivered; all messages up to it are durable.
     """
 
     name: str
@@ -37,18 +37,19 @@ class ConsumedStream(Protocol):
 class DeliveryParts:
     """What the parts of one consumer share.
 
-    host: the clock, the turns in which deliveries go on, random ids, the log.
+    host: the clock, the turns in which deliveries go on, random ids and the log.
     account: where the consumer subscribes and publishes.
-    stream: what it reads.
-    remove_acked, remove_all_acked: tell the stream that the consumer is done with messages, if it `releases`.
-    name: of the consumer.
+    stream: the stream that it reads.
+    remove_acked: tells the stream that the consumer is done with a message; needed if it `releases`.
+    remove_all_acked: the same for many messages.
+    name: the name of the consumer.
     label: the consumer in log lines.
     delivery_state: what was delivered, and what waits for an ack.
-    selector: which message comes next.
-    num_pending: how many messages were not delivered yet.
-    sender: sends a message and records that.
-    advisories: what is published about the consumer.
-    persistence: keeps the delivery state.
+    selector: finds the next message.
+    num_pending: counts the messages that are not delivered yet.
+    sender: sends a message and records the delivery.
+    advisories: publishes the consumer's advisories.
+    persistence: saves the delivery state.
     """
 
     host: JetStreamHost
@@ -67,5 +68,5 @@ class DeliveryParts:
 
     @property
     def releases(self) -> bool:
-        """Whether the stream must be told of acks; that may change with its configuration."""
+        """Whether acks let the stream remove messages; it may change with the stream's configuration."""
         return self.stream.config.retention != "limits"

@@ -1,13 +1,17 @@
-"""The rate of delivery: original replay (the gaps in which messages were stored) and the rate limit.
+"""The rate of delivery: original replay (with the gaps in which messages were stored) and the rate limit.
 
-Arithmetic: the time is an argument, nothing is sent.
+This is only arithmetic: the time is an argument, and nothing is sent.
 """
 
 from ....store.message import StoredMessage
 
 
 class RateLimit:
-    """A token bucket: `bits` per second (> 7), bursts up to `burst` bytes."""
+    """A token bucket.
+
+    bits: the rate, bits per second; less than 8 counts as 8.
+    burst: the size of the bucket, bytes.
+    """
 
     __slots__ = ("_at", "_tokens", "burst", "rate")
 
@@ -18,8 +22,11 @@ class RateLimit:
         self._at = now
 
     def delay(self, size: int, now: int) -> int:
-        """How long (ns) a message of `size` bytes has to wait; 0 takes its bytes from the bucket."""
-        # A message larger than the bucket would wait for ever: it waits for a bucket of its own size.
+        """Return how long (ns) a message of `size` bytes has to wait.
+
+        If that is 0, its bytes are taken from the bucket.
+        """
+        # A message larger than the bucket would wait for ever, so the bucket grows to its size.
         room = max(self.burst, size)
         self._tokens = min(self._tokens + (now - self._at) * self.rate / 1e9, room)
         self._at = max(now, self._at)
@@ -30,8 +37,10 @@ class RateLimit:
 
 
 class DeliveryRate:
-    """Tells how long the next message has to wait. `replay_until`: the last sequence replayed in its old
-    rhythm.
+    """Calculates how long the next message has to wait.
+
+    replay_until: the last sequence that is delivered with its original gaps; 0 for none.
+    rate: the rate limit; None for none.
     """
 
     __slots__ = ("_last_time", "_rested", "rate", "replay_until")
@@ -44,13 +53,13 @@ class DeliveryRate:
 
     @property
     def free(self) -> bool:
-        """Whether nothing ever has to wait."""
+        """Whether no message has to wait."""
         return self.rate is None and not self.replay_until
 
     def delay(self, message: StoredMessage, size: int, now: int) -> int:
-        """Give the wait (ns) of a message of `size` bytes on the wire; 0 when it goes now.
+        """Return how long (ns) a message of `size` bytes on the wire has to wait; 0 if it goes now.
 
-        A message that waited is asked about again when its time has come.
+        The caller asks again about a message that waited, when its time has come.
         """
         if self.replay_until:
             if message.seq > self.replay_until:

@@ -1,13 +1,13 @@
-"""DeliveryState: what was delivered, what is acknowledged, what waits for an ack, what is due again.
+"""DeliveryState: what was delivered, what is acknowledged, what waits for an ack and what is due again.
 
 Promises (the numbers are used in the tests):
  1. the ack floor never passes the lowest pending message, and never the last delivered one;
  2. a message is pending from its first delivery until it is acked, terminated, gone, or out of deliveries;
  3. a message keeps the consumer sequence of its first delivery while it is pending;
- 4. nothing is offered for redelivery that is not pending.
-Costs: each operation is O(1) amortized, or goes in steps of `STEP` messages; the state is whole after each.
-No per-message timer or object: an entry is a tuple in a dict. Never reads a clock, a stream or a store: times
-(ns) and sequences are arguments.
+ 4. only pending messages are queued for redelivery.
+Costs: each operation is O(1) amortized, or goes in steps of `STEP` messages and leaves the state consistent
+after each. There is no timer or object per message: an entry is a tuple in a dict. No clock, stream or store
+is read: times (ns) and sequences are arguments.
 """
 
 from collections import OrderedDict, deque
@@ -20,8 +20,8 @@ from .sequence_heap import SequenceHeap
 
 # The reference lets the timer come a little late, so that a burst expires in one go.
 GRACE = 1_000_000
-STEP = 256  # messages of one step
-MANY = 8192  # from so many on, a save costs by what changed: to copy all of them takes too long
+STEP = 256  # messages in one step
+MANY = 8192  # with more messages than this, a save has only what changed: copying all would take too long
 
 Entry = tuple[int, int]
 
@@ -29,8 +29,8 @@ Entry = tuple[int, int]
 class DeliveryState:
     """The delivery and ack state of one consumer.
 
-    `ack_wait` and `backoff` in ns (ack_wait 0: nothing expires), `max_deliver` and `max_ack_pending` < 1 for
-    no limit.
+    ack_wait, backoff: ns; nothing expires if ack_wait is 0 and backoff empty.
+    max_deliver, max_ack_pending: less than 1 for no limit.
     """
 
     __slots__ = (
@@ -65,19 +65,19 @@ class DeliveryState:
         self.stream_seq = 0
         self.floor_consumer = 0
         self.floor_stream = 0
-        # What is pending is in one of these: stream seq -> (consumer seq of the first delivery, time of the
-        # last one). `pending` is in order of that time, and so of the deadlines; `aside` has what is queued,
-        # delayed, or under a backoff.
+        # Each pending message is in one of these: stream seq -> (consumer seq of its first delivery, time of
+        # its last one). `pending` is in the order of that time and so of the deadlines; `aside` has what is
+        # queued, delayed or under a backoff.
         self.pending: dict[int, Entry] = {}
         self.aside: dict[int, Entry] = {}
         self.redelivered: dict[int, int] = {}  # stream seq -> how often it was delivered again
-        self.queued: OrderedDict[int, None] = OrderedDict()  # offered for redelivery, in that order
-        # pending and delivered sequences in stream order; may hold what is not pending any more
+        self.queued: OrderedDict[int, None] = OrderedDict()  # due for redelivery, in that order
+        # Delivered sequences in stream order. All pending ones are in it; others leave it later.
         self._window: deque[int] = deque()
-        self._deadlines = SequenceHeap()  # of what is aside and not queued
-        self._latest = 0  # no deadline of what is aside is later
-        self._given_up = SequenceHeap()  # what is redelivered and not pending, by sequence
-        self._changes: ConsumerChange | None = None  # since the last save, while much is outstanding
+        self._deadlines = SequenceHeap()  # of messages that are aside and not queued
+        self._latest = 0  # no deadline in `aside` is later than this
+        self._given_up = SequenceHeap()  # sequences in `redelivered` that are not pending
+        self._changes: ConsumerChange | None = None  # since the last save; only if there are `MANY` messages
         self._remains: list[Heap] = []
 
     @property
@@ -91,29 +91,29 @@ class DeliveryState:
         return 0 < self.max_ack_pending <= len(self.pending) + len(self.aside)
 
     def entry(self, seq: int) -> Entry | None:
-        """Give (consumer seq, time of the last delivery) of a pending message."""
+        """Return (consumer seq, time of the last delivery) of a pending message; None if it is not."""
         return self.pending.get(seq) or self.aside.get(seq)
 
     def remains(self) -> list[Heap]:
-        """Give what held much and is of no use any more, to be let go of bit by bit."""
+        """Return large objects that are no longer used, for the caller to free in slices."""
         remains, self._remains = self._remains, []
         return remains
 
     # -- position ---------------------------------------------------------------------------------
 
     def start(self, stream_seq: int) -> None:
-        """Begin after `stream_seq`: nothing is delivered, the next delivery is number 1."""
+        """Begin after `stream_seq`, with nothing delivered: the next delivery gets the number 1."""
         self.consumer_seq = self.floor_consumer = 0
         self.stream_seq = self.floor_stream = stream_seq
         self.drop_all()
 
     def pass_by(self, stream_seq: int) -> None:
-        """Move on to after `stream_seq` with nothing pending: what was up to there is gone."""
+        """Continue after `stream_seq`, when nothing is pending and all messages up to there are gone."""
         self.stream_seq = stream_seq
         self.advance_floor()
 
     def drop_all(self) -> None:
-        """Forget what is pending and how often things were delivered, whatever it is, in no time."""
+        """Forget all pending messages and delivery counts, in constant time; see `remains`."""
         self._remains += [self.pending, self.aside, self.redelivered, self.queued]
         self._remains += [*self._deadlines.remains(), *self._given_up.remains()]
         self.pending, self.aside, self.redelivered, self.queued = {}, {}, {}, OrderedDict()
@@ -121,13 +121,13 @@ class DeliveryState:
         self._changes = None
 
     def restore(self, state: ConsumerState, now: int) -> None:
-        """Take over a saved state; all pending messages keep the time of their last delivery."""
+        """Take over a saved state. Pending messages keep the time of their last delivery."""
         self.drop_all()
         self.consumer_seq, self.stream_seq = state.delivered
         self.floor_consumer, self.floor_stream = state.ack_floor
         self.redelivered.update(state.redelivered)
         for seq, entry in sorted(state.pending.items(), key=lambda item: item[1][1]):
-            if entry[1] > now:  # delayed: see `delay`
+            if entry[1] > now:  # delayed, see `delay`
                 self._set_aside(seq, entry, entry[1] + self.wait(seq))
             else:
                 self._wait(seq, entry)
@@ -137,7 +137,7 @@ class DeliveryState:
         self._window.extend(sorted(state.pending))
 
     def state(self) -> ConsumerState:
-        """Give the whole state; it shares nothing with this object."""
+        """Return a copy of the whole state."""
         return ConsumerState(
             (self.consumer_seq, self.stream_seq),
             (self.floor_consumer, self.floor_stream),
@@ -146,7 +146,7 @@ class DeliveryState:
         )
 
     def to_save(self) -> ConsumerState | ConsumerChange:
-        """Give what is to be saved, sharing nothing: the whole state, or what changed since the last call."""
+        """Return a copy of what must be saved: the whole state, or what changed since the last call."""
         changes = self._changes
         self.saved()
         if changes is None:
@@ -156,14 +156,14 @@ class DeliveryState:
         return changes
 
     def saved(self) -> None:
-        """What it holds now is saved: if that is much, `to_save` gives what changes from here on."""
+        """Take note that the state is saved. If it is large, `to_save` returns only later changes."""
         much = self.outstanding + len(self.redelivered) > MANY
         self._changes = ConsumerChange() if much else None
 
     # -- delivery ---------------------------------------------------------------------------------
 
     def deliver(self, seq: int, now: int) -> int:
-        """Record the first delivery of `seq`, which is above all before; gives its consumer sequence."""
+        """Record the first delivery of `seq`, above all sequences before; return its consumer sequence."""
         self.consumer_seq = number = self.consumer_seq + 1
         self.stream_seq = seq
         if self.track:
@@ -177,21 +177,21 @@ class DeliveryState:
         return number
 
     def deliver_run(self, last_seq: int, count: int) -> None:
-        """Record first deliveries that ask for no acks, up to `last_seq`."""
+        """Record `count` first deliveries, up to `last_seq`, of a consumer without acks."""
         assert not self.track
         self.consumer_seq += count
         self.floor_consumer = self.consumer_seq
         self.stream_seq = self.floor_stream = last_seq
 
     def redeliver(self, seq: int, now: int) -> int:
-        """Record one more delivery of the pending `seq`; gives the consumer sequence of this delivery."""
+        """Record another delivery of the pending `seq`; return the consumer sequence of this delivery."""
         self.consumer_seq = number = self.consumer_seq + 1
         self.recount(seq, self.redelivered.get(seq, 0) + 1)
         self._wait(seq, (self._take_out(seq)[0], now))
         return number
 
     def undo(self, seq: int, count: int, before: Entry) -> None:
-        """Take back the last delivery, which reached nobody. `before` is (consumer_seq, stream_seq) then."""
+        """Take back the last delivery, which reached nobody. before: (consumer_seq, stream_seq) before it."""
         self.consumer_seq, self.stream_seq = before
         if count > 1:
             self.recount(seq, max(self.redelivered.get(seq, 1) - 1, 0))
@@ -205,13 +205,13 @@ class DeliveryState:
             self.floor_consumer, self.floor_stream = before
 
     def deliveries(self, seq: int) -> int:
-        """How often the pending `seq` was delivered."""
+        """Return how often the pending `seq` was delivered."""
         return self.redelivered.get(seq, 0) + 1
 
     # -- where a pending message is kept -----------------------------------------------------------
 
     def _wait(self, seq: int, entry: Entry) -> None:
-        """Let a message wait for its ack from the time in `entry`, which is not before that of any other."""
+        """Let a message wait for its ack from the time in `entry`, which no other entry's time exceeds."""
         if self.backoff:
             self._set_aside(seq, entry, entry[1] + self.wait(seq))
             return
@@ -220,7 +220,7 @@ class DeliveryState:
             self._changes.pending[seq] = entry
 
     def _set_aside(self, seq: int, entry: Entry, deadline: int, *, queued: bool = False) -> None:
-        """Let a message wait until `deadline`, or in the queue, where the deadline counts no more."""
+        """Let a message wait until `deadline`, or queue it, which ends the wait."""
         self.aside[seq] = entry
         self._latest = max(self._latest, deadline)
         if queued:
@@ -231,7 +231,7 @@ class DeliveryState:
             self._changes.pending[seq] = entry
 
     def _take_out(self, seq: int) -> Entry:
-        """Take a pending message from its place, for another one."""
+        """Take a pending message from where it is kept; return its entry."""
         entry = self.pending.pop(seq, None)
         if entry is None:
             entry = self.aside.pop(seq)
@@ -240,7 +240,7 @@ class DeliveryState:
         return entry
 
     def forget(self, seq: int) -> Entry | None:
-        """Let a message be pending no more; gives its entry if it was."""
+        """Make a message no longer pending; return its entry, None if it was not pending."""
         if seq not in self.pending and seq not in self.aside:
             return None
         if self._changes is not None:
@@ -248,7 +248,7 @@ class DeliveryState:
         return self._take_out(seq)
 
     def recount(self, seq: int, count: int) -> None:
-        """Note how often a message was delivered again."""
+        """Record how often a message was redelivered."""
         if count:
             self.redelivered[seq] = count
         elif self.redelivered.pop(seq, None) is None:
@@ -261,7 +261,7 @@ class DeliveryState:
     # -- acknowledgement --------------------------------------------------------------------------
 
     def ack(self, seq: int) -> bool:
-        """Acknowledge one message. False if it was not pending (acked before, gone, or never delivered)."""
+        """Acknowledge a message; return False if it is not pending (acked before, gone, never delivered)."""
         if self.redelivered:
             self.recount(seq, 0)
         if self._changes is not None or self.aside:
@@ -275,7 +275,7 @@ class DeliveryState:
     def ack_through(self, number: int, seq: int, most: int = STEP) -> tuple[list[int], bool]:
         """Acknowledge up to stream sequence `seq`, delivered as `number`: about `most`, the oldest first.
 
-        Gives the sequences that were pending or given up until now, and whether that is all.
+        Returns the sequences that were pending or given up until now, and whether those are all.
         """
         acked: list[int] = []
         if number <= self.floor_consumer or seq <= self.floor_stream:
@@ -299,7 +299,7 @@ class DeliveryState:
         return acked, done
 
     def touch(self, seq: int, now: int) -> bool:
-        """Start the ack wait of a pending message anew (+WPI)."""
+        """Restart the ack wait of a pending message (+WPI); return False if it is not pending."""
         if self.entry(seq) is None:
             return False
         if seq in self.queued:
@@ -309,13 +309,13 @@ class DeliveryState:
         return True
 
     def delay(self, seq: int, now: int, delay: int) -> None:
-        """Let a pending message come again after `delay` ns (-NAK with a delay)."""
-        # The time is such that a restart finds the same deadline in the saved state.
+        """Redeliver a pending message after `delay` ns (-NAK with a delay)."""
+        # With this time in the entry, a restart calculates the same deadline from the saved state.
         entry = (self._take_out(seq)[0], now + delay - self.wait(seq))
         self._set_aside(seq, entry, now + delay)
 
     def gone(self, seq: int) -> Entry | None:
-        """Drop a message that left the stream; gives (consumer seq, deliveries) if it was pending."""
+        """Drop a message that left the stream; return (consumer seq, deliveries) if it was pending."""
         entry = self.entry(seq)
         if entry is None:
             self.recount(seq, 0)
@@ -325,7 +325,7 @@ class DeliveryState:
         return entry[0], count
 
     def purging(self, first_seq: int, gone: Iterable[int] | None) -> Iterator[None]:
-        """Drop messages that left the stream, in steps: these, or (None) all below `first_seq`."""
+        """Drop, in steps, messages that left the stream: these, or (None) all below `first_seq`."""
         if gone is not None:
             for seq in gone if self.outstanding or self.redelivered else ():
                 self.gone(seq)
@@ -351,10 +351,10 @@ class DeliveryState:
                 yield
 
     def give_up(self, seq: int) -> int:
-        """Stop delivering a pending message that is out of deliveries; gives how often it was delivered.
+        """Stop delivering a pending message that is out of deliveries; return how often it was delivered.
 
-        Its count is kept: a stream that keeps messages for its consumers keeps this one. The floor stays
-        until the next ack, as on the reference.
+        Its count stays, so that a stream which keeps messages for its consumers keeps this one. The ack
+        floor stays until the next ack, as on the reference.
         """
         count = self.deliveries(seq)
         self.recount(seq, count)
@@ -363,9 +363,9 @@ class DeliveryState:
         return count
 
     def advance_floor(self, done: int = 0) -> None:
-        """Move the floor up to just below the lowest pending message.
+        """Move the ack floor up to just below the lowest pending message.
 
-        As on the reference, only when `done` was the lowest one (0: whatever it was).
+        As on the reference, this happens only if `done` was the lowest one (or is 0).
         """
         pending, aside, window = self.pending, self.aside, self._window
         if not pending and not aside:
@@ -386,28 +386,28 @@ class DeliveryState:
     # -- redelivery -------------------------------------------------------------------------------
 
     def wait(self, seq: int) -> int:
-        """How long (ns) the last delivery of `seq` may go without an ack."""
+        """Return how long (ns) the last delivery of `seq` may go without an ack."""
         if self.backoff:
             return self.backoff[min(self.redelivered.get(seq, 0), len(self.backoff) - 1)] + GRACE
         return self.ack_wait + GRACE
 
     def queue(self, seq: int) -> None:
-        """Offer a pending message for redelivery, if it is not yet."""
+        """Queue a pending message for redelivery, if it is not queued yet."""
         if seq not in self.queued:
             entry = self._take_out(seq)
             self._set_aside(seq, entry, entry[1] + self.wait(seq), queued=True)
 
     def queue_first(self, seq: int) -> None:
-        """Offer a message before all others: it was taken and could not be sent."""
+        """Queue a message before all others, because it was taken and could not be sent."""
         self.queue(seq)
         self.queued.move_to_end(seq, last=False)
 
     def take(self) -> int:
-        """Take the next message to be delivered again; 0 if there is none."""
+        """Take the next message from the queue for redelivery; 0 if there is none."""
         return self.queued.popitem(last=False)[0] if self.queued else 0
 
     def unqueueing(self) -> Iterator[None]:
-        """Take all offers back, in steps: the messages wait for their acks again."""
+        """Empty the queue for redelivery, in steps: its messages wait for their acks again."""
         queued, self.queued = self.queued, OrderedDict()
         while queued:
             seq, _ = queued.popitem(last=False)
@@ -418,13 +418,13 @@ class DeliveryState:
                 yield
 
     def exhausted(self, seq: int) -> bool:
-        """Whether a pending message has been delivered as often as it may be."""
+        """Return whether a pending message has been delivered as often as it may be."""
         return self.max_deliver > 0 and self.deliveries(seq) >= self.max_deliver
 
     def expire(self, now: int, most: int = STEP) -> list[int]:
-        """Queue up to `most` pending messages whose wait is over; give those that are out of deliveries.
+        """Queue up to `most` pending messages whose wait is over; return those that are out of deliveries.
 
-        Those are not queued: the caller gives them up one by one (`give_up`), each with its advisory.
+        The latter are not queued: the caller gives up each of them (`give_up`) and publishes its advisory.
         """
         expired: list[int] = []
         if not self.backoff:
@@ -445,7 +445,7 @@ class DeliveryState:
         return exhausted
 
     def expiring_all(self) -> Iterator[list[int]]:
-        """As `expire`, in steps, with every wait over (the delivery subject changed)."""
+        """Do what `expire` does, in steps, with every wait over, because the deliver subject changed."""
         exhausted: list[int] = []
         for place, seq in enumerate(list(self._window), 1):
             if seq not in self.queued and self.entry(seq) is not None:
@@ -459,7 +459,7 @@ class DeliveryState:
         yield exhausted
 
     def retiming(self) -> Iterator[None]:
-        """Work all deadlines out anew, in steps: the waits have changed."""
+        """Recalculate all deadlines, in steps, because ack_wait or backoff changed."""
         self._latest = 0
         for place, seq in enumerate(list(self.aside), 1):
             entry = self.aside.get(seq)
@@ -474,7 +474,7 @@ class DeliveryState:
                 yield
 
     def next_deadline(self) -> int | None:
-        """When `expire` will next find something; None if nothing waits."""
+        """Return the time when `expire` next finds something, ns; None if nothing waits."""
         if not self.ack_wait and not self.backoff:
             return None
         nearest = self._deadlines.first()
@@ -489,12 +489,12 @@ class DeliveryState:
         return bool(self.aside) or bool(self.backoff)
 
     def last_deadline(self) -> int:
-        """A time when all of the pending waits are over; 0 if nothing waits."""
+        """Return a time (ns) when all waits are over; 0 if nothing waits."""
         last = self._latest if self.aside else 0
         if self.pending:
             last = max(last, next(reversed(self.pending.values()))[1] + self.ack_wait + GRACE)
         return last
 
     def needs(self, seq: int) -> bool:
-        """Whether this consumer still wants the message `seq` kept (interest and work queue streams)."""
+        """Return whether the message `seq` must be kept for this consumer (interest, work queue)."""
         return seq in self.redelivered or seq > self.stream_seq or seq in self.pending or seq in self.aside

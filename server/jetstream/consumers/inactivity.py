@@ -1,8 +1,8 @@
-"""Inactivity: when a consumer that nobody uses goes away.
+"""Inactivity: deletes a consumer that nobody has used for the time of its inactive threshold.
 
-A push consumer is unused while nobody subscribes to its deliver subject; a pull consumer when its last
-request, and the ack deadline of all that it delivered, lie back longer than the threshold and no request
-waits.
+A push consumer is in use while somebody subscribes to its deliver subject. A pull consumer is in use while a
+request waits, and its last use is the latest of its last request, its last delivery and the last ack deadline
+of what it delivered.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ....protocol.api.consumer import ConsumerConfig
     from ...clock import Clock
 
-_JITTER = 100_000_000
+_JITTER = 100_000_000  # ns; the least that is added to a threshold
 
 
 class Usage(Protocol):
@@ -26,19 +26,20 @@ class Usage(Protocol):
 
     @property
     def bound(self) -> bool:
-        """Whether somebody receives, until further notice."""
+        """Whether somebody listens, so that the consumer is in use until `Inactivity.changed` is called."""
 
     def used_until(self, now: int, threshold: int) -> int:
-        """Give the time of the last use, past or expected, in ns.
+        """Return the time of the last use, in the past or expected, ns.
 
-        It need not be the last one if it is less than `threshold` ns ago.
+        An earlier use may be returned instead if it is less than `threshold` ns ago.
         """
 
 
 class Inactivity:
-    """The threshold of one consumer, in ns; 0 for none.
+    """The inactivity of one consumer.
 
-    expired: called when nobody has used the consumer for so long.
+    threshold: ns, with jitter; 0 for none.
+    expired: called when nobody has used the consumer for that long.
     """
 
     __slots__ = ("_clock", "_expired", "_timer", "_usage", "threshold")
@@ -51,17 +52,17 @@ class Inactivity:
         self.threshold = 0
 
     def configure(self, config: ConsumerConfig) -> None:
-        """Take over the configuration; the count begins anew."""
+        """Take over the configuration, and restart the timer."""
         self.threshold = config.inactive_threshold
         exact = config.deliver_subject and (config.durable_name or config.inactive_threshold != 5_000_000_000)
         if self.threshold and not exact:
-            # so that the clients of a server that comes back do not lose all their consumers at one moment
+            # Without jitter, the clients of a restarted server would lose all their consumers at once.
             self.threshold += _JITTER + random.randrange(900) * 1_000_000
         self._timer.clear()
         self.changed()
 
     def changed(self) -> None:
-        """Somebody came, or went."""
+        """Start or stop the timer, because somebody began or ceased to listen."""
         if not self.threshold or self._usage.bound:
             self._timer.clear()
         elif not self._timer.pending:
@@ -78,5 +79,5 @@ class Inactivity:
             self._expired()
 
     def stop(self) -> None:
-        """Count no more."""
+        """Cancel the timer."""
         self._timer.clear()

@@ -1,4 +1,4 @@
-"""A consumer's ConsumerInfo, and the metadata that servers stamp on configurations."""
+"""A consumer's ConsumerInfo, and the metadata that servers add to its configuration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OWN = ("_nats.ver", "_nats.level")
 
 
 def stamped(config: ConsumerConfig) -> ConsumerConfig:
-    """Give the configuration as it is kept: with the API level that its features need."""
+    """Return the configuration as it is stored: with the API level that its features require."""
     level = 0
     priority = config.priority_policy != "none" or config.priority_timeout or config.priority_groups
     if config.pause_until or priority:
@@ -28,13 +28,13 @@ def stamped(config: ConsumerConfig) -> ConsumerConfig:
 
 
 def shown(config: ConsumerConfig) -> ConsumerConfig:
-    """Give the configuration as it is answered: with the server's version and API level."""
+    """Return the configuration as responses show it: with this server's version and API level."""
     metadata = {**config.metadata, "_nats.ver": NATS_VERSION, "_nats.level": str(API_LEVEL)}
     return config.replace(metadata=metadata)
 
 
 def describe(consumer: Consumer) -> ConsumerInfo:
-    """Give the consumer's info; without a cluster, which a single server has not."""
+    """Return the consumer's info, without the cluster's part."""
     delivery_state, config, now = consumer.delivery_state, consumer.config, consumer.clock.now()
     delivery = consumer.delivery
     paused = consumer.paused(now)
@@ -54,7 +54,7 @@ def describe(consumer: Consumer) -> ConsumerInfo:
             delivery_state.floor_consumer, delivery_state.floor_stream, consumer.ack_handler.acked_at
         ),
         num_ack_pending=delivery_state.outstanding,
-        # with a single delivery there is no redelivery, only the memory of a message given up
+        # With max_deliver 1 nothing is redelivered: `redelivered` then only has messages that were given up.
         num_redelivered=0 if config.max_deliver == 1 else len(delivery_state.redelivered),
         num_waiting=delivery.waiting() if isinstance(delivery, PullDelivery) else 0,
         num_pending=consumer.pending_messages(),

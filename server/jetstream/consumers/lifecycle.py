@@ -1,8 +1,10 @@
-"""How consumers come and go: made, changed, brought back and removed, with their files.
+"""The life of consumers on one server: they are created, changed, recovered and removed, with their files.
 
-Promises: a durable consumer of a file stream is on the disk before its creation is answered; internal
-(direct) consumers are neither counted nor stored; what cannot be read at a start is reported and left on
-the disk.
+Promises:
+- A consumer of a file stream is on the disk before its creation is answered, unless it is internal or in
+  memory.
+- Internal (direct) consumers are neither counted nor stored.
+- What cannot be read at a start is reported and left on the disk.
 """
 
 from __future__ import annotations
@@ -50,7 +52,10 @@ def _log_error(stream: Stream[Consumer], text: str) -> None:
 
 
 def bounds(host: JetStreamHost, share: AccountJetStream | None) -> ConsumerBounds:
-    """Give the limits that the server sets, and the account's for such streams; None: it has none."""
+    """Return the limits that the server and the account set for consumers.
+
+    share: the account's limits for streams of this kind; None if it has none.
+    """
     account_most = UNLIMITED if share is None else share.max_ack_pending
     return ConsumerBounds(host.max_ack_pending, account_most, host.max_request_batch)
 
@@ -64,9 +69,12 @@ def create(
     picks: Picks | None = None,
     filter_check: FilterCheck | None = None,
 ) -> Consumer:
-    """Make or change a consumer. `action`: "create", "update", or "" for whichever fits. Raises ApiError.
+    """Create or change a consumer. Raises ApiError.
 
-    picks: see `start.choose`. filter_check: what is known already about its filters.
+    action: "create", "update", or "" for whichever fits.
+    pedantic: refuse values that would be adjusted.
+    picks: see `start.choose`.
+    filter_check: the result of `checking_filters`, if it was called before.
     """
     within = bounds(stream.host, stream.context.limits.required(stream.config.num_replicas))
     config = check(stamped(asked), stream.config, within, pedantic=pedantic, filter_check=filter_check)
@@ -75,7 +83,8 @@ def create(
     existing = stream.consumers.get(name) if name else None
     if existing is not None:
         if action == "create":
-            # A filled-in inactive threshold must be named (the reference: addConsumerWithAssignment).
+            # The request must name even a default inactive threshold, as in addConsumerWithAssignment of the
+            # reference.
             must_be_same(existing.config, config)
         return _update(stream, existing, config)
     if action == "update":
@@ -104,9 +113,12 @@ def adopt(
     state: ConsumerState | None = None,
     picks: Picks | None = None,
 ) -> Consumer:
-    """Let a consumer begin, or go on with the state in its store, or with `state`, which was loaded from it.
+    """Start a consumer, with the state in its store if there is one.
 
-    ended: is called when it has come to its end, in the place of `remove`. Raises StoreError, OSError.
+    state: the state, if it was already loaded from the store.
+    ended: called instead of `remove` when the consumer has ended.
+
+    Raises StoreError and OSError.
     """
     if state is None and store is not None:
         state = store.load()
@@ -117,7 +129,7 @@ def adopt(
 
 
 def must_be_same(old: ConsumerConfig, config: ConsumerConfig) -> None:
-    """Raise ApiError 10148 when a consumer that is to be new is there, and another one."""
+    """Raise ApiError 10148 if the consumer to create exists with another configuration."""
     if not same(old, config):
         raise api_error("JSConsumerAlreadyExists")
 
@@ -128,9 +140,9 @@ def check_new(
     name: str,
     siblings: Callable[[], list[ConsumerConfig]],
 ) -> None:
-    """Check one consumer more; its name, if it has one, and that it does not get in its siblings' way.
+    """Check a new consumer: its name, if it has one, and that it fits beside the others. Raises ApiError.
 
-    Raises ApiError.
+    siblings: returns the configurations of the stream's other consumers.
     """
     if stream.retention == "workqueue" and not config.direct and not config.sourcing:
         check_work_queue(config, siblings(), update=False)
@@ -147,7 +159,7 @@ def check_change(
     siblings: Callable[[], list[ConsumerConfig]],
     account: Account,
 ) -> None:
-    """Check another configuration of a consumer. Raises ApiError."""
+    """Check a new configuration of an existing consumer. Raises ApiError."""
     if stream.retention == "workqueue":
         check_work_queue(config, siblings(), update=True)
     bound = bool(old.deliver_subject) and account.has_interest(old.deliver_subject)
@@ -155,7 +167,7 @@ def check_change(
 
 
 def with_inactive_threshold(config: ConsumerConfig) -> ConsumerConfig:
-    """Fill in what depends on whether the consumer is durable."""
+    """Fill in the default inactive threshold of a consumer that is not durable; return `config` itself."""
     if not config.durable_name and config.inactive_threshold <= 0:
         config.inactive_threshold = INACTIVE
     return config
@@ -191,14 +203,14 @@ def _update(stream: Stream[Consumer], consumer: Consumer, config: ConsumerConfig
 
 
 def replace(consumer: Consumer, config: ConsumerConfig) -> None:
-    """Give a consumer another configuration, on the disk first. Raises ApiError 10104."""
+    """Change the configuration of a consumer, on the disk first. Raises ApiError 10104 if that fails."""
     if _is_stored(consumer.stream, config):
         _write(consumer.stream, consumer.name, config, consumer.created)
     consumer.update(config)
 
 
 def pause(consumer: Consumer, until: int) -> None:
-    """Pause a consumer until the time `until` (ns; 0 or past: let it go on)."""
+    """Pause a consumer until the time `until`, ns; resume it if that is 0 or past. Raises ApiError 10104."""
     replace(consumer, stamped(consumer.config.replace(pause_until=until)))
 
 
@@ -218,7 +230,10 @@ def _write(stream: Stream[Consumer], name: str, config: ConsumerConfig, created:
 def open_store(
     stream: Stream[Consumer], name: str, config: ConsumerConfig, created: int
 ) -> ConsumerStore | None:
-    """Put a consumer down on the disk, if it belongs there, and open its state. Raises ApiError 10104."""
+    """Write a consumer to disk, if it belongs there, and open its state; None if it does not.
+
+    Raises ApiError 10104 if that fails.
+    """
     if not _is_stored(stream, config):
         return None
     _write(stream, name, config, created)
@@ -229,11 +244,11 @@ def open_store(
 
 
 def remove(stream: Stream[Consumer], consumer: Consumer) -> None:
-    """Forget a consumer that has ended, and its files."""
+    """Remove a consumer that has ended from its stream, and delete its files. Disk errors are logged."""
     if stream.consumers.get(consumer.name) is consumer:
         del stream.consumers[consumer.name]
     if stream.stopped or stream.deleting:
-        return  # the stream's folder goes as a whole
+        return  # the stream's folder is removed as a whole
     if _is_stored(stream, consumer.config):
         try:
             stream.context.files.remove(consumer.name)
@@ -243,7 +258,7 @@ def remove(stream: Stream[Consumer], consumer: Consumer) -> None:
 
 
 def remove_offline(stream: Stream[Consumer], name: str) -> None:
-    """Forget a consumer that cannot be read, and its files. Raises ApiError."""
+    """Remove a consumer that cannot be read, and delete its files. Raises ApiError 10104."""
     try:
         stream.context.files.remove(name)
     except OSError as error:
@@ -254,7 +269,12 @@ def remove_offline(stream: Stream[Consumer], name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RecoveredConsumer:
-    """A consumer as the disk has it. state: None, it has none yet."""
+    """A consumer as read from the disk.
+
+    created: the time of its creation, ns.
+    store: keeps its state.
+    state: the state; None if none was saved yet.
+    """
 
     name: str
     config: ConsumerConfig
@@ -264,10 +284,10 @@ class RecoveredConsumer:
 
 
 def read(stream: Stream[Consumer]) -> list[RecoveredConsumer]:
-    """Read the consumers of a stream that is being opened. Blocks; in any thread.
+    """Read the consumers of a stream that is being opened. Blocks; may run in any thread.
 
-    Those that cannot be read are logged, and are `offline_consumers` of the stream. What others were given
-    and the stream does not have is lost, and the stream logs that.
+    Consumers that cannot be read are logged, and become `offline_consumers` of the stream. If consumers were
+    given messages past the end of the stream, those messages are lost, and the stream logs that.
     """
     found = [one for stored in stream.context.files.all() if (one := _read(stream, stored))]
     states = [one.state for one in found if one.state is not None and one.state.delivered[0]]
@@ -281,7 +301,7 @@ def read(stream: Stream[Consumer]) -> list[RecoveredConsumer]:
 
 
 def _read(stream: Stream[Consumer], stored: StoredConfig) -> RecoveredConsumer | None:
-    """A consumer as the disk has it; None: it is offline now."""
+    """Read one consumer; None if it is offline now."""
     what = f"Consumer '{stream.label} > {stored.name}'"
     if stored.mended:
         stream.host.log.warning(f"{what}: {stored.mended}: written anew from the other file")

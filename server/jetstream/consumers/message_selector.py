@@ -1,11 +1,11 @@
 """Which message a consumer gets next, and how many it has yet to get.
 
-`MessageSelector` gives those due again, then those picked, then the stream in order. Promises: a message that
-is not committed, or fails its checksum, is never given out; what cannot be sent can be given back and comes
-again first.
+`MessageSelector` returns messages due for redelivery first, then picked ones, then the stream in order.
+Promises: it never returns a message that is not committed or fails its checksum. A message that could not be
+sent can be given back, and then comes first.
 
-`NumPending` counts once, and is then kept up to date. Promises never to walk the stream: additions are asked
-of the store's index for the new sequences only, deliveries and removals are counted as they happen.
+`NumPending` counts once, and is then kept up to date. Promises: it never walks the stream. For new messages
+it asks the store's index about the new sequences only; deliveries and removals are counted as they happen.
 
 Both read the stream, and send nothing.
 """
@@ -22,7 +22,7 @@ from ....store.sequences import Sequences
 from ....store.stream import StreamStore
 from .delivery_state import DeliveryState
 
-AHEAD_SIZE = 1 << 18  # bytes that are read ahead, at most, but for one message
+AHEAD_SIZE = 1 << 18  # bytes that are read ahead at most, unless one message is larger
 
 
 @dataclass(slots=True)
@@ -30,8 +30,8 @@ class StartPosition:
     """Where a consumer begins to read.
 
     next_seq: the first sequence to look at.
-    picked: the only sequences to deliver below `resume`.
-    resume: from here on all is delivered; 0 when none are picked.
+    picked: the only sequences to deliver below `resume`, ascending.
+    resume: from this sequence on all messages are delivered; 0 if none are picked.
     """
 
     next_seq: int
@@ -43,11 +43,11 @@ class MessageSelector:
     """The reading position of a consumer in the store of its stream.
 
     lost: called with (sequence, text) for a message that cannot be read.
-    dropped: called with the sequence of a message that was due again but is gone from the stream.
+    dropped: called with the sequence of a message that was due again but left the stream.
     exhausted: called with the sequence of a message that is out of deliveries.
-    filters: the subjects that it selects; none: all.
-    next_seq: the next new message is at or after it.
-    ahead: how many messages are worth reading at once.
+    filters: the subjects that it selects; empty for all.
+    next_seq: the next new message is at or after this sequence.
+    ahead: how many messages to read at once; 1 for no reading ahead.
     """
 
     __slots__ = (
@@ -80,7 +80,7 @@ class MessageSelector:
         self.filters = tuple(filters)
         self.next_seq = 1
         self.ahead = 1
-        self._ahead: deque[StoredMessage] = deque()  # those read and not taken: at or after next_seq
+        self._ahead: deque[StoredMessage] = deque()  # read and not taken yet, at or after next_seq
         self._picked = Sequences()
         self._resume = 0
         self._returned: StoredMessage | None = None
@@ -98,23 +98,24 @@ class MessageSelector:
         self._returned = None
 
     def restart(self, seq: int) -> None:
-        """Go on at `seq`, whatever was to come."""
+        """Continue at `seq`, whatever was to come before."""
         self.start(StartPosition(seq, []))
 
     @property
     def picked(self) -> int:
-        """How many picked messages are still to come."""
+        """How many picked messages are not taken yet."""
         return len(self._picked)
 
     @property
     def tail(self) -> int:
-        """The sequence from which on everything is still to come."""
+        """The sequence from which on no message is taken yet."""
         return max(self.next_seq, self._resume) if self._picked else self.next_seq
 
     def take(self, committed: int) -> tuple[StoredMessage, int] | None:
-        """Give the next message and which delivery of it this is; None at the end, or when stalled.
+        """Take the next message; return it and the number of this delivery of it, 1 for the first.
 
-        committed: the last sequence that may be given out.
+        committed: the last sequence that may be delivered. Returns None at the end of the stream, and when
+        the consumer has too many pending messages.
         """
         if self._delivery_state.queued:
             again = self._take_again()
@@ -131,7 +132,11 @@ class MessageSelector:
         return self._take_new(committed)
 
     def peek(self, most: int, committed: int) -> list[StoredMessage]:
-        """Give up to `most` of the next messages if they are the next ones of the stream; none are taken."""
+        """Return up to `most` of the next messages without taking them; see `skip`.
+
+        The list is empty if something must be redelivered, given back or picked first, if the consumer is
+        stalled, or if the store is damaged.
+        """
         delivery_state, store = self._delivery_state, self._store
         if (
             delivery_state.queued
@@ -146,7 +151,7 @@ class MessageSelector:
         return list(islice(self._ahead, most))
 
     def skip(self, count: int) -> None:
-        """Take messages that `peek` gave."""
+        """Take the first `count` messages that `peek` returned."""
         self.next_seq = self._ahead[count - 1].seq + 1
         if count == len(self._ahead):
             self._ahead.clear()
@@ -182,7 +187,7 @@ class MessageSelector:
         return self._take_new(committed)
 
     def rest(self) -> None:
-        """Let go of what was read ahead; it will be read again."""
+        """Drop what was read ahead, to free its memory; it is read again when needed."""
         self._ahead.clear()
 
     def _take_new(self, committed: int) -> tuple[StoredMessage, int] | None:
@@ -215,18 +220,18 @@ class MessageSelector:
                 self._lost(seq, "it is damaged")
 
     def give_back(self, message: StoredMessage, count: int) -> None:
-        """Take back a message that was taken and not delivered: it comes first next time."""
+        """Take back a message that was taken but not delivered, as delivery `count`: it comes first again."""
         if count > 1:
             self._delivery_state.queue_first(message.seq)
         elif self._resume and message.seq < self._resume:
             self._picked.prepend(message.seq)
             self.next_seq = message.seq
         else:
-            # kept, so that a message which waits for its time is read once
+            # It is kept, so that a message which has to wait for its time is read only once.
             self._returned, self.next_seq = message, message.seq
 
     def removed(self, seq: int) -> bool:
-        """Take note that a message left the stream; True if it was picked and not delivered yet."""
+        """Take note that a message left the stream; return True if it was picked and not taken yet."""
         if self._returned is not None and self._returned.seq == seq:
             self._returned = None
         if self._ahead and seq >= self._ahead[0].seq:
@@ -250,14 +255,17 @@ class MessageSelector:
                 self.next_seq = max(self.next_seq, self._resume)
 
     def refilter(self, filters: Sequence[str]) -> None:
-        """Read on with other filters."""
+        """Continue with other filters."""
         self.filters = tuple(filters)
         self.rest()
         self._returned = None
 
 
 class NumPending:
-    """The number of matching messages at or after the consumer's position."""
+    """The number of matching messages at or after the consumer's position.
+
+    count: the number, up to date except for what was stored since the last `grow`.
+    """
 
     __slots__ = ("_filters", "_store", "_through", "count")
 
@@ -268,21 +276,21 @@ class NumPending:
         self._through = 0  # the last sequence that was counted
 
     def recount(self, next_seq: int, picked: int = 0, filters: Sequence[str] | None = None) -> None:
-        """Count anew from `next_seq`, plus `picked` messages before it that are still to come."""
+        """Count again from `next_seq`, and add `picked` messages before it that are still to come."""
         if filters is not None:
             self._filters = tuple(filters)
         self.count = picked + self._store.count(self._filters, next_seq)
         self._through = max(self._store.last_seq, next_seq - 1)
 
     def left(self, next_seq: int, picked: int) -> int:
-        """Give the number for a consumer that goes on at `next_seq`, with `picked` still to come before."""
+        """Return the number for a consumer that continues at `next_seq`, with `picked` messages before it."""
         self.grow()
         if next_seq > self._store.last_seq and not picked:
-            self.count = 0  # whatever was counted and lost to damage is behind it
+            self.count = 0  # at the end of the stream; the count may still include messages lost to damage
         return max(self.count, 0)
 
     def grow(self) -> None:
-        """Count what was stored since."""
+        """Count the messages stored since the last call."""
         last = self._store.last_seq
         if last > self._through:
             self.count += self._store.count(self._filters, self._through + 1)
@@ -294,6 +302,6 @@ class NumPending:
             self.count -= 1
 
     def selects(self, subject: str) -> bool:
-        """Whether the consumer's filters match `subject`."""
+        """Return whether the consumer's filters match `subject`."""
         filters = self._filters
         return not filters or subject in filters or any(matches(one, subject) for one in filters)

@@ -1,12 +1,14 @@
-"""What keeps a consumer's delivery state, and brings it back in line with the stream.
+"""Saves a consumer's delivery state, and repairs a saved state that does not fit the stream.
 
-`ConsumerPersistence` is the port: `ConsumerStateWriter` keeps the state on this disk, and a replicated
-consumer gets another one from its `ConsumerReplication`.
+`ConsumerPersistence` is the port. `ConsumerStateWriter` saves the state on this disk. A replicated consumer
+gets another implementation from its `ConsumerReplication`.
 
-Promises of `ConsumerStateWriter`: at most one commit runs at a time; a change is on its way to the disk
-within `INTERVAL`; those who must know (`after`) are called when all that had happened before is durable. When
-a write fails, that is logged and nothing more is written or confirmed: the state on the disk is then older,
-so that messages come again rather than get lost.
+Promises of `ConsumerStateWriter`:
+- At most one commit runs at a time.
+- The write of a change begins within `INTERVAL`, or when the commit before it ends.
+- The callbacks of `after` are called when all changes before the call are durable.
+- A failed write is logged, and nothing more is written or confirmed. The state on the disk is older then, so
+  that messages are delivered again rather than lost.
 """
 
 from __future__ import annotations
@@ -26,35 +28,35 @@ if TYPE_CHECKING:
     from ..host import JetStreamHost
     from .message_selector import StartPosition
 
-INTERVAL = 100_000_000
+INTERVAL = 100_000_000  # ns between the beginnings of two writes, unless `after` asks for one
 
 
 class ConsumerPersistence(Protocol):
-    """Keeps a delivery state where a crash does not reach it."""
+    """Saves a delivery state so that it survives a crash."""
 
     def changed(self) -> None:
-        """Keep it soon."""
+        """Save the state soon, because it changed."""
 
     def after(self, done: Callable[[], None]) -> None:
-        """Call `done` when all that has happened is kept."""
+        """Call `done` when all changes so far are safe."""
 
     def close(self) -> None:
-        """Keep what is not kept yet, if that can be, and end. Blocks."""
+        """Save what is not saved yet, if possible, and end. Blocks."""
 
-    # The same in two steps, of which only the second one blocks:
+    # `close` in two steps, of which only the second one blocks:
 
     def halt(self) -> None:
-        """Take no more."""
+        """Accept no more changes."""
 
     def write_out(self) -> None:
-        """Keep what is not kept yet; in any thread."""
+        """Save what is not saved yet. Blocks; may run in any thread."""
 
     def abandon(self) -> None:
-        """End and keep nothing: the consumer is deleted."""
+        """End without saving, because the consumer is deleted."""
 
 
 class NotPersisted:
-    """A `ConsumerPersistence` that keeps nothing: the state ends with the server."""
+    """A `ConsumerPersistence` that saves nothing: the state ends with the server."""
 
     def changed(self) -> None:
         """Do nothing."""
@@ -77,23 +79,26 @@ class NotPersisted:
 
 
 class ConsumerReplication(Protocol):
-    """One consumer's."""
+    """What the replicas of a stream agree on about one of its consumers."""
 
     def state(self) -> ConsumerState:
-        """What is agreed on."""
+        """Return the replicated delivery state."""
 
     def start(self) -> StartPosition:
-        """Where to read on."""
+        """Return the position where the consumer continues to read."""
 
     def last_active(self) -> tuple[int, int]:
-        """When the last message was delivered and acknowledged, ns; 0 for never."""
+        """Return the times of the last delivery and of the last ack, ns; 0 for never."""
 
     def persistence(self, delivery_state: DeliveryState) -> ConsumerPersistence:
-        """The persistence that replicates the changes of `delivery_state`."""
+        """Return the persistence that replicates the changes of `delivery_state`."""
 
 
 class ConsumerStateWriter:
-    """Saves one consumer's delivery state in its store."""
+    """Saves one consumer's delivery state in its store.
+
+    what: the consumer in log lines.
+    """
 
     __slots__ = (
         "_broken",
@@ -122,14 +127,14 @@ class ConsumerStateWriter:
         self._waiting: list[Callable[[], None]] = []
         self._dirty = False
         self._closed = self._broken = False
-        # the commit that runs, and the work it is
+        # the running commit, and its work on the executor
         self._running: Commit | None = None
         self._job: Job | None = None
-        self._ending: tuple[Commit, Job | None] | None = None  # what ran when it was halted
+        self._ending: tuple[Commit, Job | None] | None = None  # what was running at `halt`
         self._last = 0
 
     def changed(self) -> None:
-        """Save soon."""
+        """Save the state soon, because it changed."""
         if self._dirty or self._closed or self._broken:
             return
         self._dirty = True
@@ -146,7 +151,7 @@ class ConsumerStateWriter:
         self._waiting.append(done)
         self._dirty = True
         if self._running is None:
-            # not at once: acks that came in the same read go in the same write
+            # Not at once, so that acks that came in the same read share the write.
             self._timer.at(self._host.clock.now())
 
     def _begin(self) -> None:
@@ -195,7 +200,7 @@ class ConsumerStateWriter:
         self._host.log.error(f"{self._what}: its state can not be written: {error}")
 
     def halt(self) -> None:
-        """Take no more."""
+        """Accept no more changes. `write_out` completes the stop."""
         self._closed = True
         self._timer.clear()
         self._waiting.clear()
@@ -204,7 +209,7 @@ class ConsumerStateWriter:
             self._running = self._job = None
 
     def _wait(self) -> None:
-        """Wait for the write that was going on when it was halted."""
+        """Wait for the commit that was running at `halt`. Blocks."""
         ending, self._ending = self._ending, None
         if ending is None:
             return
@@ -215,12 +220,12 @@ class ConsumerStateWriter:
             self._failed(error)
 
     def close(self) -> None:
-        """Save what is not saved and let go of the file."""
+        """Save what is not saved yet, and close the file. Blocks."""
         self.halt()
         self.write_out()
 
     def write_out(self) -> None:
-        """Save what is not saved and let go of the file, once it is halted; in any thread."""
+        """Save what is not saved yet, and close the file, after `halt`. Blocks; may run in any thread."""
         self._wait()
         try:
             if self._dirty and not self._broken:
@@ -231,7 +236,7 @@ class ConsumerStateWriter:
             self._failed(error)
 
     def abandon(self) -> None:
-        """Let go of the file, saving nothing: the consumer is deleted."""
+        """Delete the file without saving, because the consumer is deleted."""
         self.halt()
         self._wait()
         try:
@@ -241,9 +246,10 @@ class ConsumerStateWriter:
 
 
 def repair(state: DeliveryState, first_seq: int, last_seq: int) -> list[str]:
-    """Let nothing be delivered or pending that is not in the stream, `first_seq` to `last_seq`.
+    """Change a state so that nothing is delivered or pending that is not in the stream.
 
-    Gives a line for each thing that had to be changed, for the log.
+    first_seq, last_seq: the stream's first and last sequence. Returns a line for the log for each kind of
+    change.
     """
     lines: list[str] = []
     pending = {**state.pending, **state.aside}

@@ -1,9 +1,9 @@
-"""Pull requests: how one is read, what refuses it, the queue in which they wait, and whose turn it is.
+"""Pull requests: how one is read and refused, the queue in which requests wait, and which one is served next.
 
-Promises: requests are served in turn, one message each (by priority first, for prioritized consumers); an
-oversized or malformed request gets the reference's status line. Never sends and never reads a clock: `parse`
-and `refuse` give values, the queue gives requests, `PinnedClient` and `overflow_turn` decide whether a
-request of a priority group may have the next message.
+Promises: requests are served in turn, one message each (by priority first, for prioritized consumers). An
+oversized or malformed request gets the reference's status line. Nothing is sent here and no clock is read:
+`parse` and `refuse` return values, the queue returns requests, and `PinnedClient` and `overflow_turn` decide
+whether a request of a priority group may have the next message.
 """
 
 import enum
@@ -19,16 +19,32 @@ from ....protocol.errors import ApiError
 from . import statuses
 
 PRIORITIES = 10
-_SPARE = 64  # so many may be cleared up late
+_SPARE = 64  # entries of removed requests that are always allowed
 
 
 class PullError(ValueError):
-    """A pull request that cannot be read; the text is the reason given to the client."""
+    """A pull request cannot be read. The text is the reason for the client."""
 
 
 @dataclass(slots=True, eq=False)
 class Pull:
-    """One waiting pull request. Times in ns; `expires` and `heartbeat_at` 0 for never."""
+    """One waiting pull request. Times are in ns.
+
+    reply: the subject to deliver to.
+    received: when the request came.
+    left: how many messages it may still get.
+    max_bytes: how many bytes it may still get; 0 for any number.
+    no_wait: whether it is answered at the end of the stream instead of waiting.
+    expires: when it ends; 0 for never.
+    heartbeat: the interval of heartbeats; 0 for none.
+    heartbeat_at: when the next heartbeat is due; 0 for never.
+    group: its priority group, "" for none.
+    min_pending, min_ack_pending: see `overflow_turn`; 0 for none.
+    pin: the pin id that it carries, "" for none.
+    priority: 0 (first) to 9.
+    delivered: how many messages it got.
+    over: whether it has left the queue.
+    """
 
     reply: str
     received: int
@@ -47,16 +63,17 @@ class Pull:
     over: bool = False
 
     def deadline(self) -> int:
-        """When this request next wants something: a heartbeat or its end; 0 for never."""
+        """Return the time of its next heartbeat or of its end, whichever is first; 0 for never."""
         if self.heartbeat_at and (not self.expires or self.heartbeat_at < self.expires):
             return self.heartbeat_at
         return self.expires
 
 
 def parse(body: bytes, reply: str, now: int) -> Pull:
-    """Read the body of a pull request: empty, a number, or JSON. Raises PullError.
+    """Read the body of a pull request: empty, a number or JSON. now: ns.
 
-    What is none of these counts as a request for one message, as on the reference.
+    A body that is none of these is a request for one message, as on the reference. Raises PullError if JSON
+    cannot be read, or if the heartbeat is too long.
     """
     text = body.strip()
     if not text:
@@ -65,7 +82,7 @@ def parse(body: bytes, reply: str, now: int) -> Pull:
         return _from_json(text, reply, now)
     try:
         return Pull(reply, now, left=int(text)) if text.lstrip(b"+-").isdigit() else Pull(reply, now)
-    except ValueError:  # isdigit() takes bytes no int() reads
+    except ValueError:  # for example "+-1"
         return Pull(reply, now)
 
 
@@ -74,7 +91,7 @@ def _from_json(text: bytes, reply: str, now: int) -> Pull:
         asked = PullRequest.parse(text)
     except ApiError as error:
         reason = error.description.removeprefix("invalid JSON: ")
-        # The reference reads these requests with another decoder than those of the API.
+        # The reference reads these requests with another decoder than API requests, with another error text.
         raise PullError(reason.replace("unexpected EOF", "unexpected end of JSON input")) from None
     heartbeat, expires = max(asked.idle_heartbeat, 0), asked.expires
     if heartbeat * 2 > expires and heartbeat:
@@ -97,7 +114,10 @@ def _from_json(text: bytes, reply: str, now: int) -> Pull:
 
 
 def refuse(pull: Pull, config: ConsumerConfig, pinned: str) -> bytes:
-    """Give the status that refuses this request; b"" if the consumer takes it. `pinned`: the current pin."""
+    """Return the status that refuses this request; b"" if the consumer accepts it.
+
+    pinned: the id of the pinned client, "" for none.
+    """
     if config.max_batch > 0 and pull.left > config.max_batch:
         return statuses.error(409, f"Exceeded MaxRequestBatch of {config.max_batch}")
     if pull.expires and config.max_expires > 0 and pull.expires - pull.received > config.max_expires:
@@ -128,12 +148,13 @@ def _refuse_group(pull: Pull, config: ConsumerConfig, pinned: str) -> bytes:
 class WaitQueue:
     """The requests that wait, in the order in which they are served.
 
-    ending: those that want an answer at the end of the stream.
-    limit: how many may wait.
-    live: how many wait.
+    limit: how many requests may wait.
+    live: how many requests wait.
+    ending: the requests that get an answer at the end of the stream.
+    prioritized: whether requests with a lower priority number are served first.
 
-    Whoever leaves from the middle stays in its line, marked, until it comes to the head: no step costs by how
-    many wait, but for `wanted`, `__iter__` and clearing up after as many have left.
+    A request that leaves from the middle stays in its line, marked, until it comes to the head. So no step
+    costs by the number of requests, except `wanted`, `__iter__` and the cleanup after as many have left.
     """
 
     __slots__ = ("_due", "_lines", "_number", "ending", "limit", "live", "prioritized")
@@ -146,7 +167,7 @@ class WaitQueue:
         self.live = 0
         self._due: list[
             tuple[int, int, Pull]
-        ] = []  # a heap; what moved to later is put right when it comes up
+        ] = []  # a heap of (time, number, request); a time that moved later is corrected at the top
         self._number = 0
 
     def __iter__(self) -> Iterator[Pull]:
@@ -167,13 +188,13 @@ class WaitQueue:
         return self._lines[pull.priority if self.prioritized else 0]
 
     def watch(self, pull: Pull) -> None:
-        """Let it come up in `due` when it next wants something."""
+        """Make a request come up in `due` at its next heartbeat or end."""
         if at := pull.deadline():
             self._number += 1
             heapq.heappush(self._due, (at, self._number, pull))
 
     def head(self) -> Pull | None:
-        """Give the request that is served next."""
+        """Return the request that is served next; None if none waits."""
         for line in self._lines:
             while line:
                 if not line[0].over:
@@ -182,13 +203,13 @@ class WaitQueue:
         return None
 
     def cycle(self) -> None:
-        """Let the next request stand back behind all others."""
+        """Move the head behind all others of its line."""
         head = self.head()
         if head is not None:
             self._line(head).rotate(-1)
 
     def served(self, head: Pull) -> None:
-        """Count one message for the head: it leaves when its batch is full, else it stands back."""
+        """Count one message for the head. It leaves if its batch is full; otherwise it moves to the end."""
         head.left -= 1
         head.delivered += 1
         if head.left <= 0:
@@ -199,12 +220,12 @@ class WaitQueue:
             self._line(head).rotate(-1)
 
     def got(self, pull: Pull) -> None:
-        """Take note that a request got messages and wants more."""
+        """Take note that a request got messages and can get more."""
         if pull.no_wait:
             self.ending[pull] = None
 
     def remove(self, pull: Pull) -> None:
-        """Let a request leave."""
+        """Remove a request, if it still waits."""
         if pull.over:
             return
         pull.over = True
@@ -221,17 +242,17 @@ class WaitQueue:
             self._number = len(self._due)
 
     def drop_head(self) -> None:
-        """Remove the head."""
+        """Remove the head, if there is one."""
         head = self.head()
         if head is not None:
             self.remove(head)
 
     def wanted(self) -> int:
-        """How many messages all requests together ask for."""
+        """Return how many messages all requests together may still get. Costs by the number of requests."""
         return sum(pull.left for pull in self)
 
     def deadline(self) -> int:
-        """When the first of them wants something; 0 for never."""
+        """Return the time of the first heartbeat or end of a request; 0 for never."""
         due = self._due
         while due:
             at, _, pull = due[0]
@@ -243,7 +264,10 @@ class WaitQueue:
         return 0
 
     def due(self, now: int) -> Pull | None:
-        """Take the next request that wants something by now; `watch` it if it stays."""
+        """Take the next request whose heartbeat or end is due; None if there is none.
+
+        The caller must call `watch` if the request stays.
+        """
         at = self.deadline()
         return heapq.heappop(self._due)[2] if 0 < at <= now else None
 
@@ -252,16 +276,20 @@ class WaitQueue:
 
 
 class PriorityDecision(enum.Enum):
-    """What becomes of the request at the head of the queue."""
+    """What happens to the request at the head of the queue."""
 
     SERVE = 1
-    PIN = 2  # serve it, and pin it
-    PASS = 3  # let it stand back
-    WRONG_PIN = 4  # drop it with a 423
+    PIN = 2  # serve it, and pin its client
+    PASS = 3  # move it behind the others
+    WRONG_PIN = 4  # refuse it with a 423
 
 
 class PinnedClient:
-    """The pinned client of the (one) group: `identifier` "" for none, `since` in ns."""
+    """The pinned client of the consumer's only priority group.
+
+    identifier: the id that its requests must carry; "" for none.
+    since: when it was pinned, ns.
+    """
 
     __slots__ = ("identifier", "since")
 
@@ -270,7 +298,7 @@ class PinnedClient:
         self.since = 0
 
     def set(self, identifier: str, now: int) -> None:
-        """Pin a client by the id its requests must carry."""
+        """Pin a client by the id that its requests must carry. now: ns."""
         self.identifier, self.since = identifier, now
 
     def clear(self) -> None:
@@ -287,7 +315,11 @@ class PinnedClient:
 
 
 def overflow_turn(pull: Pull, pending: int, ack_pending: int) -> PriorityDecision:
-    """Decide about a request of an overflow consumer: `pending` messages wait, `ack_pending` are unacked."""
+    """Decide about a request of an overflow consumer.
+
+    It is served if it has no minimum, if `pending` (messages not delivered yet) reaches its min_pending, or
+    if `ack_pending` (messages not acked yet) reaches its min_ack_pending.
+    """
     if pull.min_pending <= 0 and pull.min_ack_pending <= 0:
         return PriorityDecision.SERVE
     if 0 < pull.min_pending <= pending or 0 < pull.min_ack_pending <= ack_pending:

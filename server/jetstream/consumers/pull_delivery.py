@@ -1,8 +1,10 @@
-"""Delivery to pull requests.
+"""PullDelivery: delivers a consumer's messages to pull requests.
 
-Promises: a request gets what it asked for or a status that says why not; no request outlives its time;
-the loop is given back after `slices.SECONDS` or `BYTES_BUDGET`, and consumers with more to do take turns.
-One timer for all requests.
+Promises:
+- A request gets what it asked for, or a status that says why not.
+- No request outlives its time.
+- One run ends after `slices.SECONDS` or `BYTES_BUDGET`, and consumers with more to deliver take turns.
+- One timer serves all requests.
 """
 
 from __future__ import annotations
@@ -27,20 +29,20 @@ if TYPE_CHECKING:
     from ....protocol.api.consumer import ConsumerConfig
     from .delivery_parts import DeliveryParts
 
-BYTES_BUDGET = 4 << 20
-AHEAD = 128
-SLICE = 150  # requests answered or looked at in one turn of the loop
-FULL_CHECK_EVERY = 1_000_000_000
+BYTES_BUDGET = 4 << 20  # bytes delivered in one run
+AHEAD = 128  # messages read ahead at most
+SLICE = 150  # requests answered or checked in one turn of the loop
+FULL_CHECK_EVERY = 1_000_000_000  # ns between two checks for clients that are gone while the queue is full
 
 
 class PullDelivery:
     """The waiting pull requests of a consumer, and what is delivered to them.
 
-    pin: the client to which a priority group is pinned.
+    pin: the pinned client of the priority group.
     queue: the requests that wait.
     rate: how fast messages may follow each other.
-    last_request: when the last request came, in ns.
-    run: delivers what can be delivered now, answers what is over, and sets the timer for the rest.
+    last_request: when the last request came, ns.
+    run: delivers what can be delivered now, answers requests that are over, and sets the timer.
     """
 
     __slots__ = (
@@ -63,7 +65,7 @@ class PullDelivery:
         "run",
     )
 
-    bound = False  # requests come and go, see `used_until`
+    bound = False  # only `used_until` says whether the consumer is in use
 
     def __init__(self, parts: DeliveryParts, config: ConsumerConfig) -> None:
         self._parts = parts
@@ -86,7 +88,7 @@ class PullDelivery:
 
     @property
     def ready(self) -> bool:
-        """Whether anybody waits for a message."""
+        """Whether a request waits for a message."""
         return self.queue.live > 0
 
     def configure(self, config: ConsumerConfig) -> None:
@@ -94,7 +96,7 @@ class PullDelivery:
         self._config = config
 
     def used_until(self, now: int, threshold: int) -> int:
-        """See `inactivity.Usage`: requests, deliveries and pending acks count."""
+        """Return the time of the last request, delivery or ack deadline; see `inactivity.Usage`."""
         used = max(self.last_request, self._parts.sender.delivered_at)
         if now - used < threshold:
             return used
@@ -106,7 +108,7 @@ class PullDelivery:
     # -- requests
 
     def request(self, body: bytes, reply: str, header: bytes = b"") -> None:
-        """Take a pull request."""
+        """Take a pull request: queue it, or answer it at once with a status. Without reply it is ignored."""
         if not reply:
             return
         if header and not serves_level(header, KNOWN_API_LEVEL):
@@ -129,20 +131,20 @@ class PullDelivery:
         if pull.no_wait and self._answered(pull, now):
             return
         if not self.queue.add(pull):
-            # A client that watches for heartbeats asks again by itself; a refusal would make it a hot loop.
+            # A client that expects heartbeats asks again when none come. A refusal would make it ask at once.
             if not pull.heartbeat:
                 self._send_status(reply, statuses.MAX_WAITING)
             return
         self.last_request = now
         if self.queue.prioritized:
-            self._runner.later()  # once all that ask at this moment stand in line
+            self._runner.later()  # not now, so that requests that come together are ordered by priority
         else:
             self.run()
         if self.queue.live and (deadline := pull.deadline()):
             self._timer.at(deadline)
 
     def _answered(self, pull: Pull, now: int) -> bool:
-        """Answer a no_wait request that cannot have anything; False if it may wait for its turn."""
+        """Answer a no_wait request that can get nothing; return False if it may wait for its turn."""
         parts, selector = self._parts, self._parts.selector
         pending = parts.num_pending.left(selector.next_seq, selector.picked)
         pending += len(parts.delivery_state.queued)
@@ -181,7 +183,7 @@ class PullDelivery:
             else:
                 self._timer.at(self._not_before)
         due, self._due = self._due, False
-        # Who is held back by what is not acked has all that no_wait gives when the timer fires.
+        # A no_wait request of a stalled consumer can get nothing more, and is answered when the timer fires.
         if queue.ending and (at_end or (due and parts.delivery_state.stalled)):
             self._end_no_wait(now)
         if due:
@@ -191,7 +193,7 @@ class PullDelivery:
 
     def _tick(self) -> None:
         deadline, now = self.queue.deadline(), self._clock.now()
-        if deadline > now:  # heartbeats move to later with each delivery
+        if deadline > now:  # a delivery has moved the next heartbeat to later
             self._timer.at(deadline)
             self.run()
         else:
@@ -202,16 +204,20 @@ class PullDelivery:
         self.run()
 
     def _deliver(self, now: int) -> bool:
-        """Deliver until nothing is left, nobody takes more, or the budget is used; True at the end of it."""
+        """Deliver until no message or no request is left, or the budget is used.
+
+        Returns whether nothing is left for the requests that still wait: False if only pending acks, the rate
+        limit or the budget hold messages back.
+        """
         parts, queue, rate = self._parts, self.queue, self.rate
         selector, sender, stream = parts.selector, parts.sender, parts.stream
         parts.num_pending.grow()
-        trusted: set[Pull] = set()  # somebody listened to them when this run looked
+        trusted: set[Pull] = set()  # requests whose client listened when this run checked
         policy = self._config.priority_policy
         pinned, in_turn = policy == "pinned_client", policy == "none"
         tracked, free = parts.delivery_state.track, rate.free
         head = queue.head()
-        # what those who wait may take at once, roughly
+        # Roughly what the waiting requests can take now.
         selector.ahead = min(head.left * queue.live, AHEAD) if head is not None and free else 1
         if in_turn and self._batch is not None and self._deliver_run(now):
             if queue.live:
@@ -256,7 +262,7 @@ class PullDelivery:
         return False
 
     def _deliver_run(self, now: int) -> bool:
-        """Deliver many messages at once, if that is possible now."""
+        """Deliver many messages at once, if that is possible now; return whether it was."""
         parts, queue, batch = self._parts, self.queue, self._batch
         plain = self.rate.free and not parts.sender.headers_only and not parts.releases
         if batch is None or not plain or not batch.serve(pulls := list(queue), now):
@@ -283,7 +289,10 @@ class PullDelivery:
             )
 
     def _choose(self, size: int, now: int, trusted: set[Pull]) -> Pull | None:
-        """Find the request that gets the next message, of `size` bytes; answer those that cannot."""
+        """Return the request that gets the next message, of `size` bytes; None if no request can have it.
+
+        Requests that are over, or too small for it, are refused on the way.
+        """
         queue = self.queue
         policy, client = self._config.priority_policy, self._parts.sender.client
         passed = 0
@@ -327,7 +336,7 @@ class PullDelivery:
     # -- the end of requests
 
     def _end_no_wait(self, now: int) -> None:
-        """Answer those that do not wait, as there is no more for them; whoever is too many, next time."""
+        """Answer no_wait requests, as there is nothing more for them; at most `SLICE` in this turn."""
         for pull in list(islice(self.queue.ending, SLICE)):
             if pull.expires and now >= pull.expires:
                 self._is_over(pull, now)
@@ -339,7 +348,7 @@ class PullDelivery:
             self._runner.later()
 
     def _answer_due(self, now: int) -> None:
-        """Let go of requests that are over, beat the heart of the others; whoever is too many, next time."""
+        """End requests that are over and send due heartbeats to the others; at most `SLICE` in this turn."""
         queue = self.queue
         for _ in range(SLICE):
             pull = queue.due(now)
@@ -356,7 +365,7 @@ class PullDelivery:
         self._parts.host.deliveries.soon(self._tick)
 
     def _is_over(self, pull: Pull, now: int) -> bool:
-        """Let go of a request whose time has come, or that nobody listens for."""
+        """Remove a request whose time is over, or that nobody listens for; return whether it was removed."""
         if pull.expires and now >= pull.expires:
             self._send_status(
                 pull.reply, statuses.with_pending(statuses.REQUEST_TIMEOUT, pull.left, pull.max_bytes)
@@ -367,7 +376,7 @@ class PullDelivery:
         return True
 
     def _sweep(self, now: int) -> None:
-        """Look whether those who wait are still there: some at once, many in the next turns."""
+        """Check for each request whether somebody still listens, for `SLICE` requests in each turn."""
         self._checked_at = now
         if self._unswept is None:
             self._unswept = iter(self.queue)
@@ -386,17 +395,17 @@ class PullDelivery:
             self._unswept = None
 
     def waiting(self) -> int:
-        """Count the requests that still wait."""
+        """Return how many requests wait, and check (in slices) whether their clients still listen."""
         self._sweep(self._clock.now())
         return self.queue.live
 
     def dismiss(self) -> None:
-        """Send everybody away because the server shuts down."""
+        """End all requests with a status, because the server shuts down."""
         while (pull := self.queue.head()) is not None:
             self._refuse(pull, statuses.SERVER_SHUTDOWN)
 
     def stop(self, status: bytes) -> None:
-        """Send everybody away with `status`."""
+        """End all requests with `status`, in slices if there are many, and cancel the timers."""
         self._timer.clear()
         self._pin_timer.clear()
         self._unswept = None
@@ -426,7 +435,7 @@ class PullDelivery:
         self.unpin("timeout")
 
     def unpin(self, reason: str) -> None:
-        """Pin nobody, so that the next request may be."""
+        """Unpin the client, so that another one can be pinned. reason: "timeout" or "admin"."""
         self._pin_timer.clear()
         if not self.pin.identifier:
             return

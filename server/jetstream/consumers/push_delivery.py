@@ -1,8 +1,9 @@
-"""Delivery to a push consumer's deliver subject, and the flow control of it.
+"""PushDelivery: delivers a push consumer's messages to its deliver subject, with flow control.
 
-Promises: nothing is sent while nobody listens, while paused, or while the flow control window is full; a
-heartbeat goes out after each idle interval while somebody listens; the loop is given back after
-`slices.SECONDS` or `BYTES_BUDGET`, and consumers with more to deliver take turns.
+Promises:
+- Nothing is sent while nobody listens, while the consumer is paused or while the flow control window is full.
+- A heartbeat goes out after each idle interval while somebody listens.
+- One run ends after `slices.SECONDS` or `BYTES_BUDGET`, and consumers with more to deliver take turns.
 """
 
 from __future__ import annotations
@@ -25,15 +26,22 @@ if TYPE_CHECKING:
     from ...accounts.subscription import InterestChange, Message
     from .delivery_parts import DeliveryParts
 
-BYTES_BUDGET = 4 << 20
-FLOW_LIMIT = 32 * 1024 * 1024
+BYTES_BUDGET = 4 << 20  # bytes delivered in one run
+FLOW_LIMIT = 32 * 1024 * 1024  # bytes; the largest flow control window
 
 
 class FlowWindow:
-    """Bytes sent and not yet known to be received: how much may be under way.
+    """The flow control window: how many bytes may be sent and not yet known to be received.
 
-    The window grows from a sixteenth of its limit, doubling with each answered request. The consumer asks
-    when more than half of it is outstanding, and stops when all of it is. Arithmetic: no clock, no sending.
+    The window begins with a sixteenth of its limit, and doubles with each answered request. A request is due
+    when more than half of the window is outstanding, and sending stops when more than all of it is. This is
+    only arithmetic: no clock is read, and nothing is sent.
+
+    limit: the largest window, bytes.
+    size: the current window, bytes.
+    outstanding: bytes sent and not yet known to be received.
+    covered: how many of them the open request covers.
+    asked: the reply subject of the open request, "" for none.
     """
 
     __slots__ = ("asked", "covered", "limit", "outstanding", "size")
@@ -42,15 +50,15 @@ class FlowWindow:
         self.limit = limit
         self.size = max(limit // 16, 1)
         self.outstanding = 0
-        self.covered = 0  # how much of it the open request covers
-        self.asked = ""  # the reply subject of the open request
+        self.covered = 0
+        self.asked = ""
 
     def full(self) -> bool:
-        """Whether nothing more may be sent."""
+        """Return whether nothing more may be sent."""
         return self.outstanding > self.size
 
     def sent(self, size: int) -> bool:
-        """Count a message of `size` bytes; True if a request is due."""
+        """Count a message of `size` bytes; return whether a request is due."""
         self.outstanding += size
         if not self.asked:
             return self.outstanding > self.size // 2
@@ -59,11 +67,11 @@ class FlowWindow:
         return False
 
     def ask(self, reply: str) -> None:
-        """Remember the request just sent."""
+        """Record the request just sent, by its reply subject."""
         self.asked, self.covered = reply, self.outstanding
 
     def answered(self, reply: str) -> bool:
-        """Take the answer to a request; False if it is not the open one."""
+        """Take the answer to a request; return False if it is not the open one."""
         if reply != self.asked:
             return False
         self.size = min(self.size * 2, self.limit)
@@ -76,8 +84,9 @@ class PushDelivery:
     """The receiver of a push consumer, and what is delivered to it.
 
     ack_through: acknowledges all up to (consumer sequence, stream sequence), see `AckHandler`.
-    on_bound: is called when somebody begins to listen, and when nobody does any more.
+    on_bound: called when `bound` has changed.
     bound: whether somebody listens.
+    flow: the flow control window; None without flow control.
     rate: how fast messages may follow each other.
     run: delivers what can be delivered now.
     """
@@ -131,22 +140,22 @@ class PushDelivery:
         return self.bound
 
     def used_until(self, _now: int, _threshold: int) -> int:
-        """See `inactivity.Usage`: nothing but `bound` counts."""
+        """Return 0, as only `bound` counts; see `inactivity.Usage`."""
         return 0
 
     def configure(self, config: ConsumerConfig) -> None:
-        """Take over a new configuration; another deliver subject takes effect with `listen`."""
+        """Take over a new configuration. A new deliver subject takes effect with `listen`."""
         self._config = config
 
     def request(self, _body: bytes, reply: str, _header: bytes = b"") -> None:
-        """Refuse a pull request."""
+        """Refuse a pull request with a status."""
         if reply:
             self._account.publish(reply, header=statuses.PUSH_BASED)
 
     # -- the receiver
 
     def listen(self) -> None:
-        """Watch who subscribes to the deliver subject, and begin when somebody does."""
+        """Watch for subscriptions to the deliver subject, and deliver when there is one."""
         self.stop(b"")
         self._subject = self._config.deliver_subject
         self._watch = self._account.watch_interest(self._changed, self._subject)
@@ -158,18 +167,18 @@ class PushDelivery:
         self._look()
 
     def _look(self) -> None:
-        """See whether anybody listens now; begin to deliver, or to count the time without listeners."""
+        """Check whether somebody listens now, and begin or stop to deliver."""
         bound = self._has_listener()
         if bound == self.bound:
             return
         self.bound = bound
         self._on_bound()
         if bound:
-            # Not at once: whoever subscribes has just begun, and its own answer goes first.
+            # Not at once: the client is just subscribing, and the answer to that goes first.
             self._runner.later()
 
     def _has_listener(self) -> bool:
-        """Whether anybody listens; for a deliver group, only its members count."""
+        """Return whether somebody listens; with a deliver group, only its members count."""
         group = self._config.deliver_group
         if not group:
             return self._account.has_interest(self._subject)
@@ -239,7 +248,7 @@ class PushDelivery:
         self._account.publish(self._subject, reply=reply, header=statuses.FLOW_CONTROL)
 
     def answered(self, message: Message) -> None:
-        """Take the answer to a flow control request."""
+        """Take the answer to a flow control request, which may also acknowledge messages."""
         flow = self.flow
         if flow is None or not flow.answered(message.subject):
             return
@@ -248,7 +257,7 @@ class PushDelivery:
             seq = _number(headers.get(message.header, b"Nats-Last-Stream"))
             if seq > 0:
                 self._ack_through(number, seq)
-        self._runner.later()  # many may be answered at the same moment
+        self._runner.later()  # not now, as many consumers may be answered at the same moment
 
     # -- heartbeats
 
@@ -266,7 +275,7 @@ class PushDelivery:
             stalled = flow.asked if flow is not None else ""
             status = statuses.idle_heartbeat(delivery_state.consumer_seq, last, stalled)
             self._account.publish(self._subject, header=status)
-            # At the end of the stream nothing else would ever make the receiver acknowledge.
+            # At the end of the stream nothing else makes the receiver acknowledge what it got.
             wants = self._config.ack_policy == "flow_control" and delivery_state.outstanding
             if flow is not None and wants and not flow.asked:
                 self._ask(flow)

@@ -1,12 +1,12 @@
-"""SequenceHeap: sequences with a number each, the one with the smallest number first.
+"""SequenceHeap: a mapping of sequences to numbers, with the smallest number first.
 
-Costs: O(log n) to set and to take the first, O(1) to drop. What is dropped or set anew leaves a stale entry
-in the heap, until there are more of those than of others.
+Costs: O(log n) to set a sequence and to take the first, O(1) to drop one. A sequence that is dropped or set
+again leaves a stale entry in the heap. The heap is rebuilt when it has more stale entries than others.
 """
 
 import heapq
 
-_STALE = 1024
+_STALE = 1024  # stale entries that are always allowed
 
 
 class SequenceHeap:
@@ -25,7 +25,7 @@ class SequenceHeap:
         return seq in self._numbers
 
     def set(self, seq: int, number: int) -> None:
-        """Note a sequence, or give it another number."""
+        """Add a sequence, or change its number."""
         numbers = self._numbers
         numbers[seq] = number
         heapq.heappush(self._heap, (number, seq))
@@ -34,19 +34,19 @@ class SequenceHeap:
             heapq.heapify(self._heap)
 
     def drop(self, seq: int) -> None:
-        """Forget a sequence, if it is known."""
+        """Remove a sequence, if it is there."""
         if self._numbers:
             self._numbers.pop(seq, None)
 
     def first(self) -> int | None:
-        """The smallest number; None if nothing is known."""
+        """Return the smallest number; None if there is none."""
         heap, numbers = self._heap, self._numbers
         while heap and numbers.get(heap[0][1]) != heap[0][0]:
             heapq.heappop(heap)
         return heap[0][0] if heap else None
 
     def take(self, most: int) -> int:
-        """Take the sequence with the smallest number, if that is not above `most`; 0 if there is none."""
+        """Remove and return the sequence with the smallest number; 0 if there is none up to `most`."""
         first = self.first()
         if first is None or first > most:
             return 0
@@ -55,7 +55,7 @@ class SequenceHeap:
         return seq
 
     def remains(self) -> list[list[tuple[int, int]] | dict[int, int]]:
-        """Forget everything; what held it is given, to be let go of bit by bit."""
+        """Remove everything, and return the old containers, for the caller to free in slices."""
         parts: list[list[tuple[int, int]] | dict[int, int]] = [self._heap, self._numbers]
         self._heap, self._numbers = [], {}
         return parts

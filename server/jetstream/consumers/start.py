@@ -1,24 +1,24 @@
-"""Where a new consumer begins to read: its deliver policy, worked out against what the stream holds now."""
+"""Where a new consumer begins to read: its deliver policy, applied to what the stream holds now."""
 
 from ....protocol.api.consumer import ConsumerConfig
 from ....store.sequences import Sequences
 from ....store.stream import StreamStore
 from .message_selector import StartPosition
 
-Picks = tuple[int, Sequences]  # the last sequence looked at, the last ones of each subject
+Picks = tuple[int, Sequences]  # the last sequence looked at, the sequences of each subject's last message
 
 
 def picks_last(config: ConsumerConfig, max_msgs_per_subject: int) -> bool:
-    """Whether a new consumer begins with the last message of each subject, and with no others."""
+    """Return whether a new consumer begins with the last message of each subject, and skips all others."""
     return config.deliver_policy == "last_per_subject" and max_msgs_per_subject != 1
 
 
 def choose(
     config: ConsumerConfig, store: StreamStore, max_msgs_per_subject: int, picks: Picks | None = None
 ) -> StartPosition:
-    """Work out where a consumer of this configuration starts in the stream.
+    """Return where a consumer with this configuration starts in the stream.
 
-    picks: what `StreamStore.picking` has found; otherwise that is worked out now.
+    picks: what `StreamStore.picking` has found; without it, that is looked up now, which may take long.
     """
     first, last = store.first_seq, store.last_seq
     if config.opt_start_seq:

@@ -1,4 +1,4 @@
-"""The status lines a consumer sends instead of messages, word for word as the reference sends them."""
+"""The status lines that a consumer sends instead of messages, word for word as the reference sends them."""
 
 NO_MESSAGES = b"NATS/1.0 404 No Messages\r\n\r\n"
 REQUESTS_PENDING = b"NATS/1.0 408 Requests Pending\r\n\r\n"
@@ -11,7 +11,7 @@ PIN_MISMATCH = b"NATS/1.0 423 Nats-Pin-Id mismatch\r\n\r\n"
 NO_RESPONDERS = b"NATS/1.0 503\r\n\r\n"
 FLOW_CONTROL = b"NATS/1.0 100 FlowControl Request\r\n\r\n"
 
-# Those with what was left of the request: messages, bytes.
+# Statuses to use with `with_pending`.
 REQUEST_TIMEOUT = "408 Request Timeout"
 INTEREST_EXPIRED = "408 Interest Expired"
 MAX_BYTES = "409 Message Size Exceeds MaxBytes"
@@ -21,19 +21,22 @@ WRONG_PIN = "423 Nats-Wrong-Pin-Id"
 
 
 def with_pending(status: str, messages: int, size: int) -> bytes:
-    """Give a status with what was left of a pull request: messages of its batch, bytes of its max_bytes."""
+    """Return a status with what was left of a pull request: messages of its batch, bytes of its max_bytes."""
     return (
         f"NATS/1.0 {status}\r\nNats-Pending-Messages: {messages}\r\nNats-Pending-Bytes: {size}\r\n\r\n"
     ).encode()
 
 
 def error(code: int, description: str) -> bytes:
-    """Give a status that refuses a request."""
+    """Return a status that refuses a request."""
     return f"NATS/1.0 {code} {description}\r\n\r\n".encode()
 
 
 def idle_heartbeat(consumer_seq: int, stream_seq: int, stalled: str = "") -> bytes:
-    """Give a heartbeat: the last sequences sent, and the flow control request not yet answered."""
+    """Return a heartbeat with the last sequences sent.
+
+    stalled: the reply subject of the flow control request that is not answered yet, "" for none.
+    """
     more = f"Nats-Consumer-Stalled: {stalled}\r\n" if stalled else ""
     return (
         "NATS/1.0 100 Idle Heartbeat\r\n"

@@ -1,14 +1,15 @@
-"""Applying: one command after the other, each checked against the state it meets.
+"""Applies commands to the meta state, one after the other, each checked against the state that it finds.
 
 Promises:
 
-1. Deterministic: what comes out depends on the state and the entry only; no clock, no chance, no settings.
-2. An index is applied once; to apply it again does nothing.
-3. A command takes effect whole, or not at all and says why: CommandRejected with the error of the API, or
-   StaleCommand when what it was decided by has changed since.
-4. The invariants of `assignment` hold after each.
+1. Applying is deterministic: the result depends only on the state and the entry, not on a clock, on chance or
+   on settings.
+2. An index is applied once; applying it again does nothing.
+3. A command takes effect as a whole or not at all. If it does not, the effect says why: CommandRejected has
+   the error of the API, StaleCommand says that something the command was decided by has changed since.
+4. The invariants of `assignment` hold after each command.
 
-Rules that need only one configuration were checked by who proposed; here are those that need the others.
+Rules that need only one configuration were checked by the proposer; here are those that need the others.
 """
 
 from __future__ import annotations
@@ -59,7 +60,11 @@ Effects = list[Effect]
 
 
 def apply(state: MetaState, index: int, entry: bytes) -> Effects:
-    """Apply the entry at `index` to `state`. Raises MetaCommandError, and then nothing has changed."""
+    """Apply the entry at `index` to `state`, and return what changed.
+
+    An entry of an index that was applied before has no effects. Raises MetaCommandError if the entry is not a
+    known command; nothing has changed then.
+    """
     if index <= state.index:
         return []
     command = decode(entry)
@@ -72,7 +77,7 @@ def _refused(constant: str, **placeholders: object) -> Effects:
 
 
 def _stale(state: MetaState, account: str, reads: dict[Read, int]) -> str:
-    """What of the reads has changed, "" for nothing."""
+    """Return which of the reads has changed since, "" for none."""
     for read, revision in reads.items():
         if state.revision(account, read) != revision:
             return " ".join(part for part in read if part)
@@ -97,7 +102,7 @@ def _put_server(state: MetaState, command: PutServer) -> Effects:
 
 
 def _waited_for(state: MetaState, server: str) -> Effects:
-    """A holder is back: streams that waited for it go on without the peers that were removed meanwhile."""
+    """Let streams that waited for this holder go on without the peers that were removed meanwhile."""
     effects: Effects = []
     for stream in list(state.held_by(server)):
         absent = [peer for peer in stream.peers if peer not in state.servers]
@@ -156,7 +161,10 @@ def _changed(state: MetaState, before: StreamAssignment, after: StreamAssignment
 
 
 def _sound(config: Document) -> bool:
-    """Whether what is read here of a stream's configuration has its type; the rest was validated before."""
+    """Return whether the parts of a stream's configuration that are read here have the right types.
+
+    The rest was validated by the proposer.
+    """
     numbers = (config.get(name, 0) for name in ("num_replicas", "max_bytes", "max_consumers"))
     subjects = config.get("subjects") or []
     return (
@@ -243,7 +251,7 @@ def _weight(command: UpdateStream, stream: StreamAssignment) -> tuple[int, int]:
 
 
 def _violating(state: MetaState, before: StreamAssignment, after: StreamAssignment) -> list[str]:
-    """The consumers that would exceed the stream's new limits for consumers."""
+    """Return the names of the consumers that would exceed the stream's new limits for consumers."""
     old, new = before.config.get("consumer_limits") or {}, after.config.get("consumer_limits") or {}
     if old == new:
         return []
@@ -313,7 +321,7 @@ def _peers_confirmed(state: MetaState, command: PeersConfirmed) -> Effects:
     if not (before.change or before.leaving or before.seeds):
         return []
     if peers_problem(state, before.peers):
-        return []  # one was removed: the group does not match the peers after all
+        return []  # a peer was removed: the group does not match the peers after all
     confirmed = replace(before, seeds=(), holders=before.peers, leaving=(), change="", preferred="")
     return [_changed(state, before, confirmed)]
 

@@ -3,10 +3,11 @@
 Invariants, kept by `apply`:
 
 1. A stream has at least one peer, and no peer twice.
-2. It has as many peers as its configuration has replicas, or fewer while servers lack (then it is `short`).
-3. `leaving` are former peers, of servers that were removed, too; none of them is a peer.
-4. All peers are servers and so is some holder, or the stream waits for a holder that was removed.
-5. A consumer has no peers of its own: it rides on its stream's group.
+2. It has as many peers as its configuration has replicas, or fewer while servers are lacking (then it is
+   `short`).
+3. `leaving` are former peers, also of servers that were removed; none of them is a peer.
+4. All peers are servers and so is at least one holder, or the stream waits for a holder that was removed.
+5. A consumer has no peers of its own: it is where its stream is, and is replicated in the stream's group.
 """
 
 from __future__ import annotations
@@ -21,14 +22,26 @@ _MEMBERS = ("peers", "seeds", "holders", "leaving")
 
 @dataclass(frozen=True, slots=True)
 class StreamAssignment:
-    """One stream. Times in ns; peers are members' ids; documents are never changed in place.
+    """What the meta group decided about one stream.
 
-    group: its name, also of a stream with one copy. seeds: who may begin that group, with what they have; ()
-    as soon as it has begun, so that nobody who lost it begins it again: they join. peers: who is to hold it.
-    leaving: who held it, and serves on until the group has let it go. holders: the members that are sure to
-    have its messages; the others may be filling up. change: what is under way with the members ("scale",
-    "move", "heal"), "" when the group matches `peers`. client: who made it. revision: the index of the
-    command that changed it last; placed: the peers.
+    Peers are ids of members. Documents are never changed in place.
+
+    account: the account's name.
+    config: the stream's configuration, complete with its defaults.
+    group: the name of its Raft group; a stream with one copy has one, too.
+    cluster: the name of the cluster where it is placed.
+    peers: the members that should hold it.
+    created: when it was created, ns.
+    revision: the index of the command that changed the assignment last.
+    placed: the index of the command that changed the peers last.
+    seeds: the members that may bootstrap the group, with what they have. () as soon as the group has started,
+        so that a server that lost its data does not bootstrap it again, but joins.
+    holders: the members that are certain to have the messages; the others may still be catching up.
+    preferred: the member that should lead, "" for any.
+    leaving: members that held it, and serve on until the group has removed them.
+    change: which change of the members is under way ("scale", "move", "heal"); "" if the group matches
+        `peers`.
+    client: the client that created it, or changed it last.
     """
 
     account: str
@@ -53,12 +66,12 @@ class StreamAssignment:
 
     @property
     def replicas(self) -> int:
-        """How many copies are wanted."""
+        """How many copies the configuration asks for, at least 1."""
         return max(1, int(self.config.get("num_replicas") or 1))
 
     @property
     def subjects(self) -> list[str]:
-        """What it captures."""
+        """The subjects that the stream captures."""
         return self.config.get("subjects") or []
 
     @property
@@ -68,38 +81,41 @@ class StreamAssignment:
 
     @property
     def max_bytes(self) -> int:
-        """What each copy is promised, in bytes; 0 for no promise."""
+        """The bytes that each copy reserves; 0 for none."""
         return max(0, int(self.config.get("max_bytes") or 0))
 
     @property
     def members(self) -> tuple[str, ...]:
-        """Who may be in its group now: peers, and those that are leaving."""
+        """The members that may be in the group now: the peers, and those that are leaving."""
         return self.peers + self.leaving
 
     @property
     def replicated(self) -> bool:
-        """Whether it needs a Raft group: more than one copy, or on its way from one server to another."""
+        """Whether the stream needs a running Raft group: with several copies, or while it moves."""
         return len(self.members) > 1
 
     @property
     def short(self) -> bool:
-        """Whether it has fewer peers than wanted."""
+        """Whether there are fewer peers than replicas."""
         return len(self.peers) < self.replicas
 
     def to_json(self) -> Document:
-        """As it stands in snapshots."""
+        """Return the assignment as a document for snapshots."""
         value = asdict(self)
         return {**value, **{name: list(value[name]) for name in _MEMBERS}}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> StreamAssignment:
-        """Read what `to_json` gave. Raises KeyError, TypeError."""
+        """Return the assignment of a document made by `to_json`. Raises KeyError, TypeError."""
         return cls(**{**value, **{name: tuple(value[name]) for name in _MEMBERS}})
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerAssignment:
-    """One consumer; see StreamAssignment. Internal (direct) consumers have none."""
+    """What the meta group decided about one consumer; for the fields see StreamAssignment.
+
+    Internal (direct) consumers have no assignment.
+    """
 
     account: str
     stream: str
@@ -111,18 +127,19 @@ class ConsumerAssignment:
 
     @property
     def durable(self) -> bool:
-        """Whether it outlives its clients."""
+        """Whether the consumer outlives its clients."""
         return bool(self.config.get("durable_name"))
 
     @property
     def public(self) -> bool:
-        """Whether it counts: not one that another stream's source made."""
+        """Whether the consumer counts towards limits and numbers, unlike one of another stream's source."""
         return not self.config.get("direct") and not self.config.get("sourcing")
 
     def replicas(self, stream: StreamAssignment) -> int:
-        """How many copies it asks for: its own number, or its stream's.
+        """Return how many copies the consumer asks for: its own number, at most that of its stream.
 
-        An ephemeral of a stream with limits retention asks for one.
+        Without a number of its own, an ephemeral consumer of a stream with limits retention asks for one
+        copy, any other consumer for as many as its stream.
         """
         asked = int(self.config.get("num_replicas") or 0)
         if asked:
@@ -132,10 +149,10 @@ class ConsumerAssignment:
         return stream.replicas
 
     def to_json(self) -> Document:
-        """As it stands in snapshots."""
+        """Return the assignment as a document for snapshots."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> ConsumerAssignment:
-        """Read what `to_json` gave. Raises TypeError."""
+        """Return the assignment of a document made by `to_json`. Raises TypeError."""
         return cls(**value)

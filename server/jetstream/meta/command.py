@@ -1,7 +1,8 @@
-"""Commands: what may be proposed to the meta group, and their form as entries of its log.
+"""Commands: what may be proposed to the meta group, and their encoding as entries of its log.
 
 An entry is a byte for the version, then JSON with sorted keys: the command's name and its fields. Everything
-that is chance, time or a server's own view stands in the command, so that applying it needs neither.
+that depends on chance, on time or on one server's view is a field of the command, so that applying it needs
+none of these.
 """
 
 from __future__ import annotations
@@ -20,12 +21,18 @@ VERSION = b"\x01"
 
 
 class MetaCommandError(ValueError):
-    """These bytes are no command that this version knows: applying must not go on without it."""
+    """These bytes are not a command that this version knows: applying must not go on without it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PeerMove:
-    """Other peers for one stream. revision: of the assignment this was made for."""
+    """Other peers for one stream.
+
+    account, stream: which stream.
+    peers: the new peers, ids of members.
+    group: the name of the group that is started for the move; "" if the present group goes on.
+    revision: of the assignment that the move was made for; on another one the move does not apply.
+    """
 
     account: str
     stream: str
@@ -36,21 +43,21 @@ class PeerMove:
 
 @dataclass(frozen=True, slots=True)
 class PutServer:
-    """A server joins, or reports something else of itself."""
+    """Admit a server, or take over what it newly reports of itself."""
 
     server: NodeInfo
 
 
 @dataclass(frozen=True, slots=True)
 class ReplaceServer:
-    """A server replaces its earlier incarnations: their places become its own, empty."""
+    """Replace the earlier incarnations of a server by this one, which takes their places, empty."""
 
     server: NodeInfo
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveServer:
-    """A server goes for good. moves: who takes its place, stream by stream."""
+    """Remove a server permanently. moves: the new peers of the streams that it held."""
 
     id: str
     moves: tuple[PeerMove, ...] = ()
@@ -58,7 +65,13 @@ class RemoveServer:
 
 @dataclass(frozen=True, slots=True)
 class CreateStream:
-    """See StreamAssignment. config is validated, and complete with its defaults."""
+    """Create a stream. For the fields that are not named here see StreamAssignment.
+
+    config: validated, and complete with its defaults.
+    preferred: the peer that should lead first.
+    share: the limits of the account that the proposer decided by.
+    reads: what the proposal was decided by, see `state.AccountView`.
+    """
 
     account: str
     config: Document
@@ -74,7 +87,12 @@ class CreateStream:
 
 @dataclass(frozen=True, slots=True)
 class UpdateStream:
-    """Another configuration; and, with peers, another place. change: "scale" or "move" then."""
+    """Change a stream's configuration and, if `peers` is not empty, its peers, too.
+
+    change: "scale" or "move" if there are peers, otherwise "".
+    group: as in PeerMove.
+    share, reads: as in CreateStream.
+    """
 
     account: str
     config: Document
@@ -90,7 +108,7 @@ class UpdateStream:
 
 @dataclass(frozen=True, slots=True)
 class ChangePeers:
-    """Another place for a stream, its configuration stays: a peer was removed, or one that lacked is here."""
+    """Change only a stream's peers, because one was removed or one can take a free place."""
 
     move: PeerMove
     change: str = "heal"
@@ -98,7 +116,11 @@ class ChangePeers:
 
 @dataclass(frozen=True, slots=True)
 class GroupStarted:
-    """A stream's group has begun, not all of its peers are in it yet. holders: the peers that are."""
+    """Note that a stream's group has started, though not all of its peers are members yet.
+
+    placed: the assignment's, as the group knew it; with another one the command does nothing.
+    holders: the peers that are members already.
+    """
 
     account: str
     stream: str
@@ -108,9 +130,11 @@ class GroupStarted:
 
 @dataclass(frozen=True, slots=True)
 class PeersConfirmed:
-    """A stream's group has begun and matches its peers; proposed by its leader, or by who has the only copy.
+    """Note that a stream's group has started and matches its peers.
 
-    placed: the assignment's, as the group knew it.
+    It is proposed by the group's leader, or by the server with the only copy.
+
+    placed: the assignment's, as the group knew it; with another one the command does nothing.
     """
 
     account: str
@@ -120,7 +144,7 @@ class PeersConfirmed:
 
 @dataclass(frozen=True, slots=True)
 class PreferLeader:
-    """A hint which peer should lead a stream."""
+    """Note which peer should lead a stream. It is only a hint."""
 
     account: str
     stream: str
@@ -129,7 +153,7 @@ class PreferLeader:
 
 @dataclass(frozen=True, slots=True)
 class DeleteStream:
-    """A stream goes. created: of the one that is meant, 0 for whichever is there."""
+    """Delete a stream. created: of the stream that is meant, ns; 0 for whichever has the name."""
 
     account: str
     stream: str
@@ -138,14 +162,20 @@ class DeleteStream:
 
 @dataclass(frozen=True, slots=True)
 class PurgeAccount:
-    """All streams of an account go."""
+    """Delete all streams of an account."""
 
     account: str
 
 
 @dataclass(frozen=True, slots=True)
 class PutConsumer:
-    """A consumer is made or changed. action: "create", "update", or "" for whichever fits."""
+    """Create or change a consumer.
+
+    config: validated, and complete with its defaults.
+    created: when it was created, ns; not used for a change.
+    action: "create", "update", or "" for whichever fits.
+    share, reads: as in CreateStream.
+    """
 
     account: str
     stream: str
@@ -160,7 +190,7 @@ class PutConsumer:
 
 @dataclass(frozen=True, slots=True)
 class DeleteConsumer:
-    """A consumer goes. created: as in DeleteStream."""
+    """Delete a consumer. created: as in DeleteStream."""
 
     account: str
     stream: str
@@ -184,7 +214,7 @@ Command = (
     | DeleteConsumer
 )
 
-# The names in the log: never changed, never used again for something else.
+# The names in the log: never changed, and never used again for something else.
 NAMES: dict[str, type[Any]] = {
     "put_server": PutServer,
     "replace_server": ReplaceServer,
@@ -204,14 +234,14 @@ _NAME_OF = {kind: name for name, kind in NAMES.items()}
 
 
 def encode(command: Command) -> bytes:
-    """The entry for a command."""
+    """Return the log entry of a command."""
     value = {each.name: _plain(getattr(command, each.name)) for each in fields(command)}
     text = json.dumps([_NAME_OF[type(command)], value], separators=(",", ":"), sort_keys=True)
     return VERSION + text.encode()
 
 
 def decode(entry: bytes) -> Command:
-    """The command of an entry. Raises MetaCommandError."""
+    """Return the command of a log entry. Raises MetaCommandError."""
     if entry[:1] != VERSION:
         raise MetaCommandError(f"an entry of version {entry[:1].hex() or 'none'} is not known here")
     try:

@@ -1,6 +1,6 @@
 """Effects: what applying one entry has changed, the same on every server, and how a proposal ended.
 
-What a server has to do about a change is derived by `reconcile`.
+`reconcile` derives from an effect what one server has to do about it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .node_info import NodeInfo
 
 @dataclass(frozen=True, slots=True)
 class ServerUpdated:
-    """A server has joined, or reports something else of itself. before: None for a new one."""
+    """A server was admitted, or changed what it reports of itself. before: None for a new server."""
 
     server: NodeInfo
     before: NodeInfo | None = None
@@ -22,7 +22,7 @@ class ServerUpdated:
 
 @dataclass(frozen=True, slots=True)
 class ServerReplaced:
-    """A server came back as another incarnation: it had lost its disk."""
+    """A server that had lost its disk came back as another incarnation. before: the earlier id."""
 
     before: str
     server: NodeInfo
@@ -30,21 +30,21 @@ class ServerReplaced:
 
 @dataclass(frozen=True, slots=True)
 class ServerRemoved:
-    """A server was removed for good."""
+    """A server was removed permanently."""
 
     server: NodeInfo
 
 
 @dataclass(frozen=True, slots=True)
 class StreamCreated:
-    """A stream is new."""
+    """A stream was created."""
 
     stream: StreamAssignment
 
 
 @dataclass(frozen=True, slots=True)
 class StreamUpdated:
-    """A stream's configuration or its peers have changed."""
+    """A stream's configuration or its peers were changed."""
 
     before: StreamAssignment
     stream: StreamAssignment
@@ -59,14 +59,14 @@ class StreamDeleted:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerCreated:
-    """A consumer is new."""
+    """A consumer was created."""
 
     consumer: ConsumerAssignment
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerUpdated:
-    """A consumer's configuration has changed."""
+    """A consumer's configuration was changed."""
 
     before: ConsumerAssignment
     consumer: ConsumerAssignment
@@ -81,7 +81,7 @@ class ConsumerDeleted:
 
 @dataclass(frozen=True, slots=True)
 class AlreadyExists:
-    """What was to be made is there already, just so."""
+    """The stream or consumer exists already with the same configuration; nothing has changed."""
 
     assignment: StreamAssignment | ConsumerAssignment
 
@@ -95,7 +95,10 @@ class CommandRejected:
 
 @dataclass(frozen=True, slots=True)
 class StaleCommand:
-    """The proposal was decided by what is no longer so; nothing has changed. Who proposed it tries again."""
+    """Something that the proposal was decided by has changed (`what`), so that nothing was done.
+
+    The proposer makes the proposal again, by the present state.
+    """
 
     what: str
 

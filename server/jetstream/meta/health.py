@@ -1,6 +1,7 @@
 """Health: what is wrong with this server's part of the cluster, in the words of `/healthz`.
 
-Promises: the worst is named first, and "" means that nothing is wrong. Works on plain data.
+Promises: the worst problem is named first, and "" means that nothing is wrong. The functions work on plain
+data.
 """
 
 from __future__ import annotations
@@ -15,7 +16,12 @@ HOPELESS = (
 
 @dataclass(frozen=True, slots=True)
 class HealthzError:
-    """What is wrong, and with what. kind: as `/healthz` calls it, such as "STREAM"."""
+    """One problem that `/healthz` reports.
+
+    kind: as `/healthz` calls it, such as "STREAM".
+    error: the text.
+    account, stream, consumer: which one has the problem; "" where that does not apply.
+    """
 
     kind: str
     error: str
@@ -24,7 +30,7 @@ class HealthzError:
     consumer: str = ""
 
     def to_json(self) -> dict[str, str]:
-        """As `/healthz` shows it with details."""
+        """Return the problem as `/healthz` shows it with details."""
         named = {"type": self.kind, "account": self.account, "stream": self.stream}
         found = {**named, "consumer": self.consumer, "error": self.error}
         return {key: value for key, value in found.items() if value}
@@ -32,10 +38,16 @@ class HealthzError:
 
 @dataclass(frozen=True, slots=True)
 class MetaHealth:
-    """This server in the meta group. failure: why it cannot write, or not apply.
+    """The state of this server's member of the meta group.
 
-    recovering: it has not caught up since it started. member: it is one. current: it had contact with the
-    leader lately and has what was decided. quorum_diagnosis: why nobody can lead.
+    member: whether this server is a member.
+    leader: the leader's id, "" while none is known.
+    running: whether the member runs.
+    failure: why it cannot write, "" if it can.
+    apply_failure: why it cannot apply, "" if it can.
+    recovering: whether it has not caught up since it started.
+    current: whether it had contact with the leader lately and has what was decided.
+    quorum_diagnosis: why nobody can lead, "" if somebody does or may.
     """
 
     member: bool = True
@@ -49,7 +61,7 @@ class MetaHealth:
 
 
 def meta_problem(health: MetaHealth) -> str:
-    """What is wrong with the meta group here."""
+    """Return what is wrong with the meta group here, "" for nothing."""
     if health.failure:
         return f"JetStream meta layer write error: {health.failure}"
     if health.apply_failure:
@@ -69,11 +81,19 @@ def meta_problem(health: MetaHealth) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StreamHealth:
-    """One stream that is assigned to this server. error: why it could not be opened.
+    """The state of one stream that is assigned to this server.
 
-    Of a group: running, failure (it cannot write), store_failure, damage (what was found to be damaged, and
-    is to come from the others), hopeless (none of them has the stream whole), catching_up, quorum_diagnosis
-    (why nobody can lead), healthy (led, and level).
+    found: whether the stream is here.
+    error: why it could not be opened.
+    replicated: whether it has a group.
+    running: whether the group's member here runs.
+    failure: why the member cannot write.
+    store_failure: why the stream cannot write.
+    damage: what was found damaged, and will be fetched from the others.
+    hopeless: whether none of the others has the whole stream.
+    quorum_diagnosis: why nobody can lead.
+    catching_up: whether messages and state are still on their way.
+    healthy: whether the group has a leader and the member is level with it.
     """
 
     found: bool = True
@@ -90,7 +110,7 @@ class StreamHealth:
 
 
 def stream_problem(account: str, stream: str, health: StreamHealth) -> str:
-    """What is wrong with a stream's replica here."""
+    """Return what is wrong with a stream's replica here, "" for nothing."""
     why = _why(health)
     return f"JetStream stream '{account} > {stream}' is not current: {why}" if why else ""
 
@@ -118,7 +138,10 @@ def _why(health: StreamHealth) -> str:
 
 
 def consumer_problem(account: str, stream: str, consumer: str, *, found: bool, age: int) -> str:
-    """What is wrong with a consumer here; it rides on its stream. age: ns since it was made."""
+    """Return what is wrong with a consumer here, "" for nothing, also in the first 5 seconds.
+
+    age: the ns since it was created.
+    """
     if found or age < 5_000_000_000:
         return ""
     return f"JetStream consumer '{account} > {stream} > {consumer}' is not current: consumer not found"

@@ -1,7 +1,7 @@
-"""A server of the cluster, as the meta group knows it, and its status just now.
+"""One server of the cluster: its replicated description, and its present status.
 
-`NodeInfo` is replicated: it changes only by commands. `NodeStatus` is not: each server has its own view, made
-of their reports, and only who proposes uses it.
+`NodeInfo` is replicated and changes only by commands. `NodeStatus` is not: each server has its own view, made
+of the others' reports, and only the proposer of a command uses it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class NodeInfo:
-    """id: its member, `<node>-<incarnation>`. tags: lower case. max_memory, max_store: bytes, -1 no limit."""
+    """A server as the meta group knows it.
+
+    id: of its member, `<node>-<incarnation>`.
+    name: the server's name.
+    cluster, domain: where it belongs; "" for none.
+    tags: in lower case.
+    max_memory, max_store: bytes that streams may use, -1 for no limit.
+    """
 
     id: str
     name: str
@@ -25,11 +32,11 @@ class NodeInfo:
 
     @property
     def node(self) -> str:
-        """The hash of its name: what clients see as the peer."""
+        """The hash of the server's name, which clients see as the peer."""
         return node_of(self.id)
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in commands and snapshots."""
+        """Return the description as a document for commands and snapshots."""
         return {
             "id": self.id,
             "name": self.name,
@@ -42,13 +49,18 @@ class NodeInfo:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> NodeInfo:
-        """Read what `to_json` gave. Raises KeyError, TypeError."""
+        """Return the description of a document made by `to_json`. Raises KeyError, TypeError."""
         return cls(**{**value, "tags": tuple(value["tags"])})
 
 
 @dataclass(frozen=True, slots=True)
 class NodeStatus:
-    """online: it has reported lately. known: it has reported at least once. memory, store: bytes used."""
+    """The present status of a server, from its reports.
+
+    online: whether it has reported lately.
+    known: whether it has ever reported.
+    memory, store: bytes used.
+    """
 
     online: bool = True
     known: bool = True
@@ -60,5 +72,5 @@ UNSEEN = NodeStatus(online=False, known=False)
 
 
 def node_of(member: str) -> str:
-    """The node of a member's id."""
+    """Return the node of a member's id."""
     return member.partition("-")[0]

@@ -1,7 +1,7 @@
-"""Peers: a stream's assignment with other servers in its places, and those that are leaving.
+"""Peers: assignments of streams with changed peers, and with those that are leaving.
 
-Promises: nothing here changes a state; and a copy that its group may still need is never left out: who was a
-peer is leaving until the group's leader confirms that it has let that server go.
+Promises: nothing here changes a state. A copy that its group may still need is never left out: a former peer
+is leaving until the group's leader confirms that the group has removed it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .state import MetaState, has_holder
 
 
 def peers_problem(state: MetaState, peers: tuple[str, ...]) -> str:
-    """Why these cannot be the peers, "" if they can."""
+    """Return why these cannot be the peers of a stream, "" if they can."""
     if not peers or len(set(peers)) != len(peers):
         return "peers"
     missing = [peer for peer in peers if peer not in state.servers]
@@ -24,7 +24,10 @@ def peers_problem(state: MetaState, peers: tuple[str, ...]) -> str:
 def moved(
     state: MetaState, stream: StreamAssignment, peers: tuple[str, ...], group: str, change: str
 ) -> StreamAssignment:
-    """The assignment with other peers: the former ones leave."""
+    """Return the assignment with other peers; the former ones are leaving.
+
+    group: the name of a group to start, of which the present members are the seeds; "" if the group goes on.
+    """
     leaving = tuple(peer for peer in stream.members if peer not in peers)
     begins = group not in ("", stream.group)
     return replace(
@@ -39,7 +42,10 @@ def moved(
 
 
 def with_new_incarnation(stream: StreamAssignment, old: str, new: str, index: int) -> StreamAssignment:
-    """The assignment with a server's new incarnation in its old place; alone it begins the group anew."""
+    """Return the assignment with a server's new incarnation in the place of the old one.
+
+    If it is the only member, it bootstraps the group again, with nothing.
+    """
     peers = tuple(dict.fromkeys(new if peer == old else peer for peer in stream.peers))
     leaving = tuple(peer for peer in stream.leaving if peer not in (old, new))
     alone = len(peers + leaving) == 1
@@ -57,12 +63,13 @@ def with_new_incarnation(stream: StreamAssignment, old: str, new: str, index: in
 def without(
     state: MetaState, stream: StreamAssignment, gone: str, move: PeerMove | None
 ) -> StreamAssignment | None:
-    """The assignment when a server is gone: as the move has it, or one peer fewer.
+    """Return the assignment without a server that is gone: with the peers of `move`, or with one peer fewer.
 
-    A peer is among those that are leaving then: when it comes back before the group has let it go, its vote
-    may be one that the group cannot do without. Nobody waits for it to begin the group.
+    The peer counts as leaving then. If it comes back before the group has removed it, the group may depend on
+    its vote. The bootstrap of the group does not wait for it.
 
-    None: nothing changes, because the server has the only copy. It is kept for the day it comes back.
+    Returns None if nothing changes because the server has the only copy: its place is kept until it comes
+    back.
     """
     whole = has_holder(state, stream)
     if gone in stream.holders and not whole:
@@ -78,7 +85,7 @@ def without(
     else:
         peers = tuple(peer for peer in stream.peers if peer != gone)
         leaving = tuple(peer for peer in stream.leaving if peer != gone)
-        if not peers:  # it was on its way there: back to who has it
+        if not peers:  # the stream was moving there: it goes back to a member that has it
             peers = _who_has(state, replace(stream, leaving=leaving))
             leaving = tuple(peer for peer in leaving if peer not in peers)
         if not peers:
@@ -89,6 +96,6 @@ def without(
 
 
 def _who_has(state: MetaState, stream: StreamAssignment) -> tuple[str, ...]:
-    """One of those that are leaving: best one that has the stream for certain, and is a server."""
+    """Return one of the leaving members, preferably a holder that is a server; () if none leaves."""
     ranks = {one: (one in stream.holders, one in state.servers) for one in stream.leaving}
     return (max(ranks, key=lambda one: ranks[one]),) if ranks else ()

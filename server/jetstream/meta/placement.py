@@ -1,8 +1,11 @@
-"""Placement: which servers are to hold a stream, and which of them had better lead it.
+"""Placement: which servers should hold a stream, and which of them should lead it.
 
-Promises: the same state, node statuses and random numbers give the same peers. Never chooses a server twice,
-one outside the wanted cluster, or one that lacks a wanted tag; prefers servers that are online, then (for
-replicated streams) those with fewer of them, then those with more room, then those with fewer streams.
+Promises:
+- The same state, node statuses and random numbers give the same peers.
+- A server is never chosen twice, nor one outside the wanted cluster, nor one that lacks a wanted tag.
+- Servers that are online are preferred, then (for replicated streams) those that hold fewer replicated
+  streams, then those with more room, then those with fewer streams.
+
 Source: JetStream clustering, placement; the texts of the reasons are those of error 10005.
 """
 
@@ -18,12 +21,12 @@ from .node_info import UNSEEN, NodeInfo, NodeStatus
 from .state import MetaState
 
 EXCLUDED = "!jetstream"  # the tag of a server that takes no streams
-ENDLESS = 1 << 62  # what a server without a limit has
+ENDLESS = 1 << 62  # bytes that count as the room of a server without a limit
 
 
 @dataclass(slots=True)
 class PeerSelectionErrors:
-    """Why servers were passed over, all of them together."""
+    """The reasons why servers were not chosen, collected over all of them."""
 
     offline: bool = False
     excluded: bool = False
@@ -35,14 +38,14 @@ class PeerSelectionErrors:
     unwanted_tags: set[str] = field(default_factory=set)
 
     def add(self, other: PeerSelectionErrors) -> None:
-        """Take over another cluster's reasons."""
+        """Add the reasons of another cluster."""
         for name in ("offline", "excluded", "no_storage", "not_unique", "other", "no_servers"):
             setattr(self, name, getattr(self, name) or getattr(other, name))
         self.missing_tags |= other.missing_tags
         self.unwanted_tags |= other.unwanted_tags
 
     def error(self) -> ApiError:
-        """Error 10005 with all of them."""
+        """Return error 10005, with all reasons."""
         parts = ["no suitable peers for placement"]
         for given, text in (
             (self.offline, "peer offline"),
@@ -63,7 +66,14 @@ class PeerSelectionErrors:
 
 @dataclass(frozen=True, slots=True)
 class PlacementRequest:
-    """What is to be placed. clusters: to be tried in this order. tags: wanted; with a "!" unwanted."""
+    """What is to be placed.
+
+    replicas: the number of peers.
+    clusters: the clusters to try, in this order.
+    storage: "file" or "memory".
+    max_bytes: the bytes that each peer must have room for.
+    tags: tags that the servers must have; with a "!" in front, must not have.
+    """
 
     replicas: int
     clusters: Sequence[str]
@@ -74,8 +84,9 @@ class PlacementRequest:
 
 @dataclass(frozen=True, slots=True)
 class PlacementPolicy:
-    """Of the server that leads. unique_tag: a prefix; of its tags no two peers may have the same.
+    """The rules of the server that leads.
 
+    unique_tag: a prefix; no two peers may share a tag that begins with it. "" for no rule.
     max_ha_assets: how many replicated streams and consumers a server may hold, 0 for no limit.
     """
 
@@ -88,7 +99,13 @@ ANYWHERE = PlacementPolicy()
 
 @dataclass(slots=True)
 class NodeLoad:
-    """What one server holds, by assignment: streams, replicated ones, those with their consumers, bytes."""
+    """What one server holds by assignment.
+
+    streams: how many streams.
+    replicated: how many of them are replicated.
+    ha_assets: how many replicated streams and consumers.
+    memory, store: the bytes that the streams reserve.
+    """
 
     streams: int = 0
     replicated: int = 0
@@ -98,7 +115,7 @@ class NodeLoad:
 
 
 def loads(state: MetaState) -> dict[str, NodeLoad]:
-    """The load of every server there is."""
+    """Return the load of every server, by member."""
     found = {member: NodeLoad() for member in state.servers}
     for stream in state.every_stream():
         for member in stream.members:
@@ -117,7 +134,7 @@ def loads(state: MetaState) -> dict[str, NodeLoad]:
 
 
 def room(server: NodeInfo, node_status: NodeStatus, load: NodeLoad, storage: str) -> int:
-    """The bytes a server has left: its limit less what is used or promised, whichever is more."""
+    """Return the bytes a server has left: its limit minus what is used or reserved, whichever is more."""
     if storage == "memory":
         limit, taken = server.max_memory, max(node_status.memory, load.memory)
     else:
@@ -135,7 +152,13 @@ def place(
     existing: Sequence[str] = (),
     ignore: Collection[str] = (),
 ) -> tuple[tuple[str, ...], str]:
-    """Choose: (peers, cluster). existing: peers that stay, and come first. Raises ApiError 10005."""
+    """Choose the peers of a stream, and return (peers, cluster).
+
+    existing: peers that stay, and come first.
+    ignore: members that must not be chosen.
+
+    Raises ApiError 10005 if there are not enough servers.
+    """
     if len(existing) >= placement.replicas:
         return tuple(existing[: placement.replicas]), placement.clusters[0]
     reasons = PeerSelectionErrors()
@@ -149,7 +172,7 @@ def place(
 
 
 class _Search:
-    """The search through one cluster."""
+    """The search for peers in one cluster."""
 
     def __init__(
         self,
@@ -170,7 +193,7 @@ class _Search:
         self.loads = loads(state)
         self.prefix = policy.unique_tag.lower()
         if self.prefix and any(tag.lower().startswith(self.prefix) for tag in placement.tags):
-            self.prefix = ""  # asked for by name: then it need not be unique
+            self.prefix = ""  # the request names a tag with this prefix: then it need not be unique
         self.taken: set[str] = set()
         for member in existing:
             server = state.servers.get(member)
@@ -178,7 +201,7 @@ class _Search:
                 self.taken.update(self._unique_tags(server))
 
     def run(self, random: Random, ignore: Collection[str]) -> list[str] | None:
-        """The peers that are added, best first; None when there are not enough."""
+        """Return the peers to add, best first, or None if there are not enough."""
         servers = sorted(self.state.servers.values(), key=lambda server: server.id)
         random.shuffle(servers)
         fit = [
@@ -206,7 +229,7 @@ class _Search:
         return not self._status(server).online, replicated, -left, load.streams
 
     def _suits(self, server: NodeInfo, ignore: Collection[str]) -> bool:
-        """Whether the server by itself is one to choose; if not it is noted in the reasons."""
+        """Return whether the server can be chosen, apart from the others; if not, note the reason."""
         reasons, node_status, load = self.reasons, self._status(server), self.loads[server.id]
         if not node_status.known:
             reasons.offline = True
@@ -238,7 +261,7 @@ class _Search:
         return [tag for tag in server.tags if tag.startswith(self.prefix)][:1]
 
     def _is_unique(self, server: NodeInfo) -> bool:
-        """Whether no server chosen before has the same tag; a server without such a tag does not fit."""
+        """Return whether the server has a tag of the prefix that no server chosen before has."""
         if not self.prefix:
             return True
         tags = self._unique_tags(server)
@@ -250,7 +273,7 @@ class _Search:
 
 
 def preferred(peers: Sequence[str], node_statuses: Mapping[str, NodeStatus], random: Random) -> str:
-    """Who should lead a new group: any that is online."""
+    """Return the peer that should lead a new group: any that is online."""
     online = [peer for peer in peers if node_statuses.get(peer, UNSEEN).online]
     return random.choice(online or list(peers))
 
@@ -264,9 +287,11 @@ def survivors(
     leader: str = "",
     lags: Mapping[str, int] | None = None,
 ) -> tuple[str, ...]:
-    """Who stays when a stream gets fewer copies: the leader, then who is online, holds it, and lags least.
+    """Return the peers that stay when a stream gets fewer copies.
 
-    lags: operations behind the leader, by member; who is not in it counts as furthest behind.
+    The leader comes first, then peers that are online, then holders, then those that lag least.
+
+    lags: operations behind the leader, by member; a member that is not in it counts as furthest behind.
     """
     lags = lags or {}
 
@@ -285,7 +310,7 @@ def may_host_consumer(
     replicas: int,
     policy: PlacementPolicy,
 ) -> bool:
-    """Whether a stream's servers can take one consumer more now; if not it is error 10023."""
+    """Return whether a stream's servers can take one more consumer now; if not, the error is 10023."""
     online = [peer for peer in stream.peers if node_statuses.get(peer, UNSEEN).online]
     if len(online) < replicas // 2 + 1:
         return False
@@ -298,7 +323,7 @@ def may_host_consumer(
 
 
 def may_lead(state: MetaState, voters: Collection[str], cluster: str) -> set[str]:
-    """Which voters may lead the meta group of this cluster: those of leaf nodes' clusters may not."""
+    """Return the voters that may lead this cluster's meta group: those in leaf nodes' clusters may not."""
     servers = state.servers
     return {voter for voter in voters if voter not in servers or servers[voter].cluster == cluster}
 
@@ -314,9 +339,11 @@ def successor(
     cluster: str = "",
     tags: Sequence[str] = (),
 ) -> str:
-    """Whom a leader that was told to step down hands over to, by the placement in the request.
+    """Return the member to which a leader that was asked to step down hands over.
 
-    server: the name of the one that is wanted. Raises ApiError 10005.
+    server, cluster, tags: the placement in the request; "" and () for any.
+
+    Raises ApiError 10005 if no member fits.
     """
     servers = [state.servers[member] for member in members if member in state.servers]
     if server:

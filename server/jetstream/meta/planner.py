@@ -1,8 +1,10 @@
 """MetaPlanner: how the meta leader turns requests into commands.
 
-Promises: what it refuses it refuses as the reference does, before anything is proposed; what it proposes may
-still be refused when it is applied, or be stale: then the request comes here again, with the state of that
-moment. It changes nothing itself.
+Promises:
+- It refuses what the reference refuses, before anything is proposed.
+- What it proposes may still be refused when it is applied, or turn out to be stale; then the request comes
+  here again, with the state of that moment.
+- It changes nothing itself.
 """
 
 from __future__ import annotations
@@ -43,7 +45,11 @@ NAME_LENGTH = 8
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """Who wants it. info: as stored with what is made. clusters: where it is connected, nearest first."""
+    """The client that sent a request.
+
+    info: what is stored about the client with what it creates.
+    clusters: the clusters where it is connected, nearest first.
+    """
 
     info: Document
     clusters: Sequence[str]
@@ -51,7 +57,13 @@ class Requester:
 
 @dataclass(frozen=True, slots=True)
 class MetaPlanner:
-    """state: as applied here. node_statuses: of each member, by id. random: for names and equal choices."""
+    """Makes commands of requests.
+
+    state: the meta state as applied here.
+    node_statuses: the status of each member, by id.
+    random: for names, and for choices among equals.
+    policy: the rules for placement.
+    """
 
     state: MetaState
     node_statuses: Mapping[str, NodeStatus]
@@ -68,13 +80,19 @@ class MetaPlanner:
         created: int,
         tier_limits: TierLimits = UNLIMITED,
     ) -> CreateStream:
-        """For a stream with this configuration, validated, complete. Raises ApiError 10005, 10058, 10065."""
+        """Return the command that creates a stream.
+
+        config: validated, and complete with its defaults.
+        created: ns.
+
+        Raises ApiError 10005, 10052, 10058, 10065.
+        """
         account, name = view.account, str(config["name"])
         existing = view.stream(name)
         if existing is not None:
             if existing.config != config:
                 raise api_error("JSStreamNameExistErr")
-            # The proposal confirms that it is there: one who does not lead any more fails at it.
+            # The proposal confirms that the stream exists: a server that no longer leads fails at it.
             group, peers, cluster = existing.group, existing.peers, existing.cluster
             return CreateStream(account, config, group, cluster, peers, existing.created, share=tier_limits)
         self._check_overlap(account, config)
@@ -103,9 +121,12 @@ class MetaPlanner:
         leader: str = "",
         lags: Mapping[str, int] | None = None,
     ) -> UpdateStream:
-        """For another configuration, validated against the one there is; other peers if need be.
+        """Return the command that changes a stream's configuration, and its peers if need be.
 
-        leader, lags: of the stream's group as far as known, to choose who stays. Raises ApiError.
+        config: validated against the present one, and complete.
+        leader, lags: of the stream's group as far as known, to choose which peers stay.
+
+        Raises ApiError.
         """
         before = view.stream(str(config["name"]))
         if before is None:
@@ -155,7 +176,7 @@ class MetaPlanner:
             raise api_error("JSStreamInvalidConfigF", err=str(error)) from None
 
     def _staying(self, stream: StreamAssignment, count: int) -> list[str]:
-        """The peers, and of those that leave because it was scaled down a moment ago as many as fit."""
+        """Return the peers, and as many as fit of those that are still leaving after a scale down."""
         back = [one for one in stream.leaving if self.node_statuses.get(one, UNSEEN).online]
         return [*stream.peers, *(back if stream.change == "scale" else ())][:count]
 
@@ -168,14 +189,17 @@ class MetaPlanner:
         return _placed(command, peers, self._regroup(before, placement), cluster, "", "move")
 
     def offline(self, stream: StreamAssignment) -> bool:
-        """Whether nobody who holds it is there."""
+        """Return whether no member of the stream is online, or no holder is a server."""
         online = any(self.node_statuses.get(member, UNSEEN).online for member in stream.members)
         return not online or not has_holder(self.state, stream)
 
     # --- peers and servers
 
     def remove_peer(self, account: str, name: str, peer: str) -> ChangePeers:
-        """Take a peer, by server name, node or id, out of a stream. Raises ApiError 10059, 10040, 10075."""
+        """Return the command that takes a peer, by server name, node or id, out of a stream.
+
+        Raises ApiError 10059, 10040, 10075, or 10118 if no server has the messages.
+        """
         stream = self.state.stream(account, name)
         if stream is None:
             raise api_error("JSStreamNotFoundErr")
@@ -193,7 +217,10 @@ class MetaPlanner:
         return member, node_of(member), self.state.server_name(member)
 
     def remove_server(self, name: str = "", peer: str = "") -> RemoveServer:
-        """Remove a server by name, or by node or id, which counts first. Raises ApiError 10044."""
+        """Return the command that removes a server: by node or id if `peer` is given, otherwise by name.
+
+        Raises ApiError 10044.
+        """
         found = next(
             (
                 server
@@ -212,12 +239,12 @@ class MetaPlanner:
         return RemoveServer(found.id, tuple(move for move in moves if move is not None))
 
     def _replacement(self, stream: StreamAssignment, gone: str) -> PeerMove | None:
-        """The stream's peers with another one instead of `gone`; None if there is none to be had."""
+        """Return a move that puts another peer in the place of `gone`, or None if there is none."""
         stay = tuple(peer for peer in stream.peers if peer != gone)
         return self._filled(stream, stay, {gone, *stream.leaving})
 
     def _filled(self, stream: StreamAssignment, stay: tuple[str, ...], ignore: set[str]) -> PeerMove | None:
-        """As many peers as there can be, at most as many as are wanted; None when it is none more."""
+        """Return a move to as many peers as there can be, at most those wanted; None if that adds none."""
         for count in range(stream.replicas, len(stay), -1):
             placement = _placement_request(stream.config, [stream.cluster], replicas=count)
             try:
@@ -237,7 +264,7 @@ class MetaPlanner:
         return None
 
     def heal(self) -> list[ChangePeers]:
-        """For streams that have fewer peers than wanted, now that there may be servers for them."""
+        """Return commands that give peers to streams that lack some, as far as there are servers for them."""
         found = [
             self._filled(stream, stream.peers, set(stream.leaving))
             for stream in self.state.every_stream()
@@ -246,11 +273,11 @@ class MetaPlanner:
         return [ChangePeers(move) for move in found if move is not None]
 
     def admit(self, server: NodeInfo) -> PutServer | ReplaceServer | None:
-        """A server reports who it is: what to propose about it, None for nothing.
+        """Return what to propose about a server that reports who it is, None for nothing.
 
-        One of the same node and another incarnation has lost its disk, and is replaced; so are incarnations
-        that were removed and still have the only copy of a stream. While the other one is online there are
-        two servers of one name: nothing is done. Raises ApiError 10044 for an incarnation that was itself
+        An earlier incarnation of the same node has lost its disk, and is replaced; so is one that was removed
+        and still has the only copy of a stream. While an earlier incarnation is online there are two servers
+        of one name, and nothing is proposed. Raises ApiError 10044 for an incarnation that was itself
         replaced.
         """
         if server.id in self.state.retired:
@@ -275,7 +302,11 @@ class MetaPlanner:
         action: str = "",
         tier_limits: TierLimits = UNLIMITED,
     ) -> PutConsumer:
-        """For a consumer with this configuration, validated and complete; without a name it is given one.
+        """Return the command that creates or changes a consumer; one without a name gets one.
+
+        config: validated, and complete with its defaults.
+        created: ns.
+        action: "create", "update", or "" for whichever fits.
 
         Raises ApiError 10023, 10059, 10119, 10148, 10149.
         """
@@ -320,15 +351,15 @@ class MetaPlanner:
     # --- groups
 
     def _group(self, placement: PlacementRequest) -> str:
-        """A new group's name: S for a stream, its copies, its storage, and chance."""
+        """Return a new group's name: S for a stream, its number of copies, its storage, random letters."""
         letter = placement.storage[:1].upper()
         return f"S-R{placement.replicas}{letter}-{new_id(self.random.randbytes, NAME_LENGTH)}"
 
     def _regroup(self, stream: StreamAssignment, placement: PlacementRequest) -> str:
-        """The name of a group that begins; "" where there is one already.
+        """Return the name of the group that starts, or "" if the stream has one already.
 
-        A stream that had one copy had no group, and what a former one of it left on other servers must not be
-        taken for the new one.
+        A stream with one copy has no running group. What an earlier group of it left on other servers must
+        not be taken for the new group, which is why its name is new.
         """
         return "" if stream.replicated else self._group(placement)
 

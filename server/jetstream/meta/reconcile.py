@@ -1,10 +1,11 @@
 """Reconcile: what one server has to do about an effect, and what it has to do when it starts.
 
-Promises: every server derives its actions from the same effects, so that together they do what was decided;
-nothing is deleted here but what was assigned to this server by the meta group and is no longer. Data that the
-group never knew concerns nobody: it is reported and left alone. A server that does not belong to the cluster,
-because it was removed, or another incarnation took its place, does nothing and deletes nothing; when it is
-admitted again it asks as at a start.
+Promises:
+- Every server derives its actions from the same effects, so that together they do what was decided.
+- Nothing is deleted except what the meta group had assigned to this server and no longer does.
+- Data that the group never knew is reported and left alone.
+- A server that does not belong to the cluster, because it was removed or another incarnation took its place,
+  does nothing and deletes nothing; when it is admitted again, it begins as at a start.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ from .state import MetaState
 
 @dataclass(frozen=True, slots=True)
 class OpenReplica:
-    """Start a replica. joins: the group exists, so start empty and wait to be let in; else begin it.
+    """Open a replica.
 
-    lost: it should be here, or nobody has it any more. It is logged; a member of a group may have
-    acknowledged what it lost, and recovers as Raft's `HardState.recovering` does.
+    joins: the group has started, so begin empty and wait to be admitted; otherwise bootstrap it.
+    lost: the stream should be on the disk here, or no member has it any more. This is logged. A member of a
+        group may have acknowledged what it lost, and recovers as Raft's `HardState.recovering` says.
     """
 
     stream: StreamAssignment
@@ -42,11 +44,12 @@ class OpenReplica:
 
 @dataclass(frozen=True, slots=True)
 class ChangeReplica:
-    """Its configuration or its peers have changed; this server has it and keeps it for now.
+    """Change the configuration or the peers of a replica that this server has, and keeps for now.
 
-    The one who leads takes the configuration into the group's log, brings its members to the peers
-    (`cluster.membership_changes`), and proposes that to the meta group (`has_converged`). leaves: this
-    server is to go when the group has let it go.
+    The leader brings the configuration into the group's log and its members to the peers
+    (`cluster.membership_changes`), and proposes to the meta group that it has (`has_converged`).
+
+    leaves: this server gives the replica up when the group has removed it.
     """
 
     before: StreamAssignment
@@ -56,7 +59,7 @@ class ChangeReplica:
 
 @dataclass(frozen=True, slots=True)
 class CloseReplica:
-    """Stop and delete the replica here. gone: the stream is deleted; else others keep it."""
+    """Stop and delete the replica here. gone: the stream is deleted; otherwise other servers keep it."""
 
     stream: StreamAssignment
     gone: bool
@@ -64,14 +67,14 @@ class CloseReplica:
 
 @dataclass(frozen=True, slots=True)
 class OpenConsumer:
-    """A consumer is to be there. Its leader takes it into the stream's log, which fixes where it starts."""
+    """Create a consumer. The stream's leader brings it into the stream's log, which fixes where it starts."""
 
     consumer: ConsumerAssignment
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeConsumer:
-    """A consumer's configuration has changed."""
+    """Change a consumer's configuration."""
 
     before: ConsumerAssignment
     consumer: ConsumerAssignment
@@ -79,7 +82,7 @@ class ChangeConsumer:
 
 @dataclass(frozen=True, slots=True)
 class CloseConsumer:
-    """A consumer goes."""
+    """Remove a consumer."""
 
     consumer: ConsumerAssignment
 
@@ -88,7 +91,7 @@ ReconcileAction = OpenReplica | ChangeReplica | CloseReplica | OpenConsumer | Ch
 
 
 def actions_for(state: MetaState, effect: Effect, me: str) -> list[ReconcileAction]:
-    """What `me` has to do about one effect; `state` is as it is after it."""
+    """Return what the member `me` has to do about one effect; `state` is the state after it."""
     if me not in state.servers:
         return []
     if isinstance(effect, StreamCreated):
@@ -130,10 +133,10 @@ def _open(
 
 
 def has_converged(stream: StreamAssignment, members: Members) -> bool:
-    """Whether a group's members are the stream's peers, server by server: then its leader proposes
-    `PeersConfirmed`.
+    """Return whether the members of a group are the stream's peers; its leader proposes `PeersConfirmed`
+    then.
 
-    A member's incarnation in the group is another one than in the meta group: nodes are compared.
+    Nodes are compared, since a member's incarnation in the group differs from that in the meta group.
     """
     voters = sorted(node_of(voter) for voter in members.voters)
     return not members.learners and voters == sorted(node_of(peer) for peer in stream.peers)
@@ -147,9 +150,10 @@ def _joins(stream: StreamAssignment, me: str) -> bool:
 
 
 def catch_up(before: MetaState, after: MetaState, me: str) -> Iterator[ReconcileAction]:
-    """What `me` has to do when a leader's snapshot took it from one state to another.
+    """Yield what `me` has to do when a leader's snapshot took it from one state to another.
 
-    What was deleted and made again meanwhile is closed and opened: nothing of the old one may remain.
+    A stream that was deleted and created again meanwhile is closed and opened: nothing of the old one may
+    remain.
     """
     if me not in after.servers:
         return
@@ -190,7 +194,11 @@ def _consumers_between(
 
 @dataclass(frozen=True, slots=True)
 class ReplicaOnDisk:
-    """One stream on this server's disk. group: its name, "" if it never had one; created: ns."""
+    """One stream on this server's disk.
+
+    group: the name of its group, "" if it never had one.
+    created: when the stream was created, ns.
+    """
 
     group: str
     created: int
@@ -198,7 +206,7 @@ class ReplicaOnDisk:
 
 @dataclass(frozen=True, slots=True)
 class RecoverReplica:
-    """The replica on the disk is the one that is assigned: recover it. leaves: see ChangeReplica."""
+    """Recover the replica on the disk, which is the assigned one. leaves: see ChangeReplica."""
 
     stream: StreamAssignment
     leaves: bool = False
@@ -206,7 +214,7 @@ class RecoverReplica:
 
 @dataclass(frozen=True, slots=True)
 class DeleteReplica:
-    """A replica that the meta group had assigned and does not any more: deleted, or moved, meanwhile."""
+    """Delete a replica that the meta group had assigned to this server: it was deleted or moved meanwhile."""
 
     account: str
     name: str
@@ -214,7 +222,7 @@ class DeleteReplica:
 
 @dataclass(frozen=True, slots=True)
 class OrphanStream:
-    """A stream that the meta group never knew: not served, not deleted, logged."""
+    """Log a stream that the meta group never knew; it is neither served nor deleted."""
 
     account: str
     name: str
@@ -226,13 +234,14 @@ StartupAction = RecoverReplica | DeleteReplica | OrphanStream | OpenReplica
 def at_start(
     state: MetaState, on_disk: Mapping[tuple[str, str], ReplicaOnDisk], me: str
 ) -> Iterator[StartupAction]:
-    """What to do with the streams on the disk, and which others to open.
+    """Yield what to do with the streams on the disk, and which others to open.
 
-    What it had for certain, and does not have, it has lost.
+    A stream that this server held for certain, and that is not on the disk, counts as lost.
 
-    `state` must be as current as the meta group's when the question was asked: what it does not know yet
-    would look deleted. What lies here with another creation time is another stream; what is of a former group
-    of the stream, and did not begin the present one, is a former copy that was to go.
+    `state` must be at least as current as the meta group was when this server asked; otherwise a stream that
+    it does not know yet would look deleted. A stream on the disk with another creation time is another
+    stream. A replica of an earlier group of the stream is a former copy that was to be deleted, unless this
+    server is a seed of the present group.
     """
     if me not in state.servers:
         return
@@ -252,12 +261,12 @@ def at_start(
 
 
 def _is_left_alone(stream: StreamAssignment, me: str) -> bool:
-    """Whether `me` has come into the place of the only one that had the stream."""
+    """Return whether `me` took the place of the only member that had the stream."""
     return stream.members == (me,) and stream.change == "heal"
 
 
 def _is_ours(stream: StreamAssignment, replica: ReplicaOnDisk | StreamAssignment, me: str) -> bool:
-    """Whether the replica is a copy of the stream as it is now, and `me` a member of its group."""
+    """Return whether the replica is a copy of the stream as it is now, and `me` a member of its group."""
     return (
         me in stream.members
         and replica.created == stream.created

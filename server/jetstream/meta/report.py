@@ -1,8 +1,8 @@
-"""Report: where a stream is and how its replicas are, and the same of the meta group.
+"""Report: where a stream is and how its replicas are, and the same for the meta group.
 
-Works on what was decided (`MetaState`) and what a group's member sees just now (`GroupView`, plain data), so
-that it is the same for a group that runs here, and for one that is known by its assignment only. Source:
-JetStream API, `cluster` of stream and consumer info, `meta_cluster` of jsz.
+The functions work on what was decided (`MetaState`) and on what the group's member here sees (`GroupView`,
+plain data), so that they serve both a group that runs here and one that is known only by its assignment.
+Source: JetStream API, `cluster` of stream and consumer info, `meta_cluster` of jsz.
 """
 
 from __future__ import annotations
@@ -22,7 +22,12 @@ SILENCE = 10_000_000_000  # ns after which a replica without contact counts as n
 
 @dataclass(frozen=True, slots=True)
 class PeerView:
-    """A member as another one sees it. last_contact: ns since, -1 never. lag: operations."""
+    """A member of a group as another member sees it.
+
+    caught_up: whether it is level with the leader, as far as known.
+    last_contact: ns since it was last heard of, -1 for never.
+    lag: how many operations it is behind.
+    """
 
     caught_up: bool = False
     last_contact: int = -1
@@ -31,9 +36,13 @@ class PeerView:
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
-    """A group as its member here sees it. leader: a member's id, "" for none; since: when it began, ns.
+    """A group as its member here sees it.
 
-    peers: all members of the group but the one here. Only a leader knows lags.
+    leader: a member's id, "" for none.
+    since: when its leadership began, ns.
+    peers: all members of the group except the one here. Only a leader knows their lags.
+    system_account: whether the group's messages travel in the system account.
+    traffic_account: the account in which they travel.
     """
 
     leader: str = ""
@@ -51,9 +60,9 @@ def cluster_info(
     me: str,
     cluster: str,
 ) -> ClusterInfo:
-    """The `cluster` of a stream or one of its consumers. view: None where no group runs here.
+    """Return the `cluster` of a stream, or of one of its consumers.
 
-    A stream with one copy has no group; who holds it leads it.
+    view: None if no group runs here. A stream with one copy has no group; the server that holds it leads it.
     """
     if view is None and stream.members == (me,):
         return ClusterInfo(name=cluster, leader=state.server_name(me))
@@ -83,7 +92,11 @@ def _replicas(
     me: str,
     names: Mapping[str, str] | None = None,
 ) -> list[PeerInfo]:
-    """All but `me`, who knows of the others; without a leader `me`, too. names: of more than are servers."""
+    """Return the members except `me` if there is a leader, otherwise all of them, sorted by name.
+
+    pending: members that are not in the group yet.
+    names: names of members that are not in the meta state.
+    """
     names = names or {}
     found = []
     for member in members:
@@ -113,7 +126,13 @@ def _name(state: MetaState, member: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MetaLog:
-    """The meta group's log. size: voters; entries and bytes not yet in a snapshot; the last one in ns."""
+    """The numbers of the meta group's log.
+
+    size: how many voters the group has.
+    entries, bytes: what is not in a snapshot yet.
+    snapshot_at: when the last snapshot was taken, ns.
+    snapshot_took: how long that took, ns.
+    """
 
     size: int
     entries: int = 0
@@ -134,9 +153,11 @@ def meta_cluster(
     pending: int = 0,
     names: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """The `meta_cluster` of jsz. members: of the meta group. pending: API requests that wait.
+    """Return the `meta_cluster` of jsz.
 
-    names: what members call themselves that are not let in yet.
+    members: of the meta group.
+    pending: how many API requests wait.
+    names: what members call themselves that are not admitted yet.
     """
     names = names or {}
     replicas = _replicas(state, node_statuses, members, view.leader, view.peers, set(), me, names)

@@ -1,9 +1,15 @@
-"""Who responds: what one server does with a request of the API that it received, by the request's rule.
+"""Who responds: what one server does with an API request that it received, by the request's rule.
 
-Every server receives every request, because all of them subscribe; so nothing is forwarded, and each decides
-alone. Promises: while there are leaders exactly one server answers. Without a leader members answer with an
-error; who merely suspects it (`LATER`) waits DELAY first, and its answer is of no use when another came
-before. Source: JetStream API, who answers in a cluster.
+All servers subscribe to the API and so every server receives every request; nothing is forwarded, and each
+server decides alone.
+
+Promises:
+- While there are leaders, exactly one server answers.
+- Without a leader, members answer with an error.
+- A server that can only suspect that nobody else answers (`LATER`) waits DELAY first, and its answer has no
+  effect if another one came before.
+
+Source: JetStream API, who answers in a cluster.
 """
 
 from __future__ import annotations
@@ -16,12 +22,12 @@ from ....protocol.errors import ApiError, api_error
 from .assignment import StreamAssignment
 from .node_info import UNSEEN, NodeStatus
 
-DELAY = 500_000_000  # ns that an answer LATER waits
-PATIENCE = 10_000_000_000  # ns without a leader until a group counts as leaderless
+DELAY = 500_000_000  # ns that a LATER answer waits
+PATIENCE = 10_000_000_000  # ns without a leader after which a group counts as leaderless
 
 
 class MetaRole(enum.Enum):
-    """This server in the meta group. LEADERLESS: nobody has led it for PATIENCE."""
+    """This server's role in the meta group. LEADERLESS: there has been no leader for PATIENCE."""
 
     LEADER = enum.auto()
     FOLLOWER = enum.auto()
@@ -29,10 +35,15 @@ class MetaRole(enum.Enum):
 
 
 class StreamRole(enum.Enum):
-    """This server and the stream of the request (a consumer is where its stream is).
+    """This server's role for the stream of the request; a consumer is where its stream is.
 
-    ABSENT: there is no such stream. NEW: a member, that should lead a group that has not had a leader yet.
-    LEADERLESS: a member, and nobody has led for PATIENCE. OFFLINE: no member is there.
+    ABSENT: there is no such stream.
+    ELSEWHERE: other servers hold it.
+    MEMBER: this server holds it and does not lead it.
+    NEW: this server should lead the group, which has not had a leader yet.
+    LEADER: this server leads it.
+    LEADERLESS: this server holds it, and there has been no leader for PATIENCE.
+    OFFLINE: other servers hold it, and none of them is online.
     """
 
     ABSENT = enum.auto()
@@ -45,19 +56,19 @@ class StreamRole(enum.Enum):
 
 
 class ResponderRule(enum.Enum):
-    """Whose request it is. Each request's rule is in the tables of the API, see `api.table`."""
+    """Which server a request is for. Each request's rule is in the tables of the API, see `api.table`."""
 
-    META = enum.auto()  # the meta leader's
-    STREAM = enum.auto()  # the stream leader's
-    STREAM_INFO = enum.auto()  # as STREAM, but members without a leader answer with what they know
-    CONSUMER = enum.auto()  # the leader's of a consumer's stream
-    CONSUMER_INFO = enum.auto()  # as CONSUMER, but a member that is to lead answers with what it knows
-    SYSTEM = enum.auto()  # the meta leader's, from the system account only
-    EVERYBODY = enum.auto()  # of all servers, from the system account only
+    META = enum.auto()  # the meta leader
+    STREAM = enum.auto()  # the stream's leader
+    STREAM_INFO = enum.auto()  # as STREAM, but members of a leaderless group answer with what they know
+    CONSUMER = enum.auto()  # the leader of the consumer's stream
+    CONSUMER_INFO = enum.auto()  # as CONSUMER, but a member that should lead answers with what it knows
+    SYSTEM = enum.auto()  # the meta leader, and only in the system account
+    EVERYBODY = enum.auto()  # all servers, and only in the system account
 
 
 class ResponderAction(enum.Enum):
-    """What to do with the request."""
+    """What a server does with a request."""
 
     ANSWER = enum.auto()
     SILENT = enum.auto()
@@ -70,7 +81,7 @@ class ResponderAction(enum.Enum):
 
     @property
     def later(self) -> bool:
-        """Whether the answer waits DELAY."""
+        """Whether the answer waits for DELAY."""
         return self.name.endswith("_LATER")
 
 
@@ -86,19 +97,27 @@ _ERRORS = {
 
 @dataclass(frozen=True, slots=True)
 class ResponderState:
-    """This server's part in a request. consumer: whether its consumer exists (in the meta state)."""
+    """What a server's answer depends on besides the rule.
+
+    meta: its role in the meta group.
+    stream: its role for the request's stream.
+    consumer: whether the request's consumer exists in the meta state.
+    system: whether the request came in the system account.
+    """
 
     meta: MetaRole
     stream: StreamRole = StreamRole.ABSENT
     consumer: bool = True
-    system: bool = False  # the request is of the system account
+    system: bool = False  # the request came in the system account
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderStatus:
-    """A group as its member here knows it. leader: "" for none; since: ns that there has been none.
+    """The leader of a group as the group's member here knows it; ids are those of the meta group.
 
-    ever: whether it has had one. The ids are the meta group's.
+    leader: a member's id, "" for none.
+    since: for how long there has been none, ns.
+    ever: whether there has been one.
     """
 
     leader: str = ""
@@ -107,7 +126,7 @@ class LeaderStatus:
 
 
 def meta_role(me: str, leader_status: LeaderStatus) -> MetaRole:
-    """This server's role in the meta group."""
+    """Return the role of the member `me` in the meta group."""
     if leader_status.leader:
         return MetaRole.LEADER if leader_status.leader == me else MetaRole.FOLLOWER
     return MetaRole.LEADERLESS if leader_status.since > PATIENCE else MetaRole.FOLLOWER
@@ -119,7 +138,7 @@ def stream_role(
     me: str,
     leader_status: LeaderStatus | None,
 ) -> StreamRole:
-    """This server's role for a stream. leader_status: None where no group of it runs here (yet)."""
+    """Return the role of `me` for a stream. leader_status: None if no group of it runs here (yet)."""
     if stream is None:
         return StreamRole.ABSENT
     if me not in stream.members:
@@ -137,7 +156,7 @@ def stream_role(
 
 
 def action_for(rule: ResponderRule, state: ResponderState) -> ResponderAction:
-    """What this server does with the request."""
+    """Return what this server does with a request."""
     if rule is ResponderRule.EVERYBODY:
         return ResponderAction.ANSWER if state.system else ResponderAction.SILENT
     if rule is ResponderRule.SYSTEM:
@@ -156,7 +175,7 @@ _META = {
     MetaRole.FOLLOWER: ResponderAction.SILENT,
     MetaRole.LEADERLESS: ResponderAction.UNAVAILABLE,
 }
-# what a server does that is not concerned: it answers only when there is no meta leader
+# What a server does that is not concerned: it answers only when there is no meta leader.
 _ELSEWHERE = {
     MetaRole.LEADER: ResponderAction.SILENT,
     MetaRole.FOLLOWER: ResponderAction.SILENT,
@@ -185,6 +204,6 @@ def _stream_action(rule: ResponderRule, state: ResponderState) -> ResponderActio
 
 
 def error_of(act: ResponderAction) -> ApiError | None:
-    """The error to answer with; None for ANSWER and SILENT."""
+    """Return the error to answer with; None for ANSWER and SILENT."""
     constant = _ERRORS.get(act)
     return None if constant is None else api_error(constant)

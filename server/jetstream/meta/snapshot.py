@@ -1,7 +1,7 @@
-"""The whole state as bytes, and back.
+"""Snapshots: the whole meta state as bytes, and back.
 
-A snapshot is a byte for the version, then JSON with sorted keys, so that equal states give equal bytes. Its
-checksum is the store's matter.
+A snapshot is a byte for the version, then JSON with sorted keys, so that equal states give equal bytes. It
+has no checksum of its own; the store adds one.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ VERSION = b"\x01"
 
 
 class MetaSnapshotError(ValueError):
-    """These bytes are no snapshot that this version knows."""
+    """These bytes are not a snapshot that this version knows."""
 
 
 def take(state: MetaState) -> bytes:
-    """The state as bytes."""
+    """Return the bytes of a state."""
     value = {
         "index": state.index,
         "servers": [server.to_json() for _, server in sorted(state.servers.items())],
@@ -37,7 +37,7 @@ def take(state: MetaState) -> bytes:
 
 
 def restore(data: bytes) -> MetaState:
-    """The state of a snapshot. Raises MetaSnapshotError."""
+    """Return the state of a snapshot. Raises MetaSnapshotError."""
     if data[:1] != VERSION:
         raise MetaSnapshotError(f"a snapshot of version {data[:1].hex() or 'none'} is not known here")
     state = MetaState()

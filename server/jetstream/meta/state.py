@@ -1,7 +1,7 @@
-"""MetaState: everything the meta group has decided so far. Changed by `apply` alone, read by everyone.
+"""MetaState: everything the meta group has decided so far. Only `apply` changes it; everyone may read it.
 
 Promises: two states that applied the same commands are equal, and so are their snapshots. Assignments are
-values: who holds one keeps it as it was.
+values: one that was read does not change afterwards.
 """
 
 from __future__ import annotations
@@ -13,16 +13,21 @@ from ....protocol.subject_tree import SubjectOwners
 from .assignment import ConsumerAssignment, Document, StreamAssignment
 from .node_info import NodeInfo, node_of
 
-# What a proposal was decided by: (kind, stream, consumer) -> revision, 0 for "not there".
+# What a proposal was decided by: (kind, stream, consumer) -> revision, 0 if there was none.
 Read = tuple[str, str, str]
 
 
 @dataclass(slots=True)
 class MetaState:
-    """index: of the last command applied. consumer_changes: when a stream's consumers changed last.
+    """The decisions of the meta group.
 
+    index: of the last command applied.
+    servers: the servers by member id.
+    streams: account -> name -> assignment.
+    consumers: (account, stream) -> name -> assignment.
+    consumer_changes: (account, stream) -> the index at which the stream's consumers last changed.
     retired: incarnations that another one has replaced; they are never admitted again, whatever is on their
-    disks.
+        disks.
     """
 
     index: int = 0
@@ -36,71 +41,72 @@ class MetaState:
     # --- streams
 
     def stream(self, account: str, name: str) -> StreamAssignment | None:
-        """A stream's assignment, or None."""
+        """Return a stream's assignment, or None."""
         return self.streams.get(account, {}).get(name)
 
     def of_account(self, account: str) -> list[StreamAssignment]:
-        """An account's streams by name."""
+        """Return an account's streams, sorted by name."""
         return [stream for _, stream in sorted(self.streams.get(account, {}).items())]
 
     def every_stream(self) -> Iterator[StreamAssignment]:
-        """All streams, by account and name."""
+        """Yield all streams, sorted by account and name."""
         for account in sorted(self.streams):
             yield from self.of_account(account)
 
     def held_by(self, member: str) -> Iterator[StreamAssignment]:
-        """The streams that this member holds, or is leaving."""
+        """Return the streams that have this member, also those that it is leaving."""
         return (stream for stream in self.every_stream() if member in stream.members)
 
     def overlap(self, account: str, subjects: list[str], itself: str, *, patient: bool = True) -> bool:
-        """Whether a stream of the account, other than `itself`, captures one of the subjects.
+        """Return whether a stream of the account, other than `itself`, captures one of the subjects.
 
-        Raises TooEntangled, unless `patient`: what is decided is the same on every server.
+        Unless `patient`, raises TooEntangled if that takes too long to find out. Applying a command is
+        patient, since every server must come to the same result.
         """
         return self._by_subject(account).overlap(itself, subjects, patient=patient)
 
     def capturing(self, account: str, subject: str) -> list[StreamAssignment]:
-        """The account's streams, by name, whose subjects collide with `subject`."""
+        """Return the account's streams whose subjects collide with `subject`, sorted by name."""
         return [self.streams[account][name] for name in sorted(self._by_subject(account).colliding(subject))]
 
     def _by_subject(self, account: str) -> SubjectOwners:
-        """The account's streams by their subjects, as they are now."""
+        """Return an up-to-date index of the account's streams by their subjects."""
         owners = self._owners.setdefault(account, SubjectOwners())
         owners.follow((name, stream.subjects) for name, stream in self.streams.get(account, {}).items())
         return owners
 
     def has_group(self, group: str) -> bool:
-        """Whether a stream's group has this name."""
+        """Return whether a stream's group has this name. Costs a look at every stream."""
         return any(one.group == group for streams in self.streams.values() for one in streams.values())
 
     # --- consumers
 
     def consumer(self, account: str, stream: str, name: str) -> ConsumerAssignment | None:
-        """A consumer's assignment, or None."""
+        """Return a consumer's assignment, or None."""
         return self.consumers.get((account, stream), {}).get(name)
 
     def consumers_of(self, account: str, stream: str) -> list[ConsumerAssignment]:
-        """A stream's consumers by name."""
+        """Return a stream's consumers, sorted by name."""
         return [consumer for _, consumer in sorted(self.consumers.get((account, stream), {}).items())]
 
     # --- servers
 
     def named(self, name: str) -> NodeInfo | None:
-        """The server of this name, node or member's id; None if there is none."""
+        """Return the server of this name, node or member id, or None."""
         for server in self.servers.values():
             if name in (server.name, server.id, server.node):
                 return server
         return None
 
     def server_name(self, member: str) -> str:
-        """What a member's server is called; "" if it is not known."""
+        """Return the name of a member's server, "" if it is not known."""
         server = self.servers.get(member)
         return "" if server is None else server.name
 
     # --- what was read
 
     def revision(self, account: str, read: Read) -> int:
-        """The revision of what was read: a stream, a consumer, or the consumers of a stream as a whole."""
+        """Return the revision of a stream, a consumer, or all consumers of a stream; 0 for none."""
         kind, stream, consumer = read
         found: StreamAssignment | ConsumerAssignment | None
         if kind == "consumers":
@@ -109,17 +115,17 @@ class MetaState:
         return 0 if found is None else found.revision
 
     def view(self, account: str) -> AccountView:
-        """A way to read an account's streams that remembers what was read."""
+        """Return a view of an account that notes what is read through it."""
         return AccountView(self, account)
 
 
 def has_holder(state: MetaState, stream: StreamAssignment) -> bool:
-    """Whether a server has the stream's messages for certain."""
+    """Return whether one of the servers is certain to have the stream's messages."""
     return any(holder in state.servers for holder in stream.holders)
 
 
 def other_incarnations(state: MetaState, server: NodeInfo) -> list[str]:
-    """Other incarnations of this server that are servers, or hold streams."""
+    """Return other incarnations of this server that are servers, or hold streams; sorted."""
     known = {*state.servers, *(member for stream in state.every_stream() for member in stream.members)}
     return sorted(one for one in known if one != server.id and node_of(one) == server.node)
 
@@ -127,8 +133,8 @@ def other_incarnations(state: MetaState, server: NodeInfo) -> list[str]:
 class AccountView:
     """One account as a proposal sees it.
 
-    What it read goes along with the proposal (`reads`): when any of it has changed by the time the proposal
-    is applied, the proposal is stale and must be made anew.
+    reads: what was read, with its revisions. It travels with the proposal: if any of it has changed when the
+        proposal is applied, the proposal is stale and must be made again.
     """
 
     def __init__(self, state: MetaState, account: str) -> None:
@@ -137,22 +143,22 @@ class AccountView:
         self.reads: dict[Read, int] = {}
 
     def stream(self, name: str) -> StreamAssignment | None:
-        """A stream's assignment, or None."""
+        """Return a stream's assignment, or None."""
         self._note(("stream", name, ""))
         return self.state.stream(self.account, name)
 
     def config(self, name: str) -> Document | None:
-        """A stream's configuration, or None."""
+        """Return a stream's configuration, or None."""
         found = self.stream(name)
         return None if found is None else found.config
 
     def consumer(self, stream: str, name: str) -> ConsumerAssignment | None:
-        """A consumer's assignment, or None."""
+        """Return a consumer's assignment, or None."""
         self._note(("consumer", stream, name))
         return self.state.consumer(self.account, stream, name)
 
     def consumers(self, stream: str) -> list[ConsumerAssignment]:
-        """All consumers of a stream, by name."""
+        """Return all consumers of a stream, sorted by name."""
         self._note(("consumers", stream, ""))
         return self.state.consumers_of(self.account, stream)
 

@@ -1,8 +1,12 @@
-"""MetaStateMachine: the meta state as the meta group replicates it; gives this server's actions as they come.
+"""MetaStateMachine: the meta state as the meta group replicates it, which passes on this server's actions.
 
-Promises: a server that starts does nothing about what it applies until `begin`, when it is as current as the
-group was; then its actions are given in order, each once, also when a leader's snapshot takes it further. Who
-proposed learns the outcome. An entry that is not understood ends the member, never just the entry.
+Promises:
+- A server that starts does nothing about what it applies until `begin`, when it is as current as the group
+  was.
+- From then on its actions are passed on in order, each once, also when a leader's snapshot takes the state
+  further.
+- The proposer learns the outcome of a proposal.
+- An entry that is not understood ends the member; it is never skipped.
 """
 
 from __future__ import annotations
@@ -17,12 +21,16 @@ from .state import MetaState
 
 
 class MetaStateMachine:
-    """See the module. me: this server's id in the meta group.
+    """The state machine of this server's member of the meta group.
 
-    do: is given each action. notify: is given each effect, on every server alike.
+    me: this server's id in the group.
+    do: is called with each action.
+    notify: is called with each effect, on every server alike.
+    state: everything applied so far.
+    leading: whether this server leads, and keeps the outcomes of proposals.
     """
 
-    applied = 0  # kept by snapshots and the log
+    applied = 0  # the state is kept by snapshots and the log only
 
     def __init__(
         self, me: str, do: Callable[[ReconcileAction], None], notify: Callable[[Effect], None]
@@ -38,7 +46,7 @@ class MetaStateMachine:
     # --- StateMachine
 
     def apply(self, entries: Sequence[tuple[int, bytes]], upto: int) -> None:
-        """Take committed entries. Raises MetaCommandError, ValueError: this server can follow no further."""
+        """Apply committed entries. Raises MetaCommandError, ValueError if this server cannot go on."""
         for index, entry in entries:
             effects = apply(self.state, index, entry)
             if self.leading:
@@ -50,7 +58,7 @@ class MetaStateMachine:
         self.state.index = max(self.state.index, upto)
 
     def take(self) -> tuple[int, bytes] | None:
-        """A snapshot of what is applied."""
+        """Return a snapshot of what is applied, (index, bytes)."""
         return self.state.index, take(self.state)
 
     def restore(self, data: bytes, index: int) -> None:
@@ -68,19 +76,19 @@ class MetaStateMachine:
     # --- for who runs it
 
     def begin(self, on_disk: Mapping[tuple[str, str], ReplicaOnDisk]) -> Iterator[StartupAction]:
-        """From now on actions are given as they come; those of before are given here, see `at_start`."""
+        """Pass on actions from now on, and yield what the state so far requires, see `at_start`."""
         self._begun = True
         return at_start(self.state, on_disk, self.me)
 
     def lead(self) -> None:
-        """This server leads and has applied everything before."""
+        """Begin to lead, with everything before applied."""
         self.leading = True
 
     def follow(self) -> None:
-        """Another one leads; outcomes that nobody fetched belong to nobody."""
+        """Stop leading, and drop the outcomes that nobody fetched."""
         self.leading = False
         self._outcomes.clear()
 
     def outcome(self, index: int) -> list[Effect]:
-        """What became of the proposal at `index`; can be asked once, by who proposed it here."""
+        """Return the effects of the proposal at `index`, for its proposer here. They can be fetched once."""
         return self._outcomes.pop(index, [])

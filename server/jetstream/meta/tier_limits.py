@@ -1,8 +1,9 @@
-"""TierLimits: an account's limits for one tier, as they travel in commands, and how they are counted.
+"""TierLimits: an account's limits for one tier, as commands carry them, and how usage is counted against
+them.
 
 Limits come from each server's own configuration or from tokens, which servers may read at different times.
-So the leader puts those it decided by into its command, and every server counts by the same numbers. Source
-of what counts how: JetStream API, account tiers.
+The leader therefore puts the limits that it decided by into its command, and every server counts by the same
+numbers. Source for what counts how: JetStream API, account tiers.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ from .assignment import ConsumerAssignment, Document, StreamAssignment
 
 @dataclass(frozen=True, slots=True)
 class TierLimits:
-    """Limits; -1 (for counts also 0) is none. tier: "R3" when the limits are for such streams only, or "".
+    """Limits of an account; -1 means no limit, as does 0 for the counts.
 
-    Without a tier a stream's bytes count once for each replica, with one they count once.
+    tier: "R3" if the limits are only for streams of so many replicas, "" if they are for all. Without a tier,
+        a stream's bytes count once for each replica; with one they count once.
+    max_memory, max_store: bytes.
+    max_streams, max_consumers: counts.
     """
 
     tier: str = ""
@@ -28,15 +32,15 @@ class TierLimits:
     max_consumers: int = -1
 
     def to_json(self) -> Document:
-        """As it stands in commands."""
+        """Return the limits as a document for commands."""
         return asdict(self)
 
     def counts(self, replicas: int) -> bool:
-        """Whether what has so many replicas is counted here."""
+        """Return whether a stream or consumer with so many replicas counts against these limits."""
         return not self.tier or self.tier == f"R{replicas}"
 
     def reservation(self, max_bytes: int, replicas: int) -> int:
-        """What a stream reserves of the account's bytes."""
+        """Return how many of the account's bytes a stream reserves."""
         return max_bytes if self.tier else max_bytes * replicas
 
 
@@ -46,7 +50,7 @@ UNLIMITED = TierLimits()
 def stream_limit_error(
     tier_limits: TierLimits, wanted: StreamAssignment, others: Iterable[StreamAssignment], *, new: bool
 ) -> ApiError | None:
-    """Why `wanted` may not be there beside `others`, or None. new: it is one more."""
+    """Return why `wanted` may not exist beside `others`, or None. new: it is one more stream."""
     streams = reserved = 0
     for other in others:
         if not tier_limits.counts(other.replicas):
@@ -58,7 +62,7 @@ def stream_limit_error(
         return api_error("JSMaximumStreamsLimitErr")
     if 0 < tier_limits.max_consumers < int(wanted.config.get("max_consumers") or 0):
         return api_error("JSMaximumConsumersLimitErr")
-    # without a reservation there must be room for a byte
+    # without a reservation there must be room for one byte
     size = tier_limits.reservation(wanted.max_bytes or 1, wanted.replicas)
     memory = wanted.storage == "memory"
     limit = tier_limits.max_memory if memory else tier_limits.max_store
@@ -73,7 +77,7 @@ def consumer_limit_error(
     wanted: ConsumerAssignment,
     others: Iterable[ConsumerAssignment],
 ) -> ApiError | None:
-    """Why the stream may not have one consumer more, or None."""
+    """Return why the stream may not have one more consumer, or None."""
     if not wanted.public:
         return None
     total = counted = 0

@@ -1,8 +1,8 @@
-"""Usage: what an account uses over the whole cluster, of what the servers report.
+"""Usage: what an account uses over the whole cluster, from the reports of the servers.
 
-Each server reports at times how many bytes its replicas use, by account and tier; the meta leader answers
-INFO with their sum, and counts streams, consumers and reservations itself. Source: JetStream API, account
-info.
+Each server reports from time to time how many bytes its replicas use, by account and tier. The meta leader
+answers INFO with the sum, and counts streams, consumers and reservations itself. Source: JetStream API,
+account info.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .state import MetaState
 
 
 class TierUsage(NamedTuple):
-    """Bytes of one account, in one tier ("R3"), on one server."""
+    """The bytes of one account, in one tier (such as "R3"), on one server."""
 
     memory: int = 0
     store: int = 0
@@ -27,7 +27,11 @@ Reports = Mapping[str, Mapping[str, TierUsage]]  # member -> tier -> bytes
 def account_info(
     state: MetaState, account: str, limits: Mapping[str, AccountLimits], reports: Reports, domain: str
 ) -> AccountInfo:
-    """The account's numbers. limits: by tier, or one under "" for all. `api` is the caller's to fill in."""
+    """Return the account's numbers; the caller fills in `api`.
+
+    limits: by tier, or one under "" for all.
+    reports: what each member uses of the account.
+    """
     flat = limits.get("")
     info = AccountInfo(limits=AccountLimits() if flat is None else flat, domain=domain)
     tiers = {name: AccountTier(limits=tier_limits) for name, tier_limits in limits.items() if name}
@@ -37,7 +41,7 @@ def account_info(
                 one.memory += memory
                 one.storage += store
     for stream in state.of_account(account):
-        # What is reserved is shown once, however many copies there are.
+        # A reservation is shown once, however many copies there are.
         for one in (info, tiers.setdefault(f"R{stream.replicas}", AccountTier())):
             one.streams += 1
             if stream.storage == "memory":
@@ -54,7 +58,7 @@ def account_info(
 
 
 def total(reports: Iterable[Mapping[str, TierUsage]]) -> TierUsage:
-    """All tiers of some servers together."""
+    """Return the sum over all tiers of some servers."""
     memory = store = 0
     for report in reports:
         for used in report.values():

@@ -1,7 +1,8 @@
-"""AppliedAckQueue: answers publishers of a replicated stream once the entry is applied, as a quorum has it.
+"""AppliedAckQueue: answers the publishers of a replicated stream once a quorum has their entry and it is
+applied.
 
-Promises the same order as a commit to one's own disk. A follower answers nobody: what is to be sent goes
-through the stream, and only the leader's stream publishes.
+It promises the same order of answers as a commit to the server's own disk. A follower answers nobody:
+messages are sent through the stream, and only the stream of the leader publishes them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class AppliedAckQueue:
-    """An `AckQueue` whose messages are safe as soon as they are stored."""
+    """An `AckQueue` whose messages are safe once stored, since a quorum has them in its log."""
 
     def __init__(
         self,
@@ -31,19 +32,19 @@ class AppliedAckQueue:
         self._waiting: list[Done] = []
         self.answers: list[Answer] = []
         self.republish: list[tuple[str, bytes, bytes]] = []
-        self.idle = False  # never to be woken: whoever applies an entry calls `flush`
+        self.idle = False  # nothing needs to wake it: whoever applies an entry calls `flush`
         self.error: BaseException | None = None
 
     def wake(self) -> None:
-        """Do nothing: the end of the entry comes anyway."""
+        """Do nothing: `flush` is called at the end of the entry anyway."""
 
     def after(self, done: Done) -> None:
-        """Call `done` soon: what is stored is safe already."""
+        """Call `done` in the next turn of the loop: what is stored is already safe."""
         self._waiting.append(done)
         self._executor.soon(self.flush)
 
     def flush(self) -> None:
-        """Send the answers to everything that was stored."""
+        """Send the answers to everything that was stored, then call those who wait."""
         answers, self.answers = self.answers, []
         republish, self.republish = self.republish, []
         waiting, self._waiting = self._waiting, []
@@ -56,14 +57,14 @@ class AppliedAckQueue:
             done(self.error)
 
     def close(self) -> None:
-        """Call those who wait."""
+        """Call those who wait, without sending any answers."""
         self.answer()
 
     def halt(self) -> None:
-        """Do nothing: nothing is under way here."""
+        """Do nothing: no commit is ever under way here."""
 
     def write_out(self) -> None:
-        """Do nothing: what is stored is safe already."""
+        """Do nothing: what is stored is already safe."""
 
     def answer(self) -> None:
         """Call those who wait."""

@@ -1,18 +1,26 @@
-"""How a replica that the log cannot help gets messages and state from another one.
+"""How a replica that is behind the beginning of the log gets messages and state from another replica.
 
-`CatchupReceiver` asks for messages after the last it has, piece by piece, while the sender goes on; at last
-the sender gives its state, which of the older messages are gone, and the few newer ones, all of one moment.
-Messages never change under their sequence, so that what was fetched stays good, from whichever sender, and
-also over a restart.
+`CatchupReceiver` asks for the messages after its last one, piece by piece, while the sender goes on working.
+The last answer contains the sender's state, which of the older messages are gone, and the few newer messages,
+all as of one moment. A message never changes under its sequence. What was fetched therefore stays valid,
+whichever replica sends the rest, and also after a restart.
 
-Promises: a record is checked when it leaves (the store's checksum, then its own) and when it arrives; a
-sender that has lost a message to damage sends nothing at all; the receiver's store is a replica again only
-when figures and state fit, and records that durably in one step. It is pure: bytes in, bytes out.
+Promises:
+- A record is checked when it leaves (by the store's checksum, then by its own) and when it arrives.
+- A sender that has lost a message to damage sends nothing at all.
+- The receiver's store becomes a replica again only when figures and state agree, and records that durably in
+  one step.
+- The receiver does no I/O of its own: it takes and returns bytes.
 
-`CatchupRequests` carries the questions and answers between the members of one group, as letters. Promises:
-one question at a time, asked again when no answer comes, of another member then; a member that is not current
-refuses at once. Nothing more is asked before an answer is on the disk, so that no more than one answer is
-ever under way. A leader asks who is to vote whether it is whole: it has to hold what it votes on.
+`CatchupRequests` carries questions and answers between the members of one group, as letters of the transport.
+
+Promises:
+- One question is open at a time. A question without an answer is asked again, of another member.
+- A member that is not current refuses at once.
+- The next question is sent only when the last answer is on the disk, so that no more than one answer is ever
+  under way.
+- Before a member may vote, the leader asks it whether it is whole, because a voter has to hold what it votes
+  on.
 """
 
 from __future__ import annotations
@@ -35,35 +43,35 @@ if TYPE_CHECKING:
     from .stream import ReplicatedStream
 
 BEGUN = b"\0refill"  # the note of a store that is not a replica yet
-PIECE = 512 * 1024  # bytes of messages in one answer, but for one message
+PIECE = 512 * 1024  # bytes of messages in one answer; the last message may exceed it
 _SEED = 0x52464C4C
 _ASK = Struct("<BqQI")  # version, created, after, most
 _ANSWER = Struct("<BqBQ")  # version, created, kind, after
-_FINAL = Struct("<IIQQqQQ")  # sizes of state and of the gone, first, last, last time, messages, bytes
+_FINAL = Struct("<IIQQqQQ")  # sizes of state and gaps; first, last, last time, messages, bytes
 _MORE, _LAST = 1, 2
 VERSION = 1
 
-AGAIN = 8  # ticks without an answer
-FRESH = 4  # ticks for which a refusal counts, and one more for each who is asked in turn
-HOLDS = 16  # ticks for which it counts that somebody is whole
+AGAIN = 8  # ticks after which a question without an answer is asked again
+FRESH = 4  # ticks for which a refusal counts, plus one for each member that is asked in turn
+HOLDS = 16  # ticks for which the answer counts that a member is whole
 _QUESTION, _REPLY, _REFUSAL, _INQUIRY, _WHOLE = b"?", b"!", b"-", b"=", b"+"
 
 
 class CatchupSenderError(Exception):
-    """This replica cannot send: another one has to."""
+    """This replica cannot send messages and state: another one has to."""
 
 
 class CatchupError(Exception):
-    """What came is damaged: ask again, or another sender."""
+    """The answer is damaged: ask again, or ask another sender."""
 
 
 class CatchupMismatchError(CatchupError):
-    """What was here before does not fit to what came: begin with an empty store."""
+    """The messages that were here before do not agree with the sender's: begin with an empty store."""
 
 
 @dataclass(frozen=True, slots=True)
 class CatchupFigures:
-    """What the store of the sender's moment looks like."""
+    """The figures of the sender's store at the moment of its state: sequences, ns and bytes."""
 
     first: int
     last: int
@@ -77,8 +85,9 @@ def _figures(store: StreamStore) -> CatchupFigures:
 
 
 def answer(stream: ReplicatedStream, ask: bytes) -> bytes:
-    """Answer a receiver from a replica that is current. Raises CatchupSenderError, also for what is no
-    question.
+    """Return the answer of a current replica to a receiver's question.
+
+    Raises CatchupSenderError if the replica is damaged, or if `ask` is not a question about this stream.
     """
     try:
         version, created, after, most = _ASK.unpack(ask)
@@ -109,13 +118,13 @@ def answer(stream: ReplicatedStream, ask: bytes) -> bytes:
     if store.damaged():
         raise CatchupSenderError(f"this replica has lost {len(store.damaged())} messages")
     head = _ANSWER.pack(VERSION, created, _MORE if seq or stream.between else _LAST, after)
-    if seq or stream.between:  # its state is of no index: what it is is asked again
+    if seq or stream.between:  # within an entry the state has no index: the receiver asks again
         return b"".join([head, *records])
     return b"".join([head, _final(stream, after), *records])
 
 
 def _final(stream: ReplicatedStream, after: int) -> bytes:
-    """The state, the figures, and what is gone of the messages up to `after`."""
+    """Return the end of the last answer: figures, state, and the gaps in the messages up to `after`."""
     state = states.encode(states.gather(stream))
     store = stream.store
     pairs = array("Q")
@@ -129,23 +138,28 @@ def _final(stream: ReplicatedStream, after: int) -> bytes:
 
 
 class CatchupReceiver:
-    """The receiver. state: that of the sender's last moment, once it is here; then `commit`."""
+    """Fills a store with what another replica sends.
+
+    state: the sender's state at the last moment, None until it is here; then the store is ready for a commit.
+    """
 
     def __init__(self, store: StreamStore, created: int) -> None:
-        """`store` may have messages of an earlier moment of the same stream; a damaged one must be new."""
+        """`store` may hold messages of an earlier moment of the stream, but no damaged ones."""
         self._store = store
         self._created = created
         self.state: states.ReplicaState | None = None
         store.note = BEGUN
 
     def ask(self, most: int = PIECE) -> bytes:
-        """What to ask next."""
+        """Return the next question, for at most about `most` bytes of messages."""
         return _ASK.pack(VERSION, self._created, self._store.last_seq, most)
 
     def take(self, data: bytes) -> bool:
-        """Take in an answer; True when it was the last. Raises CatchupError, StoreError.
+        """Take in an answer, and return True if it was the last one. An answer to an earlier question is
+        ignored.
 
-        An answer to an earlier question is passed by.
+        Raises CatchupError if the answer is damaged, CatchupMismatchError if only an empty store can help,
+        StoreError if the store fails.
         """
         try:
             version, created, kind, after = _ANSWER.unpack_from(data)
@@ -162,7 +176,7 @@ class CatchupReceiver:
         return True
 
     def _messages(self, data: bytes, at: int) -> None:
-        """Check all, then store all."""
+        """Store the messages from `at` on, but only after all of them were checked."""
         messages = []
         last = self._store.last_seq
         while at < len(data):
@@ -204,10 +218,12 @@ class CatchupReceiver:
 
 
 class CatchupRequests:
-    """The correspondence of one replica.
+    """The questions and answers of one replica.
 
-    answer: gives what another one asks for, or raises CatchupSenderError. answered: takes an answer. peers:
-    whom to ask, nodes, the best first. whole: whether this replica lacks nothing.
+    answer: returns the answer to another replica's question, or raises CatchupSenderError.
+    answered: takes an answer to this replica's question.
+    peers: returns the nodes to ask, the best first.
+    whole: returns whether this replica lacks nothing.
     """
 
     def __init__(
@@ -229,23 +245,24 @@ class CatchupRequests:
         self._peer = ""
         self._waited = 0
         self._now = 0  # ticks
-        self._refused: dict[str, int] = {}  # who cannot help, and when it refused
-        self._wholes: dict[str, int] = {}  # who lacks nothing, and when it answered so
+        self._refused: dict[str, int] = {}  # node -> the tick of its last refusal
+        self._wholes: dict[str, int] = {}  # node -> the tick at which it last answered that it is whole
 
     def start(self) -> None:
-        """Receive from the others."""
+        """Begin to receive letters from the other members."""
         self._transport.correspond(self._group, self._receive)
 
     def stop(self) -> None:
-        """Receive and ask nothing more."""
+        """Receive no more letters, and drop the open question."""
         self._transport.end_correspondence(self._group)
         self._question = b""
 
     def ask(self, question: bytes, *, another: bool = False) -> None:
-        """Put a question; the answer goes to `answered`.
+        """Ask a question; its answer goes to `answered`.
 
-        another: not to who answered last, but at the next tick to the next one. A member that was removed
-        while it could not be reached does not know that, and would answer for ever from what it has.
+        another: ask the next member, at the next tick, instead of the one that answered last. A member that
+            was removed from the group while it could not be reached does not know that, and would answer for
+            ever from what it has.
         """
         self._question = question
         if another:
@@ -254,26 +271,26 @@ class CatchupRequests:
             self._send()
 
     def rest(self) -> None:
-        """Nothing is missing any more."""
+        """Drop the open question: nothing is missing any more."""
         self._question = b""
         self._refused.clear()
 
     @property
     def hopeless(self) -> bool:
-        """Whether all of the others have just refused."""
+        """Whether all other members have refused within the last ticks."""
         peers = self._peers()
         since = self._now - FRESH - len(peers)
         return bool(peers) and all(self._refused.get(peer, since) > since for peer in peers)
 
     def is_whole(self, node: str) -> bool:
-        """Whether a node has answered that it lacks nothing; if not, it is asked."""
+        """Return whether a node answered lately that it lacks nothing; if it did not, ask it."""
         if self._now - self._wholes.get(node, -HOLDS) < HOLDS:
             return True
         self._transport.write(self._group, node, _INQUIRY)
         return False
 
     def tick(self) -> None:
-        """Time passes: ask again, and another one."""
+        """Count a tick, and ask another member if there was no answer or a refusal."""
         self._now += 1
         if not self._question:
             return
@@ -283,7 +300,7 @@ class CatchupRequests:
             self._send()
 
     def _turn(self) -> None:
-        """Ask the next one from now on."""
+        """Choose the next member to ask."""
         peers = self._peers()
         at = peers.index(self._peer) + 1 if self._peer in peers else 0
         self._peer = peers[at % len(peers)] if peers else ""

@@ -1,11 +1,15 @@
-"""Checkpoints: a replica's messages and state, on its disk, as of one entry of the log.
+"""Checkpoints: a replica's messages and state on its disk, as of one entry of the log.
 
-Promises: messages, removals and state of a checkpoint become durable together (one commit of the store, whose
-note is the state), so that a crash leaves exactly the replica of some checkpoint, from which the log's later
-entries lead on. Nothing of what comes after a checkpoint is on the disk before the next one: also the space
-of removed messages is given back only by what a checkpoint saw. `durable` is the index up to which the log
-may forget. Lazy: the log holds the entries meanwhile. The state is written down in steps; no entry is applied
-between them.
+Promises:
+- The messages, removals and state of a checkpoint become durable together, in one commit of the store, whose
+  note is the state. After a crash the disk therefore holds the replica exactly as of some checkpoint, and the
+  log's later entries lead on from there.
+- Nothing that comes after a checkpoint reaches the disk before the next one. In particular, the space of a
+  removed message is returned only after a checkpoint that includes the removal.
+- `durable` is the index up to which the log may be compacted.
+
+Checkpoints are lazy, since the log holds the entries meanwhile. The state is encoded in steps, and no entry
+is applied between them.
 """
 
 from __future__ import annotations
@@ -25,13 +29,18 @@ if TYPE_CHECKING:
     from ..host import JetStreamHost
     from .stream import ReplicatedStream
 
-REST = 1_000_000_000  # ns from the first entry after a checkpoint to the next one
-PER_BYTE = 1_000  # ns more of it per byte of state: it is written whole
-MOST = 8 << 20  # bytes of entries that are not waited for
+REST = 1_000_000_000  # ns from the first entry after a checkpoint to the next checkpoint
+PER_BYTE = 1_000  # ns that this grows per byte of state, because the state is written whole
+MOST = 8 << 20  # bytes of entries after which a checkpoint begins without waiting
 
 
 class Checkpoint:
-    """The checkpoints of one replica. `done(index)` is called after each, `failed` when the disk refuses."""
+    """Makes the checkpoints of one replica.
+
+    durable: the index of the last checkpoint on the disk.
+    done: is called with the index after each checkpoint.
+    failed: is called with the error when the disk refuses; there are no more checkpoints then.
+    """
 
     def __init__(
         self,
@@ -54,7 +63,7 @@ class Checkpoint:
         self._closed = False
 
     def grown(self, size: int) -> None:
-        """Entries of `size` bytes were applied."""
+        """Note that entries of `size` bytes were applied; a checkpoint follows, at once if they are many."""
         self._grown += size
         if self._under_way is not None or self.gathering or self._closed:
             return
@@ -65,15 +74,15 @@ class Checkpoint:
 
     @property
     def gathering(self) -> bool:
-        """Whether the state is being written down: until that is done, nothing is to be applied."""
+        """Whether the state is being encoded; no entry may be applied until that is done."""
         return self._gathering is not None
 
     def begin(self) -> None:
-        """Make one now, unless one is under way or would be no other than the last."""
+        """Begin a checkpoint, unless one is under way or nothing was applied since the last one."""
         stream = self._stream
         if self._under_way is not None or self.gathering or self._closed or stream.index <= self.durable:
             return
-        if stream.between:  # `grown` comes at its end
+        if stream.between:  # an entry is applied in part; `grown` is called at its end
             return
         self._timer.clear()
         self._grown = 0
@@ -99,7 +108,7 @@ class Checkpoint:
             yield
 
     def _commit(self, note: bytes, index: int) -> None:
-        if self._gathering is None:  # it was stopped
+        if self._gathering is None:  # stopped meanwhile
             return
         self._gathering = None
         store = self._store
@@ -152,7 +161,7 @@ class Checkpoint:
         self._failed(error)
 
     def stop(self) -> None:
-        """Make no more; wait for the one under way."""
+        """Make no more checkpoints. Blocks until the one under way is done."""
         self._timer.clear()
         self._gathering = None
         if self._job is not None:
@@ -161,7 +170,7 @@ class Checkpoint:
         self._closed = True
 
     def close(self) -> None:
-        """Make a last one, blocking. Raises OSError, StoreError."""
+        """Make a last checkpoint. Blocks; raises OSError, StoreError."""
         failed = self._closed
         self.stop()
         if failed or self._stream.index <= self.durable:

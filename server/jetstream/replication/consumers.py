@@ -1,13 +1,21 @@
-"""The consumers of a replicated stream: their state as all replicas agree on it, and how that is replicated.
+"""The consumers of a replicated stream: the state that all replicas agree on, and how it is replicated.
 
-`ReplicatedConsumerState`. Promises: changed only by entries, in place, so that it is the same at the same
-index everywhere; whether it wants a message decides what interest and work queues keep. The leader's own
-delivery state is ahead of it, by what is not agreed on yet; who leads next goes on from here.
+`ReplicatedConsumerState` is the agreed state of one consumer.
 
-`ReplicatedPersistence` lets the replicas agree on what a consumer's leader did. Promises: changes reach the
-log in order, one under way at a time, each relative to the one before; who waits (`after`) is called once all
-that had happened before is agreed on, and never when it is not. Plain acks and deliveries go together, within
-`REST` and a little more for much that is pending. Where very much is, what is sent costs by what changed.
+Promises:
+- Only entries change it, in place, so that it is the same at the same index everywhere.
+- Whether it needs a message decides what interest and work queue retention keep.
+- The leader's own delivery state is ahead of it, by the changes that are not agreed on yet; the next leader
+  goes on from the agreed state.
+
+`ReplicatedPersistence` has the replicas agree on what the leader of a consumer did.
+
+Promises:
+- Changes reach the log in order, one under way at a time, each relative to the one before.
+- A callback given to `after` is called once everything that had happened before it is agreed on, and never if
+  it is not.
+- Plain acks and deliveries are collected for `REST`, and a little longer if many messages are pending.
+- Even with very many pending messages, the size of what is sent depends only on what changed.
 """
 
 from __future__ import annotations
@@ -31,19 +39,25 @@ if TYPE_CHECKING:
     from ..consumers.delivery_state import DeliveryState
     from ..consumers.persistence import ConsumerPersistence
 
-STEP = 512  # messages looked at in one step
+STEP = 512  # messages examined in one step
 REST = 10_000_000  # ns between two changes of one consumer
-PER_PENDING = 5_000  # ns more of it per pending message, up to MANY: they are compared, more are not
+PER_PENDING = 5_000  # ns that this grows per pending message, up to MANY: only so many are compared
 
-# Proposes (name, base, whole, change); the callback gets whether it was taken in, None: nobody knows.
+# Proposes (name, base, whole, change). The callback gets whether the change was applied, or None if nobody
+# knows.
 Propose = Callable[[str, int, bool, bytes, Callable[[bool | None], None]], None]
 
 
 class ReplicatedConsumerState:
-    """One consumer's. version: how many changes were applied; picked, resume: see
-    `consumers.message_selector.StartPosition`.
+    """The state of one consumer that all replicas agree on.
 
-    delivered_at, acked_at: when the last message was delivered and acknowledged, ns; 0 for never.
+    name, config: the consumer's.
+    created: when it was created, ns.
+    filters: the subjects of its filters; empty if it selects everything.
+    state: what is delivered, acknowledged, pending and due again.
+    version: how many changes were applied.
+    delivered_at, acked_at: when a message was last delivered and acknowledged, ns; 0 for never.
+    picked, resume: see `consumers.message_selector.StartPosition`.
     """
 
     __slots__ = (
@@ -71,13 +85,13 @@ class ReplicatedConsumerState:
         self.resume = 0
 
     def begin(self, start: StartPosition) -> None:
-        """It is new, and begins there."""
+        """Set the position at which a new consumer begins."""
         before = max(start.next_seq - 1, 0)
         self.state = ConsumerState((0, before), (0, before))
         self.picked, self.resume = list(start.picked), start.resume
 
     def configure(self, config: ConsumerConfig) -> None:
-        """Take over another configuration."""
+        """Take over a changed configuration."""
         self.config = config
         self.filters = tuple(config.filters)
 
@@ -85,32 +99,34 @@ class ReplicatedConsumerState:
 
     @property
     def passed(self) -> int:
-        """The last stream sequence delivered."""
+        """The stream sequence of the last message delivered."""
         return self.state.delivered[1]
 
     def start(self) -> StartPosition:
-        """Where the next leader reads on."""
+        """Return the position from which the next leader reads on."""
         after = self.state.delivered[1] + 1
         if self.picked:
             return StartPosition(self.picked[0], list(self.picked), self.resume)
         return StartPosition(max(after, self.resume) if self.resume else after, [])
 
     def needs(self, seq: int) -> bool:
-        """Whether a message that it selects has to be kept for it."""
+        """Return whether a message that the consumer selects has to be kept for it."""
         state = self.state
         return seq in state.redelivered or seq > state.delivered[1] or seq in state.pending
 
     def selects(self, subject: str) -> bool:
-        """Whether its filters match the subject."""
+        """Return whether the consumer's filters match a subject."""
         filters = self.filters
         return not filters or subject in filters or any(matches(one, subject) for one in filters)
 
     # --- changes
 
     def changing(self, body: bytes, store: StreamStore | None, time: int, *, whole: bool) -> Steps[list[int]]:
-        """Take in what the leader did until `time`; give the sequences that it is done with by that.
+        """Apply in steps what the leader did until `time` (ns); return the sequences no longer needed.
 
-        store: None where nobody asks for those.
+        body: the encoded change.
+        store: the stream's messages; None if nobody asks for those sequences, and none are returned.
+        whole: whether `body` is a complete state, not a change of the one before.
         """
         before = self.state
         delivered, floor = before.delivered, before.ack_floor
@@ -135,7 +151,7 @@ class ReplicatedConsumerState:
         return (yield from self._done_with(cared, self._between(store, delivered[1], passed)))
 
     def _done_with(self, cared: list[int], delivered: Iterator[int]) -> Steps[list[int]]:
-        """Those of them that need not be kept for it any more, each once."""
+        """Return those of the sequences that need not be kept for the consumer any more, each once."""
         found: dict[int, None] = {}
         for place, seq in enumerate(chain(cared, delivered), 1):
             if not self.needs(seq):
@@ -147,17 +163,21 @@ class ReplicatedConsumerState:
     def _note_activity(
         self, delivered: tuple[int, int], floor: tuple[int, int], time: int, *, acked: bool
     ) -> None:
-        """delivered, floor: as they were before; acked: whether something is not pending any more."""
+        """Note when a message was delivered and acknowledged.
+
+        delivered, floor: as they were before the change.
+        acked: whether some message is not pending any more.
+        """
         state = self.state
         if state.delivered[0] < delivered[0]:
-            self.delivered_at = self.acked_at = 0  # it began anew
+            self.delivered_at = self.acked_at = 0  # the consumer was reset
         elif state.delivered[0] > delivered[0]:
             self.delivered_at = time
         if self.config.ack_policy != "none" and (state.ack_floor[0] > floor[0] or acked):
             self.acked_at = time
 
     def _between(self, store: StreamStore, after: int, upto: int) -> Iterator[int]:
-        """The messages it selects and was given lately."""
+        """Yield the sequences that the filters select after `after`, up to `upto`."""
         seq = store.next_seq(self.filters, after + 1)
         while 0 < seq <= upto:
             yield seq
@@ -181,13 +201,13 @@ class ReplicatedPersistence:
         self._turns = turns
         self._propose = propose
         self._timer = DeadlineTimer(clock, self._begin)
-        self._known = True  # whether the delivery state's changes follow the agreed state
+        self._known = True  # whether the next change is relative to the agreed state
         self._waiting: list[Callable[[], None]] = []
         self._dirty = self._running = self._closed = False
         self._last = 0
 
     def changed(self) -> None:
-        """Let it be known soon."""
+        """Note that the delivery state changed; the change is proposed soon."""
         if self._dirty or self._closed:
             return
         self._dirty = True
@@ -199,7 +219,7 @@ class ReplicatedPersistence:
         self._timer.at(max(self._last + rest, self._clock.now()))
 
     def after(self, done: Callable[[], None]) -> None:
-        """Let it be known at once, and call `done` when it is agreed on."""
+        """Propose the changes at once, and call `done` when they are agreed on."""
         if self._closed:
             return
         self._waiting.append(done)
@@ -233,7 +253,7 @@ class ReplicatedPersistence:
         self._running = False
         if self._closed:
             return
-        self._known = bool(taken)  # what is not known is sent as a whole next time
+        self._known = bool(taken)  # after an unknown outcome the next change is a complete state
         if taken:
             for done in waiting:
                 done()
@@ -246,25 +266,25 @@ class ReplicatedPersistence:
             self._arm()
 
     def close(self) -> None:
-        """End: another leads. What was not agreed on will be done again."""
+        """End, because another replica leads. What was not agreed on happens again there."""
         self._closed = True
         self._timer.clear()
         self._waiting.clear()
 
     def halt(self) -> None:
-        """End, as `close`, which does not block."""
+        """End; the same as `close`, which does not block either."""
         self.close()
 
     def write_out(self) -> None:
-        """Do nothing: what the log has is on the disk."""
+        """Do nothing: the log is on the disk."""
 
     def abandon(self) -> None:
-        """End: the consumer is deleted."""
+        """End, because the consumer is deleted."""
         self.close()
 
 
 class LeaderReplication:
-    """A `ConsumerReplication` for the leader of one consumer."""
+    """The `ConsumerReplication` of one consumer whose leader is here."""
 
     def __init__(
         self, state: ReplicatedConsumerState, clock: Clock, turns: LoopTurns, propose: Propose
@@ -275,18 +295,18 @@ class LeaderReplication:
         self._propose = propose
 
     def state(self) -> ConsumerState:
-        """What is agreed on; the caller gets its own."""
+        """Return a copy of the agreed state."""
         state = self._state.state
         return ConsumerState(state.delivered, state.ack_floor, dict(state.pending), dict(state.redelivered))
 
     def start(self) -> StartPosition:
-        """Where to read on."""
+        """Return the position from which to read on."""
         return self._state.start()
 
     def last_active(self) -> tuple[int, int]:
-        """When the last message was delivered and acknowledged."""
+        """Return when a message was last delivered and acknowledged, in ns; 0 for never."""
         return self._state.delivered_at, self._state.acked_at
 
     def persistence(self, delivery_state: DeliveryState) -> ConsumerPersistence:
-        """The persistence that replicates the changes of `delivery_state`."""
+        """Return the persistence that replicates the changes of `delivery_state`."""
         return ReplicatedPersistence(self._state, delivery_state, self._clock, self._turns, self._propose)

@@ -1,9 +1,12 @@
-"""From a stream on one server to a replicated one, and back.
+"""The conversion of a stream on one server to a replicated stream, and back.
 
-Promises: nothing that was acknowledged gets lost on the way, and consumers go on where they were; after
-`scale_up` the store's note marks it durably as a replica's, as of index 0, and after `scale_down` it does
-not. Both block for a commit. A server that joins a group bootstrapped over messages is no founder: its
-`Replica` is made with `joining`.
+Promises:
+- Nothing that was acknowledged gets lost, and consumers go on where they were.
+- After `scale_up` the store's note durably marks the store as a replica's, as of index 0; after `scale_down`
+  it does not.
+- Both functions block for a commit.
+- A server that joins a group that was bootstrapped over messages is not a founder: its `Replica` is made with
+  `joining`.
 """
 
 from __future__ import annotations
@@ -27,9 +30,9 @@ if TYPE_CHECKING:
 
 
 def scale_up(stream: Stream[Consumer], group: str = "") -> StreamStore:
-    """End a plain stream and give its store, for the first `Replica` of a group.
+    """End a plain stream and return its store, for the first `Replica` of a group.
 
-    Raises OSError, StoreError.
+    Blocks for a commit. Raises OSError, StoreError.
     """
     consumer_states = []
     for consumer in stream.public_consumers():
@@ -39,7 +42,7 @@ def scale_up(stream: Stream[Consumer], group: str = "") -> StreamStore:
         consumer_states.append(consumer_state)
     store = stream.hand_over()
     for sequence in store.damaged():
-        store.remove(sequence)  # what is lost, and was reported, is gone for all replicas alike
+        store.remove(sequence)  # a lost message was reported; now it is gone on all replicas alike
     state = states.ReplicaState(
         0,
         stream.clock.now(),
@@ -55,7 +58,10 @@ def scale_up(stream: Stream[Consumer], group: str = "") -> StreamStore:
 
 
 def begin(config: StreamConfig, store: StreamStore, created: int, group: str) -> None:
-    """Make an empty store that of a new stream's replica. Raises OSError, StoreError."""
+    """Turn an empty store into that of a new stream's replica; `created` in ns.
+
+    Blocks for a commit. Raises OSError, StoreError.
+    """
     if config.first_seq > 1:
         store.skip_to(config.first_seq - 1)
     state = states.ReplicaState(0, created, created, config, group, remembered_from=store.last_seq + 1)
@@ -66,10 +72,12 @@ def begin(config: StreamConfig, store: StreamStore, created: int, group: str) ->
 def scale_down(
     replica: Replica, streams: dict[str, Stream[Consumer]], ended: Callable[[Consumer], None] | None = None
 ) -> Stream[Consumer]:
-    """End a replica and go on as a plain stream with its consumers. Raises ApiError, OSError, StoreError.
+    """End a replica, and return the plain stream that goes on with its messages and consumers.
 
-    streams: those of the account, where it takes the replica's place before it begins.
-    ended: is called for each consumer that has come to its end, see `lifecycle.adopt`.
+    streams: the streams of the account; the plain stream takes its place there before it starts.
+    ended: is called for each consumer that ends, see `lifecycle.adopt`.
+
+    Blocks for a commit. Raises ApiError, OSError, StoreError.
     """
     old = replica.stream
     context, config, created = old.context, old.config, old.created
@@ -96,7 +104,7 @@ def scale_down(
 
 
 def _store(stream: Stream[Consumer], state: ReplicatedConsumerState) -> ConsumerStore:
-    """A consumer's store with its state in it, durable where it is to be."""
+    """Return a consumer's store with its state, which is durable if the consumer's storage is."""
     kept = lifecycle.open_store(stream, state.name, state.config, state.created)
     store: ConsumerStore = MemoryConsumer() if kept is None else kept
     store.save(state.state)

@@ -1,9 +1,14 @@
-"""The entries of a replicated stream's log, and their form as bytes.
+"""The entries of a replicated stream's log, and their encoding as bytes.
 
-Promises: an entry holds all that its effect depends on besides the stream itself; the time is the leader's
-when it was proposed; what is not understood raises StreamEntryError and is never guessed at, since a replica
-that skips an entry is no replica any more. Numbers are little-endian. Hot path: a read's publishes are one
-entry, packed and unpacked without an object per message beyond the tuple that the ingest takes.
+Promises:
+- An entry contains everything that its effect depends on besides the stream itself.
+- Its time is that of the leader when the entry was proposed, in ns.
+- Bytes that are not understood raise StreamEntryError and are never guessed at, since a replica that skips an
+  entry is not a replica any more.
+- Numbers are little-endian.
+
+This is a hot path: the publishes of one read are one entry. Packing and unpacking it makes no object per
+message besides the tuple that the ingest takes.
 """
 
 from __future__ import annotations
@@ -27,18 +32,22 @@ _COUNT = Struct("<I")
 
 
 class StreamEntryError(ValueError):
-    """These bytes are no entry that this server understands."""
+    """These bytes are not an entry that this server understands."""
 
 
 class Publishes(NamedTuple):
-    """Messages that came together, as `Ingest.read` takes them."""
+    """Store messages that came together, as `Ingest.read` takes them."""
 
     time: int
     run: list[Publish]
 
 
 class DeleteMsg(NamedTuple):
-    """Remove one message; erase: overwrite it."""
+    """Remove one message.
+
+    sequence: of the message.
+    erase: whether its bytes are overwritten.
+    """
 
     time: int
     sequence: int
@@ -46,7 +55,12 @@ class DeleteMsg(NamedTuple):
 
 
 class Purge(NamedTuple):
-    """Remove many; see `StreamStore.purge`. subject: "" for all."""
+    """Remove many messages; see `StreamStore.purge`.
+
+    subject: which subjects, "" for all.
+    up_to: the sequence before which messages are removed, 0 for no bound.
+    keep: how many of the newest messages stay.
+    """
 
     time: int
     subject: str
@@ -55,21 +69,21 @@ class Purge(NamedTuple):
 
 
 class Expire(NamedTuple):
-    """Remove what has come to its end by now: by max_age (AGE) or by lifetimes of its own (LIFETIMES)."""
+    """Remove the messages that have expired: by max_age (AGE), or by TTLs of their own (LIFETIMES)."""
 
     time: int
     what: int
 
 
 class Configure(NamedTuple):
-    """Take over a configuration, as JSON."""
+    """Change the stream's configuration; `config` is JSON."""
 
     time: int
     config: bytes
 
 
 class AddConsumer(NamedTuple):
-    """There is a consumer, or it has another configuration (JSON). created: ns."""
+    """Add a consumer or change its configuration. created: ns; config: JSON."""
 
     time: int
     created: int
@@ -78,16 +92,18 @@ class AddConsumer(NamedTuple):
 
 
 class RemoveConsumer(NamedTuple):
-    """There is no such consumer any more."""
+    """Remove a consumer, if there is one of this name."""
 
     time: int
     name: str
 
 
 class ConsumerDelta(NamedTuple):
-    """What a consumer's leader did: `change` as `store.consumer_state.encode_change` gives it.
+    """Change the agreed state of a consumer by what its leader did.
 
-    base: how many changes there were before. whole: it has everything, whatever was before.
+    base: how many changes were applied before; a change on another base is not applied.
+    whole: whether `change` is the complete state, which needs no base.
+    change: encoded as by `store.consumer_state.encode_change`.
     """
 
     time: int
@@ -98,35 +114,35 @@ class ConsumerDelta(NamedTuple):
 
 
 class MirroredMsgs(NamedTuple):
-    """Messages of the mirror's origin: (sequence, time, subject, header, body)."""
+    """Store messages of the mirror's origin: (sequence, time in ns, subject, header, body)."""
 
     time: int
     messages: list[tuple[int, int, str, bytes, bytes]]
 
 
 class SourcedMsgs(NamedTuple):
-    """Messages of sources: (source's index, origin's identity, origin's sequence, subject, header, body)."""
+    """Store messages of sources: (source's index, origin's identity and sequence, subject, header, body)."""
 
     time: int
     messages: list[tuple[str, str, int, str, bytes, bytes]]
 
 
 class Skip(NamedTuple):
-    """Use up the sequences to `last` without messages."""
+    """Skip the sequences up to and including `last`, without messages."""
 
     time: int
     last: int
 
 
 class ForgetSource(NamedTuple):
-    """A source begins anew: forget how far it was read."""
+    """Forget how far a source was read, because it starts over."""
 
     time: int
     source: str
 
 
 class ResetStream(NamedTuple):
-    """All replicas have lost what they held in memory: begin with nothing, and this configuration (JSON)."""
+    """Start over with no messages and this configuration (JSON): all replicas lost what was in memory."""
 
     time: int
     config: bytes
@@ -148,9 +164,10 @@ Entry = (
     | ResetStream
 )
 
-# What an entry came to, for whoever proposed it: a number or True; an ApiError; None: nothing to answer.
+# The result of an entry for its proposer: a number or True, an ApiError, or None if there is nothing to
+# answer.
 Outcome = int | bool | ApiError | None
-# Has an entry agreed on; the callback gets what it came to, or why it was not agreed on.
+# Has an entry agreed on; the callback gets the entry's result, or why it was not agreed on.
 Order = Callable[[Entry, Callable[[Outcome | Exception], None]], None]
 
 _DELETE = Struct("<Q?")
@@ -163,13 +180,13 @@ _SEQUENCE = Struct("<Q")
 
 
 def encode(entry: Entry) -> bytes:
-    """Give an entry's bytes."""
+    """Return the bytes of an entry."""
     kind = _KINDS[type(entry)]
     return b"".join([_HEAD.pack(VERSION, kind, entry.time), *_WRITERS[kind](entry)])
 
 
 def encode_publishes(time: int, run: list[Publish]) -> bytes:
-    """Give the bytes of a `Publishes`: the hot path of `encode`."""
+    """Return the bytes of a `Publishes`; this is the hot path of `encode`."""
     table = array("I")
     parts = [b"", b""]
     last = b""
@@ -190,12 +207,12 @@ def encode_publishes(time: int, run: list[Publish]) -> bytes:
 
 
 def begins(data: bytes) -> bool:
-    """Whether an entry's bytes are a `ResetStream`."""
+    """Return whether the bytes of an entry are those of a `ResetStream`, without decoding them."""
     return data[1:2] == b"\r"
 
 
 def decode(data: bytes) -> Entry:
-    """Read an entry. Raises StreamEntryError."""
+    """Return the entry that the bytes encode. Raises StreamEntryError if they encode none."""
     try:
         version, kind, time = _HEAD.unpack_from(data)
         if version != VERSION or kind not in _READERS:
@@ -206,7 +223,7 @@ def decode(data: bytes) -> Entry:
 
 
 class _Cursor:
-    """A place in an entry's bytes."""
+    """A position in the bytes of an entry; reading past the end raises StreamEntryError or struct.error."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

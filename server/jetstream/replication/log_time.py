@@ -1,8 +1,10 @@
-"""The time and the random numbers that a replicated stream goes by: those of its log's entries.
+"""The time and the random numbers of a replicated stream, which come from the entries of its log.
 
-Promises: `now` never falls, and is the same on every replica at the same entry, whatever their clocks show.
-Timers only run on the leader and change nothing by themselves: when one is due by the leader's own clock,
-`due` is called, which proposes what all replicas then do. Random numbers are the same for the same entry.
+Promises:
+- `now` never goes back, and is the same on every replica at the same entry, whatever their clocks show.
+- Timers run only on the leader and change nothing by themselves: when one is due by the leader's own clock,
+  `due` is called, and proposes what all replicas then do.
+- Random numbers are the same for the same entry.
 """
 
 from __future__ import annotations
@@ -16,7 +18,12 @@ if TYPE_CHECKING:
 
 
 class LogTime:
-    """Where the log has come to; shared by the clocks of a stream."""
+    """The time that the log has reached; the clocks of a stream share it.
+
+    real: the server's clock.
+    at: the time of the newest entry applied, ns.
+    leading: whether this replica leads; only then do timers run.
+    """
 
     __slots__ = ("at", "leading", "real")
 
@@ -26,16 +33,16 @@ class LogTime:
         self.leading = False
 
     def pass_to(self, time: int) -> None:
-        """An entry of this time is applied."""
+        """Advance to the time (ns) of an entry that is applied; never goes back."""
         self.at = max(self.at, time)
 
     def next(self) -> int:
-        """The time for the next entry: this server's, unless that is behind the log."""
+        """Return the time for the next entry, ns: the server's, but never before the newest entry."""
         return max(self.real.now(), self.at)
 
 
 class _NoTimer:
-    """What a follower gets for a timer."""
+    """The timer that a follower gets: it never runs."""
 
     def cancel(self) -> None:
         """Do nothing."""
@@ -45,7 +52,7 @@ _NONE = _NoTimer()
 
 
 class LogClock:
-    """A `Clock` of the log; see the module."""
+    """A `Clock` that shows the time of the log, as the module's promises say."""
 
     __slots__ = ("_due", "_time")
 
@@ -54,11 +61,14 @@ class LogClock:
         self._due = due
 
     def now(self) -> int:
-        """The time of the entry that is being applied, or was last."""
+        """Return the time of the entry that is being applied, or of the newest one, in ns."""
         return self._time.at
 
     def call_later(self, delay: int, callback: Callable[[], None]) -> Timer:
-        """Have `due` called, `delay` ns after `now`; `callback` is what the entry will do."""
+        """Call `due` once `delay` ns after `now` have passed, if this replica leads.
+
+        `callback` is not called: it is what the entry that `due` proposes will do on all replicas.
+        """
         del callback
         time = self._time
         if not time.leading:
@@ -67,7 +77,7 @@ class LogClock:
 
 
 class DeterministicRandom:
-    """Random numbers that follow from the log's index alone."""
+    """Random numbers that follow from an entry's index, and how many were drawn for it before."""
 
     __slots__ = ("_index", "_throws")
 
@@ -75,11 +85,11 @@ class DeterministicRandom:
         self._index = self._throws = 0
 
     def begin(self, index: int) -> None:
-        """The entry `index` is applied now."""
+        """Begin the numbers of the entry `index`."""
         self._index, self._throws = index, 0
 
     def below(self, bound: int) -> int:
-        """Draw a number in [0, bound)."""
+        """Return a number in [0, bound)."""
         self._throws += 1
         seed = b"%d %d" % (self._index, self._throws)
         return int.from_bytes(blake2b(seed, digest_size=8).digest(), "big") % bound

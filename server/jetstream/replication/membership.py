@@ -1,8 +1,8 @@
 """ReplicaMembership: this server's replica of a stream, and its membership in the stream's group.
 
-Promises: a replica is opened over what its disk holds for certain; one that was found damaged is set aside,
-never served and never asked for anything, and a new one catches up from the others; one that cannot lead
-resigns. What is proposed has a bound (`full`).
+Promises: a replica is opened over what its disk holds for certain. One that was found damaged is set aside;
+it is never served, and no other replica gets anything from it. A new one catches up from the others. A
+replica that cannot lead resigns. The bytes of proposals under way have a bound (`full`).
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from ..streams.context import StreamContext
     from .stream import ReplicatedStream
 
-MOST_UNDER_WAY = 64 << 20  # bytes that are proposed and not agreed on yet
-_AGAIN = 20  # ticks until a replica that failed is opened again
-_RESIGN = 8  # ticks between two attempts to let somebody else lead
+MOST_UNDER_WAY = 64 << 20  # bytes proposed and not agreed on yet
+_AGAIN = 20  # ticks after which a failed replica is opened again
+_RESIGN = 8  # ticks between two attempts to let another member lead
 
 
 class GroupAssignment(Protocol):
-    """What was decided of the stream: a `StreamAssignment`."""
+    """What the meta group decided about the stream: a `StreamAssignment`."""
 
     @property
     def config(self) -> Mapping[str, Any]:
@@ -58,7 +58,7 @@ class GroupAssignment(Protocol):
 
     @property
     def peers(self) -> Sequence[str]:
-        """The servers that are to hold the stream."""
+        """The servers that should hold the stream."""
 
     @property
     def members(self) -> Sequence[str]:
@@ -66,7 +66,7 @@ class GroupAssignment(Protocol):
 
 
 class MembershipListener(Protocol):
-    """Knows what was decided of the stream, and is told what becomes of it here."""
+    """Knows what was decided about the stream, and is called when something changes here."""
 
     @property
     def assignment(self) -> GroupAssignment:
@@ -77,13 +77,13 @@ class MembershipListener(Protocol):
         """This server, as assignments name it."""
 
     def opened(self, stream: ReplicatedStream) -> None:
-        """The stream here is this object now."""
+        """The stream is from now on this object."""
 
     def leading(self) -> None:
         """The replica here leads, and serves the stream."""
 
     def following(self) -> None:
-        """It does not lead any more."""
+        """The replica here no longer leads."""
 
     def leader_changed(self) -> None:
         """The group has another leader, or none."""
@@ -109,7 +109,7 @@ class ReplicaMembership:
     ) -> None:
         """context, files: the stream's. environment: of the groups on this server. group: its name.
 
-        unused: is told of a consumer that nobody uses any more.
+        unused: is called with a consumer that nobody uses any more.
         store: what the group is bootstrapped over; None for what the disk has.
         """
         self.name = group
@@ -127,7 +127,7 @@ class ReplicaMembership:
         )
         self._opener = ReplicaOpener(files, group, self._over, self._damaged, self._log_error, store)
         self._under_way = 0
-        self._again = 0  # ticks until it is opened again; 0: it need not be
+        self._again = 0  # ticks until the replica is opened again; 0 if it need not be
         self._ticks = self._next_resign = 0
         self._leaving = False
         self._then: Callable[[], None] | None = None
@@ -141,7 +141,7 @@ class ReplicaMembership:
         self._member.start()
 
     def stop(self, done: Callable[[], None]) -> None:
-        """Leave the group, to somebody else if it is led here; what is applied is on the disk by `done`."""
+        """Resign as leader and leave the group. By `done`, all that was applied is on the disk."""
 
         def left() -> None:
             self._drop()
@@ -153,15 +153,15 @@ class ReplicaMembership:
             return
         group.resign()
         soon = self._environment.executor.soon
-        soon(lambda: soon(lambda: self._end(left)))  # when that has been sent
+        soon(lambda: soon(lambda: self._end(left)))  # once the resignation has been sent
 
     @property
     def damage(self) -> str:
-        """Why the replica is filled anew, "" while it is not."""
+        """Why the replica has to be filled again, "" if it need not."""
         return self._opener.damage
 
     def delete(self, done: Callable[[], None]) -> None:
-        """Leave the group and remove what there is of it and of its messages, but for the document."""
+        """Leave the group, and remove its files and the messages, but not the document."""
 
         def left() -> None:
             self._environment.executor.work(self._member.erase, erased)
@@ -180,7 +180,7 @@ class ReplicaMembership:
         self._end(left)
 
     def release(self, done: Callable[[Replica], None]) -> None:
-        """Leave a group of which it is the only member; `done` gets the replica, all of it on the disk."""
+        """Leave a group whose only member this is; `done` gets the replica, with everything on the disk."""
         replica = self.replica
         assert replica is not None
 
@@ -209,7 +209,7 @@ class ReplicaMembership:
         self._leave(then)
 
     def _leave(self, then: Callable[[], None]) -> None:
-        """Let go of the group, then do what was wanted last."""
+        """Leave the group, then call what was given last."""
         self._then = then
         if not self._leaving:
             self._leaving = True
@@ -240,7 +240,7 @@ class ReplicaMembership:
         )
 
     def _drop(self) -> None:
-        """Let go of the replica."""
+        """Stop the replica, and forget it."""
         replica, self.replica = self.replica, None
         if replica is not None:
             try:
@@ -249,13 +249,13 @@ class ReplicaMembership:
                 self._log_error(f"it was not closed well: {error}")
 
     def server_lost(self, server: str) -> None:
-        """There is no route to the server of that id any more."""
+        """Note that there is no route to the server of that id any more."""
         self._member.server_lost(server)
 
     # --- who belongs to the group
 
     def _expected(self) -> BootstrapExpect:
-        """Only seeds bootstrap the group, and only with what they have."""
+        """Return who bootstraps the group: only the seeds, and only with what they have."""
         assignment = self._assignment
         if self._listener.me not in assignment.seeds or assignment.group != self.name:
             return BootstrapExpect()
@@ -263,13 +263,13 @@ class ReplicaMembership:
         return BootstrapExpect(nodes=nodes, alone=len(nodes) == 1, chosen=True)
 
     def _wanted(self) -> frozenset[str]:
-        """Who shall be members: of a group that another one follows, only who goes on with what it has."""
+        """Return the nodes that should be members. Once another group follows, that is only this one."""
         if self._assignment.group != self.name:
             return frozenset({self._environment.node})
         return frozenset(map(node_of, self._assignment.peers))
 
     def _peers(self) -> list[str]:
-        """Whom to ask for messages: the leader first."""
+        """Return the nodes to ask for messages, the leader first."""
         group = self.group
         nodes = set(map(node_of, self._assignment.members))
         leader = ""
@@ -282,7 +282,7 @@ class ReplicaMembership:
 
     @property
     def group(self) -> RaftNode | None:
-        """The member of the group, once it has begun."""
+        """This server's member of the group, None until it has started."""
         return self._member.group
 
     @property
@@ -293,12 +293,12 @@ class ReplicaMembership:
 
     @property
     def catching_up(self) -> bool:
-        """Whether messages and state are on their way from the others."""
+        """Whether there is no replica yet, or it still gets messages and state from the others."""
         return self.replica is None or self.replica.catchup is not None
 
     @property
     def hopeless(self) -> bool:
-        """Whether it waits for what none of the others has, as all have just answered."""
+        """Whether the replica waits for something that all of the others have just answered they lack."""
         return self.replica is not None and self.replica.catchup is not None and self._catch_up.hopeless
 
     @property
@@ -310,17 +310,17 @@ class ReplicaMembership:
         return self._assignment.config.get("storage") == "memory"
 
     def quorum_diagnosis(self) -> str:
-        """Why nobody can lead the group, "" while somebody does or may."""
+        """Return why nobody can lead the group, "" while somebody does or may."""
         return self._member.quorum_diagnosis()
 
     def health(self) -> str:
-        """What is wrong with the group's member here, "" for nothing."""
+        """Return what is wrong with the group's member here, "" for nothing."""
         return self._member.health()
 
     # --- opening
 
     def _prepare(self) -> None:
-        """Read what lies on the disk, on a worker thread; not while a replica writes to it."""
+        """Read what is on the disk, on a worker thread, unless a replica writes to it."""
         if self.replica is None and not self._in_memory:
             self._opener.read()
 
@@ -336,12 +336,12 @@ class ReplicaMembership:
         return self.replica
 
     def open(self) -> Replica:
-        """The replica as the disk has it; alone, of a group that has ended. Raises OSError, StoreError."""
+        """Return the disk's replica; called directly once the group has ended. Raises OSError, StoreError."""
         assignment = self._assignment
         return self._opener.open(StreamConfig.from_json(assignment.config), assignment.created)
 
     def _over(self, config: StreamConfig, store: StreamStore) -> Replica:
-        """A replica over a store: that of a founder, of what it held before, or one to be filled."""
+        """Return a replica over a store: a founder's, one with a state of its own, or one to be filled."""
         assignment = self._assignment
         if not store.note and self._listener.me in assignment.seeds and not self.damage:
             conversion.begin(config, store, assignment.created, self.name)
@@ -349,14 +349,14 @@ class ReplicaMembership:
         return Replica(config, store, self._context, created, self, self, group=group, joining=True)
 
     def _damaged(self, where: str) -> None:
-        """A read found damage."""
+        """Give up the replica, because a read found damage."""
         replica = self.replica
         if replica is not None and not self._opener.due:
             self._opener.mark_damaged(f"a message is damaged: {where}")
             self._environment.executor.soon(lambda: self._give_up(replica, self.damage, 1))
 
     def _give_up(self, replica: Replica, why: str, ticks: int) -> None:
-        """Let another one lead, and open anew."""
+        """Let another member lead, and open the replica again after some ticks."""
         if replica is not self.replica or self._leaving:
             return
         replica.damaged(why)
@@ -387,7 +387,7 @@ class ReplicaMembership:
     # --- leading
 
     def _lead(self, group: RaftNode) -> None:
-        """The group's leader is here: let the replica lead, or somebody else if it cannot."""
+        """Let the replica lead, as the group's leader is here; if it cannot, let another member lead."""
         replica = self.replica
         if replica is not None and replica.lead():
             self._listener.leading()
@@ -395,13 +395,13 @@ class ReplicaMembership:
             self._resign(group)
 
     def _resign(self, group: RaftNode) -> None:
-        """Let somebody else lead; not too often, as perhaps nobody can."""
+        """Let another member lead; not too often, as perhaps none can."""
         if self._ticks >= self._next_resign:
             self._next_resign = self._ticks + _RESIGN
             group.resign()
 
     def _begin_anew(self, group: RaftNode) -> bool:
-        """Begin with nothing what was in memory only, if everyone answers that it lost it."""
+        """Start over with an empty stream, if it was in memory and every member answers that it lost it."""
         if not self._in_memory or not self.hopeless:
             return False
         self._log_error("was in the memory of servers that all have started anew: it begins empty")
@@ -430,7 +430,7 @@ class ReplicaMembership:
         self._listener.leader_changed()
 
     def failed(self, why: str, *, restarts: bool) -> None:
-        """See `GroupListener`: unless `RaftMember` sees to it, everything is opened anew."""
+        """See `GroupListener`: unless `RaftMember` restarts the member itself, open everything again."""
         if not restarts:
             self.failure = self.failure or why
             self._again = self._again or _AGAIN
@@ -460,7 +460,7 @@ class ReplicaMembership:
     # --- the replica's owner
 
     def replaced(self, replica: Replica) -> None:
-        """It has been filled."""
+        """See `ReplicaOwner`: the replica has been filled."""
         self._opener.filled(replica.stream.config.storage)
         self._catch_up.rest()
         self._listener.opened(replica.stream)
@@ -474,7 +474,7 @@ class ReplicaMembership:
         self._unused(consumer)
 
     def store_failed(self, replica: Replica, error: BaseException) -> None:
-        """See `ReplicaOwner`: its disk refuses."""
+        """See `ReplicaOwner`: open the replica again some time later."""
         if not self._opener.due:
             self.failure = str(error) or type(error).__name__
             self._environment.executor.soon(lambda: self._give_up(replica, self.failure, _AGAIN))

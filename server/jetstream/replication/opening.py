@@ -1,7 +1,7 @@
 """ReplicaOpener: opens a stream's replica over what the disk of its server holds.
 
 Promises: a replica is opened over what the disk holds for certain. Messages that were found damaged are set
-aside and never served; a new replica begins with nothing then, and catches up from the others.
+aside and never served; the new replica begins with nothing then, and catches up from the others.
 """
 
 from __future__ import annotations
@@ -22,31 +22,34 @@ if TYPE_CHECKING:
 
 
 class ReplicaFiles(Protocol):
-    """The files of one stream: its messages, and the document that says what they are."""
+    """The files of one stream: its messages, and the document that describes them."""
 
     def claim(self, group: str) -> None:
-        """Let the document say, when it is written next, that the messages are a replica's of that group."""
+        """Have the document say, at its next writing, that the messages are of a replica of that group."""
 
     def write(self, config: StreamConfig, created: int) -> None:
-        """Write the document, durably. created: ns. Raises OSError."""
+        """Write the document durably; `created` in ns. Raises OSError."""
 
     def open_store(self, damaged: Callable[[str], None]) -> FileStream:
-        """Open the messages. damaged: is told where a read finds damage. Raises OSError, StoreError."""
+        """Open the messages; `damaged` is called where a read finds damage. Raises OSError, StoreError."""
 
     def tell_mended(self, store: FileStream) -> None:
-        """Log what `store` mended when it was opened."""
+        """Log what `store` repaired when it was opened."""
 
     def set_aside(self) -> str:
-        """Move the messages elsewhere; say where and for how long, "" if there were none. Raises OSError."""
+        """Move the messages elsewhere. Return where they are and for how long, "" if there were none.
+
+        Raises OSError.
+        """
 
     def let_go(self) -> None:
-        """Remove what was set aside. Raises OSError."""
+        """Remove the messages that were set aside. Raises OSError."""
 
 
 class StoreLoader:
     """Reads a replica's messages on a worker thread, before the replica is opened over them.
 
-    open_store: costs by what is stored; raises OSError, StoreError.
+    open_store: opens the messages; takes time in proportion to them; raises OSError, StoreError.
     """
 
     def __init__(self, open_store: Callable[[], FileStream]) -> None:
@@ -54,7 +57,10 @@ class StoreLoader:
         self._found: FileStream | Exception | None = None
 
     def read(self) -> None:
-        """Read it, for `take`. Blocks; in any thread, while nobody else has the files open."""
+        """Read the messages, for a later `take`.
+
+        Blocks. Any thread may call it while nobody else has the files open.
+        """
         self.let_go()
         try:
             self._found = self._open_store()
@@ -62,14 +68,17 @@ class StoreLoader:
             self._found = error
 
     def take(self) -> FileStream:
-        """Give what was read, or else what lies there now. Raises OSError, StoreError."""
+        """Return the messages that were read, or read them now if they were not.
+
+        Raises OSError, StoreError, also if that was the outcome of `read`.
+        """
         found, self._found = self._found, None
         if isinstance(found, Exception):
             raise found
         return self._open_store() if found is None else found
 
     def let_go(self) -> None:
-        """Let go of what was read and not taken."""
+        """Close the messages that were read and not taken."""
         found, self._found = self._found, None
         if isinstance(found, FileStream):
             found.abandon()
@@ -78,8 +87,8 @@ class StoreLoader:
 class ReplicaOpener:
     """Opens the replicas of one stream, one after the other.
 
-    damage: why the replica has to be filled anew, "" while it need not.
-    due: whether what lies on the disk is damaged, and has to be set aside.
+    damage: why the replica has to be filled again, "" if it need not.
+    due: whether the messages on the disk are damaged and have yet to be set aside.
     """
 
     def __init__(
@@ -91,10 +100,10 @@ class ReplicaOpener:
         log_error: Callable[[str], None],
         store: StreamStore | None = None,
     ) -> None:
-        """group: its name.
+        """group: the group's name.
 
         make: makes a replica over a store; raises ReplicaStateError.
-        damaged: is told where a read finds damage.
+        damaged: is called with the place where a read finds damage.
         log_error: logs what is wrong with the stream.
         store: what the group is bootstrapped over, for the first replica; None for what the disk has.
         """
@@ -109,16 +118,19 @@ class ReplicaOpener:
         self._loader = StoreLoader(lambda: files.open_store(damaged))
 
     def read(self) -> None:
-        """Read what lies on the disk, for `open`. Blocks; in any thread, while no replica has it open."""
+        """Read what is on the disk, for a later `open`.
+
+        Blocks. Any thread may call it while no replica has the files open.
+        """
         if self._store is None and not self.due:
             self._loader.read()
 
     def let_go(self) -> None:
-        """Let go of what was read and not opened."""
+        """Close what was read and not opened."""
         self._loader.let_go()
 
     def open(self, config: StreamConfig, created: int) -> Replica:
-        """Open a replica. created: ns. Raises OSError, StoreError, ReplicaStateError."""
+        """Open a replica; `created` in ns. Raises OSError, StoreError, ReplicaStateError."""
         self._files.claim(self._group)
         store, self._store = self._store, None
         if config.storage != "file":
@@ -138,7 +150,7 @@ class ReplicaOpener:
         return self._make(config, self._files.open_store(self._damaged))
 
     def _over_what_lies_here(self, config: StreamConfig) -> Replica | None:
-        """A replica over the messages on the disk; None: they cannot be trusted."""
+        """Return a replica over the messages on the disk, or None if they cannot be trusted."""
         try:
             opened = self._loader.take()
         except Foreign as error:
@@ -157,13 +169,13 @@ class ReplicaOpener:
         return None
 
     def mark_damaged(self, damage: str) -> None:
-        """What lies here cannot be trusted: the next replica begins with nothing."""
+        """Note and log that the messages here cannot be trusted: the next replica begins with nothing."""
         self.damage = damage
         self.due = True
         self._log_error(f"is damaged here and will be fetched from the other servers: {damage}")
 
     def filled(self, storage: str) -> None:
-        """The replica has been filled: nothing is damaged any more, and what was set aside goes."""
+        """Note that the replica has been filled, and remove the messages that were set aside."""
         self.damage = ""
         if storage == "file":
             try:
@@ -173,7 +185,7 @@ class ReplicaOpener:
 
 
 class FailedReplica:
-    """In the place of a replica that could not be opened: its group ends with the first entry."""
+    """Takes the place of a replica that could not be opened: its group ends with the first entry."""
 
     applied = 0
 
@@ -181,13 +193,13 @@ class FailedReplica:
         self._why = why
 
     def apply(self, entries: Sequence[tuple[int, bytes]], upto: int) -> None:
-        """Refuse."""
+        """Raise StoreError."""
         raise StoreError(self._why)
 
     def take(self) -> tuple[int, bytes] | None:
-        """Nothing."""
+        """Return None: there is never a snapshot."""
         return None
 
     def restore(self, data: bytes, index: int) -> None:
-        """Refuse."""
+        """Raise StoreError."""
         raise StoreError(self._why)

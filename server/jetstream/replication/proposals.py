@@ -1,15 +1,18 @@
 """What a leader proposes in several entries: the messages of its mirror or sources, and purges.
 
-`SourceProposals`: what origins bring. Promises: in order, many in one entry, one entry under way at a time;
-whoever waits (`after`) is called when all that came before is agreed on; when something is refused or lost,
-the origin it came from begins again from the offset that the replicas agree on, and what came after it is
-dropped.
+`SourceProposals` proposes what origins bring.
 
-`PurgeProposals`: a purge, in entries that take little each, since nothing else is applied during one. The
-leader proposes purges up to rising sequences, and at last the one that was asked for, which finds what is
-left. The earlier ones remove only what the last one would, so that in the end it is as if that had been the
-only one; publishes between them are stored as ever. Where the leader goes meanwhile, a smaller purge remains,
-and the requester learns that the outcome is not known.
+Promises:
+- Messages are proposed in order, many in one entry, with one entry under way at a time.
+- A callback given to `after` is called when everything that came before it is agreed on.
+- When an entry is refused or lost, its origin starts over from the offset that the replicas agree on, and the
+  messages that came after it are dropped.
+
+`PurgeProposals` splits a purge into entries that take little time each, since nothing else is applied during
+one. The leader proposes purges up to rising sequences, and at last the one that was asked for, which finds
+what is left. The earlier ones remove only what the last one would remove, so that the result is the same as
+of the last one alone. Publishes between them are stored as usual. If this replica stops leading before the
+end, only a part is purged, and the requester is told that the outcome is not known.
 """
 
 from __future__ import annotations
@@ -31,9 +34,9 @@ Refused = Callable[[ApiError | None], None]
 
 
 class SourceProposals:
-    """Those of one stream.
+    """The proposals of one stream's mirror or sources.
 
-    now: gives the time of an entry that is proposed now.
+    now: returns the time (ns) of an entry that is proposed now.
     order: has an entry agreed on.
     """
 
@@ -48,7 +51,7 @@ class SourceProposals:
         self._running = self._scheduled = False
 
     def add(self, kind: type[MirroredMsgs] | type[SourcedMsgs], message: Any, refused: Refused) -> None:
-        """A message has come; `refused` is called if it is not stored."""
+        """Add a message for the next entry; `refused` is called if it is not stored."""
         self._kind = kind
         self._messages.append(message)
         if refused not in self._origins:
@@ -56,7 +59,7 @@ class SourceProposals:
         self._schedule()
 
     def after(self, done: Done) -> None:
-        """Call `done` once all that came so far is agreed on, or with an error when it is not."""
+        """Call `done` once all that came so far is agreed on, or with an error if it is not."""
         self._waiting.append(done)
         self._schedule()
 
@@ -99,12 +102,12 @@ class SourceProposals:
 
 
 class PurgeProposals:
-    """One purge that the leader was asked for.
+    """One purge that was requested of the leader.
 
     time: of the stream's log; it also says whether this replica still leads.
     order: has an entry agreed on.
-    done: gets the number of messages that were removed, or why it is not known.
-    wanted: what is to be purged; its time counts nothing.
+    done: gets the number of messages removed, or the error if that is not known.
+    wanted: what is to be purged; its time is not used.
     """
 
     __slots__ = ("_done", "_order", "_purged", "_store", "_time", "_wanted")
@@ -120,7 +123,7 @@ class PurgeProposals:
         self._purged = 0
 
     def propose(self) -> None:
-        """Propose the next purge."""
+        """Propose the next purge; its outcome leads to the one after it, or to `done`."""
         _, subject, up_to, keep = self._wanted
         bound = self._store.purge_bound(subject=subject or None, up_to=up_to, keep=keep)
         if bound:

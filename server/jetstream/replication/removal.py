@@ -1,7 +1,8 @@
-"""What an entry of the log removes: all of it before the next entry, or the next publish of the same one.
+"""EntryRemoval: removes what an entry of the log removes, before the next entry or the next publish of its
+run.
 
-Promises: what is removed, and in which order, is the same on every replica, wherever the steps rest. Nothing
-is removed beside an entry.
+Promises: what is removed, and in which order, is the same on every replica, wherever the steps pause. Nothing
+is removed except as part of an entry.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
     from ..streams.contents import StreamContents
     from ..streams.removal import RemovalEvents
 
-AT_ONCE = 512  # messages rolled up in one go
+AT_ONCE = 512  # messages that a rollup may remove without a pause
 
 
 class EntryRemoval(MessageRemoval):
-    """The removals of one replica: `begin` notes them, and who applies the entry has them done."""
+    """The removals of one replica: `begin` notes them, and applying the entry runs them in `finishing`."""
 
     __slots__ = ("_due",)
 
@@ -34,11 +35,14 @@ class EntryRemoval(MessageRemoval):
         self._due: deque[tuple[Steps[int], Callable[[int | Exception], object] | None]] = deque()
 
     def begin(self, steps: Steps[int], done: Callable[[int | Exception], object] | None = None) -> None:
-        """Have the steps done with this entry; `done` gets the number that they come to."""
+        """Have the steps done with this entry; `done` gets the number that they return, or their error."""
         self._due.append((steps, done))
 
     def roll_up(self, subject: str, sequence: int) -> list[Answer] | None:
-        """As in `MessageRemoval`; little goes at once. What is little depends on what is stored alone."""
+        """Roll up as `MessageRemoval` does, but at once if at most AT_ONCE messages can go.
+
+        Which way is taken depends only on what is stored, so that all replicas take the same one.
+        """
         store = self._contents.store
         literal = subject and is_literal(subject)
         if (store.subject_count(subject) if literal else store.messages) > AT_ONCE:
@@ -47,7 +51,7 @@ class EntryRemoval(MessageRemoval):
         return None
 
     def finishing(self) -> Steps[None]:
-        """Do all that is due. Raises StoreError, OSError: this replica would not be like the others."""
+        """Run everything that is due. Raises StoreError, OSError: this replica would be different."""
         while self._due:
             steps, done = self._due.popleft()
             outcome: int | Exception
@@ -55,7 +59,7 @@ class EntryRemoval(MessageRemoval):
                 outcome = yield from steps
             except (StoreError, OSError):
                 raise
-            except Exception as error:  # the same on all replicas
+            except Exception as error:  # such an error is the same on all replicas
                 outcome = error
             if done is not None:
                 done(outcome)

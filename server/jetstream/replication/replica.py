@@ -1,12 +1,14 @@
-"""Replica: one server's copy of a stream, as the application of its Raft group.
+"""Replica: one server's copy of a stream, as the state machine of its Raft group.
 
-States: current (entries are applied as they come) and catching up (what is here cannot lead to the log's
-entries; they wait, while messages and state come from the leader, see `catchup`). Promises: `applied` is what
-the disk holds for certain at a start; an entry's answer goes out once, from the leader that applied it;
-nothing damaged goes on (`failure`), and no entry that is applied in part is on the disk, or in the state that
-another replica gets. Knows no asyncio and no network: proposes through `ReplicaLog`, is called by its group.
+A replica is current (entries are applied as they come) or catching up: the log's entries do not lead on from
+what is here, and wait while messages and state come from another replica, see `catchup`. Promises: at a
+start, `applied` is what the disk holds for certain. An entry's answer is sent once, by the leader that
+applied it. A damaged replica does not go on (`failure`). An entry that is applied in part is never on the
+disk, nor in the state that another replica gets. A replica knows neither asyncio nor the network: it proposes
+through `ReplicaLog`, and its group calls it.
 
-The log may be compacted up to `take()`'s index, never further: that is the last checkpoint (`checkpoint`).
+The log may be compacted up to the index of `take()`, never further: that is the last checkpoint
+(`checkpoint`).
 """
 
 from __future__ import annotations
@@ -37,45 +39,50 @@ if TYPE_CHECKING:
 
 MOST_WAITING = 32 << 20  # bytes of entries that wait for the end of a catchup
 STEP = 128 << 10  # bytes of entries applied in one step; at most RUN publishes, or one entry more
-_MARK = Struct("<qQ")  # what a snapshot contains: the stream's creation, the index
+_MARK = Struct("<qQ")  # what a snapshot contains: the stream's creation time (ns), the index
 
 
 class ReplicaError(Exception):
-    """This replica cannot go on; another one can."""
+    """This replica cannot go on, but another one can."""
 
 
 class ReplicaLog(Protocol):
-    """Where a leader proposes. full: so much is under way that publishes should be refused."""
+    """Where a leader proposes entries."""
 
     @property
     def full(self) -> bool:
-        """See the class."""
+        """Whether so much is under way that publishes should be refused."""
 
     def propose(self, data: Sequence[bytes], done: Callable[[int | Exception], None]) -> None:
-        """Have entries committed; `done` gets the last one's index once it is applied here, or why not."""
+        """Have entries committed; `done` gets the last one's index once it is applied here, or an error."""
 
 
 class ReplicaOwner(Protocol):
-    """Who made the replica."""
+    """What a replica needs of the object that made it."""
 
     def replaced(self, replica: Replica) -> None:
-        """Its stream is another object over the same store now."""
+        """The replica's stream is from now on another object over the same store."""
 
     def ask(self, replica: Replica, question: bytes, *, another: bool = False) -> None:
-        """Put it to the leader (`answer`), or again some time later; the answer goes to `answered`.
+        """Ask another replica, the leader first, until one answers; its answer goes to `Replica.answered`.
 
-        another: of another one than gave the last answer, in a moment: what that has is too old.
+        another: ask, after a moment, another one than answered last, because what that one has is too old.
         """
 
     def unused(self, consumer: Consumer) -> None:
         """Nobody uses a consumer any more: it may be deleted."""
 
     def store_failed(self, replica: Replica, error: BaseException) -> None:
-        """Its disk refuses: the group is to give up."""
+        """The replica's disk refuses: the group's member here has to give up."""
 
 
 class Replica:
-    """One replica. applied: up to which index it is durable; failure: why it has ended, or ""."""
+    """One replica of a stream.
+
+    applied: the index up to which it is durable, 0 while catching up.
+    catchup: the receiver while catching up, otherwise None.
+    failure: why the replica has ended, or "".
+    """
 
     def __init__(
         self,
@@ -89,10 +96,10 @@ class Replica:
         group: str = "",
         joining: bool = False,
     ) -> None:
-        """`config` counts as long as the store has no state yet. group: its name.
+        """`config` counts only while the store has no state. group: its name. Raises ReplicaStateError.
 
-        joining: it was not there when the group was bootstrapped, and what was there then is not in the log;
-        a store without a state is filled from the leader's. Raises ReplicaStateError.
+        joining: the group was bootstrapped without this replica, over messages that are not in the log; a
+            store without a state is filled from another replica.
         """
         self._store = store
         self._context = context
@@ -107,7 +114,7 @@ class Replica:
         self._waiting_bytes = 0
         self._saving = False
         self._waiting_from = self._waiting_upto = 0
-        self._deferred: Steps[None] | None = None  # entries that had waited, while they are applied
+        self._deferred: Steps[None] | None = None  # waiting entries, while they are applied
         self.failure = ""
         self.catchup: CatchupReceiver | None = None
         begun = store.note.startswith(BEGUN)
@@ -141,8 +148,9 @@ class Replica:
     # --- the group's application
 
     def apply(self, news: Sequence[tuple[int, bytes]], upto: int) -> Steps[None] | None:
-        """Take committed entries; the state is that of `upto` when the steps end. Raises what ends this
-        replica.
+        """Apply committed entries; the returned steps end with the state of `upto`.
+
+        Raises any error that ends this replica, also in the steps.
         """
         self._check()
         for at, (index, data) in enumerate(news):
@@ -160,7 +168,7 @@ class Replica:
             raise ReplicaError(self.failure)
 
     def _in_turn(self, news: Sequence[tuple[int, bytes]], upto: int) -> Steps[None]:
-        while self._deferred is not None:  # the entries before
+        while self._deferred is not None:  # the entries before these
             yield
             self._check()
         yield from self._applying(news, upto)
@@ -178,7 +186,7 @@ class Replica:
                 self._check()
             try:
                 outcome = yield from stream.applying_entry(index, data)
-            except Exception as error:  # a part of it may be applied: that must not go to the disk
+            except Exception as error:  # it may be applied in part: that must not reach the disk
                 self.failure = self.failure or f"entry {index}: {type(error).__name__}: {error}"
                 raise
             size += len(data)
@@ -188,7 +196,7 @@ class Replica:
         self.checkpoint.grown(size)
 
     def take(self) -> tuple[int, bytes] | None:
-        """A snapshot: (index, its bytes); it names a checkpoint. None: there is none, one is begun."""
+        """Return the snapshot of the last checkpoint, (index, bytes); without one, begin one."""
         index = self.applied
         if not index:
             self.checkpoint.begin()
@@ -196,7 +204,7 @@ class Replica:
         return index, _MARK.pack(self._created, index)
 
     def restore(self, data: bytes, index: int) -> None:
-        """A snapshot of the leader's has come: fetch a state of that index or a later one."""
+        """Take a leader's snapshot: fetch the state of that index or a later one from another replica."""
         created, _ = _MARK.unpack(data)
         if created != self._created:
             raise ReplicaError("a snapshot of another stream")
@@ -204,7 +212,7 @@ class Replica:
             self._start_catchup(index, f"the log does not reach back to its entry {self.stream.index}")
 
     def _begin_anew(self, index: int, data: bytes) -> None:
-        """Nobody has anything any more: what is here, a part of what others had, goes, too."""
+        """Start over with nothing, because no replica has all: drop also the part that is here."""
         begin = entries.decode(data)
         if not isinstance(begin, entries.ResetStream) or not isinstance(self._store, MemoryStream):
             raise ReplicaError("only a stream in memory can begin anew")
@@ -226,21 +234,21 @@ class Replica:
     # --- leadership
 
     def lead(self) -> bool:
-        """This replica leads and has applied everything before. False: it cannot, and must resign."""
+        """Begin to lead, with all entries applied. Return False if the replica cannot and must resign."""
         if self.catchup is not None or self._deferred is not None or self.failure:
             return False
         self.stream.lead()
         return True
 
     def follow(self) -> None:
-        """Another one leads."""
+        """Stop leading, as another replica leads."""
         self.stream.follow()
         self._outcomes.clear()
 
     # --- catching up
 
     def _start_catchup(self, index: int, why: str) -> None:
-        """Wait for a state of `index` or later; the reason is logged."""
+        """Begin to fetch a state of `index` or later; the reason is logged."""
         self.follow()
         self.checkpoint.stop()
         self.applied = 0
@@ -259,15 +267,16 @@ class Replica:
             self._owner.ask(self, self.catchup.ask(), another=another)
 
     def answer(self, question: bytes) -> bytes:
-        """Help another replica. Raises CatchupSenderError when this one cannot."""
+        """Return the answer to another replica. Raises CatchupSenderError if this one cannot help."""
         if self.failure or self.catchup is not None:
             raise CatchupSenderError("this replica is not current")
         return answer(self.stream, question)
 
     def answered(self, data: bytes) -> None:
-        """An answer has come; the next question follows once it is on the disk.
+        """Take in an answer, and ask the next question once it is on the disk.
 
-        Raises CatchupError: it was damaged, `ask` again; CatchupMismatchError: only an empty store can help.
+        Raises CatchupError if it was damaged (`ask` again), CatchupMismatchError if only an empty store can
+        help.
         """
         catchup = self.catchup
         if catchup is None or self._saving:
@@ -299,13 +308,13 @@ class Replica:
         self._waiting_bytes += sum(len(data) for _, data in news)
         self._waiting_upto = upto
         if self._waiting_bytes > MOST_WAITING:
-            # The state that is being fetched will be newer than these.
+            # The state that is being fetched will be newer than these entries.
             self._waiting_from = upto
             self._waiting.clear()
             self._waiting_bytes = 0
 
     def _catchup_done(self) -> bool:
-        """The catchup has come to its end and is on the disk: go on from there; False: it was too old."""
+        """Go on from the fetched state, which is on the disk. Return False if it is too old for the log."""
         assert self.catchup is not None and self.catchup.state is not None
         state = self.catchup.state
         if state.index < self._waiting_from:
@@ -325,11 +334,11 @@ class Replica:
         return True
 
     def _deferred_applied(self, _: object = None) -> None:
-        """What had waited is applied."""
+        """Note that the entries that had waited are applied."""
         self._deferred = None
 
     def _drop_deferred(self) -> None:
-        """What had waited is of no use any more."""
+        """Drop the entries that had waited."""
         deferred, self._deferred = self._deferred, None
         if deferred is not None:
             deferred.close()
@@ -337,7 +346,7 @@ class Replica:
     # --- what the leader proposes
 
     def read(self, run: list[Publish]) -> None:
-        """Publishes that came together: validated when they are applied, but for the account's limits."""
+        """Propose publishes that came together; only the account's limits are checked before."""
         if self._gathered:
             self._hand_in()
         self._propose(run)
@@ -367,13 +376,13 @@ class Replica:
         return kept
 
     def _turn_away(self, run: list[Publish]) -> list[Publish]:
-        """Too much is under way: refuse all, with an error."""
+        """Refuse all publishes with an error, because too much is under way."""
         refusal = self.stream.ingest.refusal(api_error("JSStreamTooManyRequests"))
         self.stream.send_each([(publish[1], refusal) for publish in run if publish[1]])
         return []
 
     def receive(self, message: Message) -> None:
-        """One publish; those of one turn of the loop go together."""
+        """Propose one publish, together with the others of this turn of the loop."""
         reply = message.reply.encode("utf-8", "surrogateescape")
         payload = message.header + message.body
         subject = message.subject.encode("utf-8", "surrogateescape")
@@ -387,7 +396,7 @@ class Replica:
             self._propose(run)
 
     def order(self, entry: entries.Entry, done: Callable[[Outcome | Exception], None]) -> None:
-        """Have one entry agreed on; `done` gets what it came to, an ApiError too, or why it was not."""
+        """Have an entry agreed on; `done` gets its result (also an ApiError), or why it was not."""
 
         def finished(result: int | Exception) -> None:
             done(result if isinstance(result, Exception) else self._outcomes.pop(result, None))
@@ -397,19 +406,20 @@ class Replica:
         self._log.propose([entries.encode(entry)], finished)
 
     def now(self) -> int:
-        """The time for an entry that is proposed now."""
+        """Return the time for an entry that is proposed now, ns."""
         return self.stream.time.next()
 
     def due(self, what: int) -> None:
-        """Something has come to its end."""
+        """Propose the removal of expired messages: AGE or LIFETIMES."""
         self.order(entries.Expire(self.now(), what), _nothing)
 
     def change(
         self, name: str, base: int, whole: bool, change: bytes, done: Callable[[bool | None], None]
     ) -> None:
-        """A consumer's state changed; see `consumers`.
+        """Propose a change of a consumer's state; see `consumers`.
 
-        What it did after this replica lost a message is not agreed on: it passed by what others still have.
+        Once messages were lost here, nothing is proposed: this replica may have skipped what others still
+        have.
         """
         if self._store.damaged():
             done(None)
@@ -421,14 +431,14 @@ class Replica:
         self.order(entries.ConsumerDelta(self.now(), name, base, whole, change), finished)
 
     def unused(self, consumer: Consumer) -> None:
-        """A consumer has ended by itself."""
+        """Report a consumer that has ended by itself to the owner."""
         if consumer.name in self.stream.states:
             self._owner.unused(consumer)
 
     # --- the end
 
     def _reached(self, index: int) -> None:
-        """A checkpoint is on the disk: who compacts asks `take`."""
+        """Note a checkpoint that is on the disk; the log is compacted by calling `take`."""
         self.applied = index
 
     def _refused(self, error: BaseException) -> None:
@@ -442,7 +452,7 @@ class Replica:
         self._owner.store_failed(self, error)
 
     def damaged(self, where: str) -> None:
-        """A message was found damaged: this replica is not like the others any more."""
+        """End, because a message was found damaged: this replica differs from the others."""
         self._refused(StoreError(f"a message is damaged: {where}"))
 
     def stop(self) -> None:
@@ -457,13 +467,13 @@ class Replica:
         self.stream.stop()
 
     def hand_over(self) -> StreamStore:
-        """End, and give the store with all that was applied; see `conversion`. Raises OSError, StoreError."""
+        """End, and return the store with all that was applied: `conversion`. Raises OSError, StoreError."""
         self.follow()
         self.write_out()
         return self.stream.hand_over()
 
     def write_out(self) -> None:
-        """Put all that is applied on the disk, once the group has ended. Raises OSError, StoreError."""
+        """Write what is applied to the disk, after the group's end. Blocks. Raises OSError, StoreError."""
         if self._deferred is not None:
             at_once(self._deferred)
             self._deferred_applied()
@@ -480,4 +490,4 @@ class Replica:
 
 
 def _nothing(_: object) -> None:
-    """Publishers are answered when their entry is applied, and ask again when it is not."""
+    """Do nothing: publishers are answered when their entry is applied, and ask again if it is not."""

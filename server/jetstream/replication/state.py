@@ -1,8 +1,9 @@
-"""What a replica knows besides its messages: the state that goes with each checkpoint, and with a snapshot.
+"""What a replica knows besides its messages: the state that belongs to each checkpoint and each catchup.
 
-Promises: with the messages of the same moment it is all that the next entries' effects depend on; what the
-messages contain themselves (ids that are still stored, TTLs) is read back from them. A JSON object for what
-is small, and columns for what can be much. Bytes that are no state raise ReplicaStateError.
+Promises: together with the messages of the same moment it is everything that the effects of the next entries
+depend on. What can be read back from the messages themselves (ids that are still stored, TTLs) is not
+repeated in it. Small things are a JSON object, and what can be large is encoded as rows after it. Bytes that
+are not a state raise ReplicaStateError.
 """
 
 from __future__ import annotations
@@ -39,16 +40,22 @@ _IDENTIFIER = Struct("<qQH")
 
 
 class ReplicaStateError(ValueError):
-    """These bytes are no state that this server understands."""
+    """These bytes are not a state that this server understands."""
 
 
 @dataclass(slots=True)
 class ReplicaState:
-    """index, time: of the last entry. created: the stream's, ns; which stream it is, if the name came again.
-    group: whose entries are counted.
+    """The state of a replica after one entry.
 
-    remembered_from: the first message whose id is remembered; gone: (time, sequence, id) of those remembered
-    whose message is not stored (any more). positions: source -> (sequence, identity).
+    index, time: of the last entry; time in ns.
+    created: when the stream was created, ns; it tells the stream from a later one of the same name.
+    config: the stream's configuration.
+    group: the group that the index belongs to.
+    last_id: the message id that was stored last.
+    remembered_from: the first sequence whose message id is remembered.
+    gone: (time, sequence, id) of the remembered ids whose message is not stored any more.
+    positions: source -> (sequence, identity) up to which it was read.
+    consumer_states: the agreed states of the consumers.
     """
 
     index: int
@@ -64,7 +71,7 @@ class ReplicaState:
 
 
 class PartialReplicaState(TypedDict):
-    """Some of `ReplicaState`."""
+    """The fields of `ReplicaState` that any stream has."""
 
     last_id: bytes
     remembered_from: int
@@ -73,12 +80,12 @@ class PartialReplicaState(TypedDict):
 
 
 def gather(stream: ReplicatedStream) -> ReplicaState:
-    """Give the state of a stream now; it shares its consumers' states: they change with the next entry."""
+    """Return the state of a stream now. It shares the consumers' states, which change with the next entry."""
     return at_once(gathering(stream))
 
 
 def gathering(stream: ReplicatedStream) -> Steps[ReplicaState]:
-    """The same in steps, during which no entry may be applied."""
+    """Do the same as `gather` in steps, during which no entry may be applied."""
     states = list(stream.states.values())
     index, time = stream.index, stream.time.at
     known = yield from knowing(stream)
@@ -88,12 +95,12 @@ def gathering(stream: ReplicatedStream) -> Steps[ReplicaState]:
 
 
 def knowledge(stream: Stream[Consumer]) -> PartialReplicaState:
-    """Give what any stream knows besides its messages and consumers."""
+    """Return what any stream knows besides its messages and consumers."""
     return at_once(knowing(stream))
 
 
 def knowing(stream: Stream[Consumer]) -> Steps[PartialReplicaState]:
-    """The same in steps, during which nothing may be stored or removed."""
+    """Do the same as `knowledge` in steps, during which nothing may be stored or removed."""
     store, order = stream.store, stream.dedupe.order()
     gone: list[tuple[int, int, bytes]] = []
     for start in range(0, len(order), STEP):
@@ -112,7 +119,7 @@ def knowing(stream: Stream[Consumer]) -> Steps[PartialReplicaState]:
 
 
 def install(stream: ReplicatedStream, state: ReplicaState) -> None:
-    """Let a stream just made over the messages of that moment know what `gather` gave."""
+    """Give the state that `gather` returned to a stream just made over the messages of that moment."""
     stream.index = state.index
     stream.time.pass_to(state.time)
     for index, (sequence, identity) in state.positions.items():
@@ -130,7 +137,7 @@ def install(stream: ReplicatedStream, state: ReplicaState) -> None:
 
 
 def _remember(dedupe: DedupeWindow, store: StreamStore, state: ReplicaState) -> None:
-    """Bring the window back in its order: that of the sequences."""
+    """Restore the window in its order, which is that of the sequences."""
     known = [(seq, time, name) for time, seq, name in state.gone]
     for headed in store.headed(state.remembered_from):
         try:
@@ -145,12 +152,12 @@ def _remember(dedupe: DedupeWindow, store: StreamStore, state: ReplicaState) -> 
 
 
 def encode(state: ReplicaState) -> bytes:
-    """Give a state's bytes."""
+    """Return the bytes of a state."""
     return at_once(encoding(state))
 
 
 def encoding(state: ReplicaState) -> Steps[bytes]:
-    """The same in steps, during which no entry may be applied."""
+    """Do the same as `encode` in steps, during which no entry may be applied."""
     document = {
         "index": state.index,
         "time": state.time,
@@ -192,7 +199,7 @@ def _describe(state: ReplicatedConsumerState) -> dict[str, Any]:
 
 
 def decode(data: bytes) -> ReplicaState:
-    """Read a state. Raises ReplicaStateError."""
+    """Return the state that the bytes encode. Raises ReplicaStateError if they encode none."""
     try:
         return _decode(data)
     except (error, ValueError, KeyError, TypeError, IndexError) as cause:

@@ -1,12 +1,12 @@
 """A stream that is driven by a log: the core of any stream, with the log in the place of its server.
 
-Promises: what it holds follows from the entries alone, so that all replicas hold the same after the same
-entry; `applying_entry` is the only way in. Only while it leads does it subscribe, answer, deliver and
-propose; a follower sends nothing to anybody. A store that fails ends the replica (`applying_entry` raises),
-never just one message: it would not be like the others any more.
+Promises: its contents follow from the entries alone, so that all replicas hold the same after the same entry;
+`applying_entry` is the only way in. Only while it leads does it subscribe, answer, deliver and propose; a
+follower sends nothing to anybody. A store that fails ends the replica (`applying_entry` raises) and is never
+ignored for a single message, since the replica would differ from the others.
 
-An entry is applied in steps where that takes long. What comes of it is the same wherever they rest: nothing
-else changes what the stream holds meanwhile, and each part of it begins when the one before has ended.
+An entry that takes long is applied in steps. The result is the same wherever they pause: nothing else changes
+the stream meanwhile, and each part of the entry begins when the one before has ended.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ..streams.origin_consumer import Origin
 
 RUN = 512  # publishes of one step
-LARGE = 8192  # bytes of a message that may push out many
+LARGE = 8192  # bytes of a message that may cause many removals
 
 
 class CountingQuota(Quota):
@@ -56,44 +56,46 @@ class CountingQuota(Quota):
 
     @property
     def guarded(self) -> bool:
-        """Never: servers are not equally full."""
+        """Always False: servers are not equally full, so a limit here would make replicas differ."""
         return False
 
     def refusal(self, size: int, copies: int = 1) -> ApiError | None:
-        """Never."""
+        """Return None: nothing is refused."""
         del size, copies
         return None
 
 
 class Proposer(Protocol):
-    """Where a leader hands in what is to be agreed on."""
+    """Takes what a leader wants to have agreed on."""
 
     def read(self, run: list[Publish]) -> None:
-        """Publishes that came together."""
+        """Propose publishes that came together."""
 
     def receive(self, message: Message) -> None:
-        """One publish."""
+        """Propose one publish."""
 
     def due(self, what: int) -> None:
-        """Something has come to its end: AGE or LIFETIMES."""
+        """Propose the removal of expired messages: AGE or LIFETIMES."""
 
     def order(self, entry: entries.Entry, done: Callable[[Outcome | Exception], None]) -> None:
-        """Have an entry agreed on; `done` gets what it came to, or why it was not."""
+        """Have an entry agreed on; `done` gets its result, or why it was not agreed on."""
 
     def change(
         self, name: str, base: int, whole: bool, change: bytes, done: Callable[[bool | None], None]
     ) -> None:
-        """A change of a consumer's state; see `consumers`."""
+        """Propose a change of a consumer's state; see `consumers`."""
 
     def unused(self, consumer: Consumer) -> None:
-        """A consumer has ended by itself, since nobody used it (or `RemoveConsumer` ended it)."""
+        """Report a consumer that ended by itself because nobody used it (or because of `RemoveConsumer`)."""
 
 
 class ReplicatedStream(Stream[Consumer]):
-    """One replica. index: of the last entry applied, group: whose entry that is. between: whether another one
-    is applied in part: what the stream holds is of no index then.
+    """The stream of one replica.
 
-    proposer: takes, while it leads, what is to be proposed.
+    index: of the last entry applied.
+    group: the group that the index belongs to.
+    between: whether the next entry is applied in part, so that the contents belong to no index.
+    proposer: takes proposals while this replica leads.
     """
 
     def __init__(
@@ -115,7 +117,7 @@ class ReplicatedStream(Stream[Consumer]):
         self._proposer = proposer
         self.source_proposals = SourceProposals(context.host.executor, self.time.next, proposer.order)
         super().__init__(config, store, context, created)
-        self.compacts = False  # what is given back must not run ahead of what is kept
+        self.compacts = False  # space must not be returned before a checkpoint
 
     def _new_deps(self) -> StreamDeps:
         due = self._proposer.due
@@ -126,7 +128,7 @@ class ReplicatedStream(Stream[Consumer]):
         return StreamDeps(age, age, ttl, self.random.below, quota, self.states)
 
     def _removal(self) -> EntryRemoval:
-        """Together with an entry."""
+        """Return a removal that works only as part of an entry."""
         self.removals = EntryRemoval(self.contents, self.host.turns, self)
         return self.removals
 
@@ -150,32 +152,32 @@ class ReplicatedStream(Stream[Consumer]):
         return self.time.leading
 
     def start(self) -> None:
-        """Begin as a follower: nothing is enforced but by entries, nothing is subscribed to."""
+        """Begin as a follower: only entries enforce limits, and nothing is subscribed to."""
         self.update_usage()
 
     def beginning(self) -> Steps[None]:
-        """As `start`."""
+        """Do the same as `start`, as steps."""
         self.start()
         yield from ()
 
     def start_sourcing(self) -> None:
-        """Follow origins only as the leader."""
+        """Follow the origins, but only as the leader."""
         if self.leading:
             super().start_sourcing()
 
     def _new_subscriptions(self) -> StreamSubscriptions:
-        """Publishes go to the log first."""
+        """Return subscriptions whose publishes go to the log first."""
         return StreamSubscriptions(self.account, self._proposer.receive, self._proposer.read)
 
     def _wanted(self) -> list[str]:
-        """Subscribe to the subjects only as the leader."""
+        """Return the subjects to subscribe to: none, unless this replica leads."""
         return super()._wanted() if self.leading else []
 
     def _listen(self) -> None:
         at_once(self.subscriptions.changing(self._wanted()))
 
     def lead(self) -> None:
-        """Everything before this leadership is applied: serve the stream."""
+        """Serve the stream, as everything before this leadership is applied."""
         self.time.leading = True
         self.limits.rearm()
         self.expiry.rearm()
@@ -186,7 +188,7 @@ class ReplicatedStream(Stream[Consumer]):
         self.start_sourcing()
 
     def follow(self) -> None:
-        """Another leads: stop serving the stream."""
+        """Stop serving the stream, as another replica leads."""
         self.time.leading = False
         self._listen()
         for consumer in list(self.consumers.values()):
@@ -202,7 +204,7 @@ class ReplicatedStream(Stream[Consumer]):
         self.expiry.stop()
 
     def abandon(self) -> None:
-        """Stop and leave on the disk only what the last checkpoint left."""
+        """Stop, and leave on the disk only the last checkpoint."""
         self._silence()
         self.ack_queue.close()
         self.store.abandon()
@@ -210,40 +212,40 @@ class ReplicatedStream(Stream[Consumer]):
     # --- what the core does otherwise
 
     def send(self, subject: str, header: bytes, body: bytes, *, own: bool = False) -> None:
-        """Publish, as the leader."""
+        """Publish a message, if this replica leads."""
         if self.leading:
             super().send(subject, header, body, own=own)
 
     def send_each(self, messages: list[tuple[bytes, bytes]]) -> None:
-        """Publish, as the leader."""
+        """Publish messages, if this replica leads."""
         if self.leading:
             super().send_each(messages)
 
     def store_failed(self, error: Exception) -> None:
-        """An error of the store ends this replica; any other is the same on all of them."""
+        """Raise an error of the store, which ends this replica; any other is the same on all of them."""
         if isinstance(error, (StoreError, OSError)):
             raise error
         if self.leading:
             super().store_failed(error)
 
     def remove_acked(self, sequence: int, consumer: Consumer) -> None:
-        """Nothing yet: the message goes when the replicas agree that it is acknowledged."""
+        """Do nothing yet: the message is removed when the replicas agree that it is acknowledged."""
 
     def remove_all_acked(self, sequences: list[int], consumer: Consumer) -> None:
-        """The same."""
+        """Do nothing yet, as `remove_acked`."""
 
     def consumer_changed(self) -> None:
-        """Nothing yet: see `_add_consumer` and `_remove_consumer`."""
+        """Do nothing yet: see `_add_consumer` and `_remove_consumer`."""
 
     def _save_offsets(self) -> None:
-        """Nothing: they are part of the replica's state."""
+        """Do nothing: offsets are part of the replica's state."""
 
     # --- what is asked for, of the leader
 
     def order_purge(
         self, done: Callable[[Ordered], None], *, subject: str = "", up_to: int = 0, keep: int = 0
     ) -> None:
-        """Propose to purge, in several entries if it is much."""
+        """Propose a purge, in several entries if it is large."""
         wanted = entries.Purge(0, subject, up_to, keep)
         proposals = PurgeProposals(self.store, self.time, self._proposer.order, done, wanted)
         steps = self.prepared((subject,) if subject else ())
@@ -269,7 +271,7 @@ class ReplicatedStream(Stream[Consumer]):
         self.source_proposals.add(entries.SourcedMsgs, message, origin.refused)
 
     def pass_by(self, sequence: int) -> None:
-        """Propose to use up sequences."""
+        """Propose to skip the sequences up to `sequence`."""
 
         def propose(error: BaseException | None) -> None:
             if error is not None or self.store.last_seq >= sequence:
@@ -280,20 +282,20 @@ class ReplicatedStream(Stream[Consumer]):
             else:
                 self._proposer.order(entries.Skip(now, sequence), _nothing)
 
-        self.when_safe(propose)  # after what an earlier attempt brought
+        self.when_safe(propose)  # after the messages that an earlier attempt brought
 
     def begin_source_anew(self, index: str) -> None:
-        """Propose to forget a source's offset."""
+        """Propose to forget how far a source was read."""
         self._proposer.order(entries.ForgetSource(self.time.next(), index), _nothing)
 
     def when_safe(self, done: Done) -> None:
-        """Call `done` once all that came so far is agreed on."""
+        """Call `done` once all that came from origins so far is agreed on, or with an error if it is not."""
         self.source_proposals.after(done)
 
     # --- entries
 
     def applying_entry(self, index: int, data: bytes) -> Steps[Outcome]:
-        """Apply an entry; one that was applied before does nothing. Raises what ends this replica."""
+        """Apply an entry, unless it was applied before. Raises any error that ends this replica."""
         if index <= self.index:
             return None
         entry = entries.decode(data)
@@ -307,7 +309,7 @@ class ReplicatedStream(Stream[Consumer]):
         return outcome
 
     def finish_entries(self, upto: int) -> None:
-        """All entries up to `upto` were given: answer for what they came to."""
+        """Send the answers of all entries up to `upto`, which have been applied."""
         self.index = max(self.index, upto)
         self.applied.flush()
 
@@ -325,7 +327,7 @@ class ReplicatedStream(Stream[Consumer]):
         return None
 
     def _rests(self, run: list[Publish]) -> list[int]:
-        """Where to rest in a run: after so many, and after each that may remove much."""
+        """Return where to pause: after every RUN publishes, and after each that may remove much."""
         ends = [*range(RUN, len(run), RUN), len(run)]
         if self.config.allow_rollup_hdrs or self.config.max_bytes > 0:
             much = [at for at, one in enumerate(run, 1) if one[3] > LARGE or (one[2] and ROLLUP in one[4])]
@@ -359,7 +361,7 @@ class ReplicatedStream(Stream[Consumer]):
     def _mirrored(self, entry: entries.MirroredMsgs) -> Steps[Outcome]:
         stored = 0
         for sequence, time, subject, header, body in entry.messages:
-            if sequence > self.store.last_seq:  # a leader may have asked again for what came already
+            if sequence > self.store.last_seq:  # another leader may have asked again for what came already
                 self.ingest.replicate(sequence, subject, header, body, time)
                 stored += 1
                 yield from self.removals.finishing()
@@ -368,7 +370,7 @@ class ReplicatedStream(Stream[Consumer]):
         return stored
 
     def _copied(self, entry: entries.SourcedMsgs) -> Steps[Outcome]:
-        """Store what came from sources; ends at the first refusal, which is given."""
+        """Store what came from sources; return how many, or the first refusal, which ends the entry."""
         stored = 0
         for index, identity, sequence, subject, header, body in entry.messages:
             known = self.source_offsets.of(index)
@@ -419,7 +421,7 @@ class ReplicatedStream(Stream[Consumer]):
         return True
 
     def _start_consumer(self, state: ReplicatedConsumerState) -> None:
-        """Deliver to a consumer's readers, from where the replicas agree that it stands."""
+        """Deliver to a consumer's readers, from the position that the replicas agree on."""
         replication = LeaderReplication(state, self.clock, self.host.turns, self._proposer.change)
         consumer = Consumer(self, state.name, state.config, state.created, replication=replication)
         self.consumers[state.name] = consumer
@@ -447,7 +449,7 @@ class ReplicatedStream(Stream[Consumer]):
 
 
 def _answering(done: Callable[[Ordered], None]) -> Callable[[Outcome | Exception], None]:
-    """Answer the requester; when the outcome is unknown, with JSClusterNotAvailErr."""
+    """Return a callback that answers the requester, with JSClusterNotAvailErr when the outcome is unknown."""
 
     def finished(outcome: Outcome | Exception) -> None:
         done(outcome if isinstance(outcome, int | ApiError) else api_error("JSClusterNotAvailErr"))
@@ -456,13 +458,13 @@ def _answering(done: Callable[[Ordered], None]) -> Callable[[Outcome | Exception
 
 
 def _nothing(_: object) -> None:
-    """An origin whose proposal was lost begins again by itself."""
+    """Do nothing: an origin whose proposal was lost starts over by itself."""
 
 
 def _whole(
     apply: Callable[[ReplicatedStream, Any], Outcome],
 ) -> Callable[[ReplicatedStream, Any], Steps[Outcome]]:
-    """As steps, of which there are none: it takes little."""
+    """Return `apply` as a generator without pauses, for entries that take little time."""
 
     def steps(stream: ReplicatedStream, entry: Any) -> Steps[Outcome]:
         yield from ()

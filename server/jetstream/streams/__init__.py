@@ -1,1 +1,1 @@
-"""Streams: validation, ingest, limits, mirrors and sources, and the commits that make them durable."""
+"""Streams: validation, ingest, limits, mirrors and sources, and the commits that make messages durable."""

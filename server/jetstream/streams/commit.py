@@ -1,9 +1,10 @@
-"""GroupCommit: what arrives while one sync runs is written and synced together by the next.
+"""GroupCommit: makes a stream's messages durable, with one sync for all that arrived during the one before.
 
-Promises: an answer, a republish and a consumer's wake-up for a message are only given when the message is
-on disk; they are given in the order in which the messages were stored; one sync at a time
-per stream. A sync that failed is never repeated: its publishers get an error, and the stream stops taking
-messages.
+Promises:
+- The answer to a publish, its republish and the consumers' wake-up wait until the message is on disk.
+- They happen in the order in which the messages were stored.
+- A stream runs one sync at a time.
+- A failed sync is never repeated. Its publishers get an error, and the stream takes no more messages.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ Answer = tuple[bytes, bytes]  # reply subject, body
 class AckQueue(Protocol):
     """Keeps the answers to stored messages until the messages are safe.
 
-    answers: (reply, body), republish: (subject, header, body), both in the order of the messages. error: why
-    nothing more is taken. idle: somebody must `wake` it.
+    answers: (reply, body) of each message that asked for an answer, in the order of the messages.
+    republish: (subject, header, body) of each message to republish, in the same order.
+    idle: whether no commit is planned, so that code which stores something must call `wake`.
+    error: why the stream takes nothing more; None while it does.
     """
 
     answers: list[Answer]
@@ -34,28 +37,34 @@ class AckQueue(Protocol):
     error: BaseException | None
 
     def wake(self) -> None:
-        """Something was stored."""
+        """Take note that something was stored."""
 
     def after(self, done: Done) -> None:
-        """Call `done` once all that is stored so far is safe (or with the error why it is not)."""
+        """Call `done(None)` once all that is stored so far is safe, or `done(error)` if that fails."""
 
     def close(self) -> None:
-        """Commit and answer what can be, and no more after that. Blocks."""
+        """Commit and answer what can be, and begin nothing after that. Blocks."""
 
-    # The same in three steps, of which only the second one blocks:
+    # `close` in three steps, of which only the second one blocks:
 
     def halt(self) -> None:
-        """Begin nothing more."""
+        """Begin no more commits."""
 
     def write_out(self) -> None:
-        """Commit what can be committed; in any thread."""
+        """Commit what can be committed. Blocks; may run in any thread."""
 
     def answer(self) -> None:
         """Send the answers."""
 
 
 class _Batch:
-    """What waits for one commit."""
+    """The messages of one commit, and what happens once they are on disk.
+
+    last: the sequence of the last message.
+    answers, republish: see `AckQueue`.
+    waiting: the callbacks of `after`.
+    commit, job: the running commit; None before it begins.
+    """
 
     __slots__ = ("answers", "commit", "job", "last", "republish", "waiting")
 
@@ -75,10 +84,9 @@ class _Batch:
 
 
 class GroupCommit:
-    """The commits of one stream's store.
+    """An `AckQueue` that commits one stream's store.
 
-    `answers` holds (reply, body) of stored messages that are not on disk yet; the publish path appends to it
-    and calls `wake` when `idle` is true.
+    The publish path appends to `answers` when it has stored a message, and calls `wake` when `idle` is true.
     """
 
     __slots__ = (
@@ -116,8 +124,8 @@ class GroupCommit:
         self._failed = failed
         self._waiting: list[Done] = []
         self._running: _Batch | None = None
-        self._ending: _Batch | None = None  # the one that ran when it was halted
-        self._finished: list[tuple[_Batch, BaseException | None]] = []  # written out, and not answered yet
+        self._ending: _Batch | None = None  # the batch that was running at `halt`
+        self._finished: list[tuple[_Batch, BaseException | None]] = []  # written out, not answered yet
         self._closed = False
         self.answers: list[Answer] = []
         self.republish: list[tuple[str, bytes, bytes]] = []
@@ -125,13 +133,13 @@ class GroupCommit:
         self.error: BaseException | None = None
 
     def wake(self) -> None:
-        """Begin a commit once everything that is being handled now has been stored."""
+        """Begin a commit soon, but after everything that is being handled now has been stored."""
         if self.idle:
             self.idle = False
             self._executor.soon(self._begin)
 
     def after(self, done: Done) -> None:
-        """Call `done` once all that is stored so far is on disk (or with the error why it is not)."""
+        """Call `done(None)` once all that is stored so far is on disk, or `done(error)` if that fails."""
         self._waiting.append(done)
         self.wake()
 
@@ -164,7 +172,7 @@ class GroupCommit:
 
     def _done(self, error: BaseException | None) -> None:
         batch = self._running
-        if batch is None:  # `write_out` sees to it
+        if batch is None:  # halted: `write_out` finishes the batch
             return
         self._running = None
         assert batch.commit is not None
@@ -198,7 +206,7 @@ class GroupCommit:
             done(error)
 
     def close(self) -> None:
-        """Commit and answer all that is stored, blocking, and begin nothing more."""
+        """Commit and answer all that is stored, and begin nothing more. Blocks."""
         if self._closed:
             return
         self.halt()
@@ -206,13 +214,13 @@ class GroupCommit:
         self.answer()
 
     def halt(self) -> None:
-        """Begin nothing more; `write_out` and then `answer` end it."""
+        """Begin no more commits. `write_out` and then `answer` complete the stop."""
         if not self._closed:
             self._closed = True
             self._ending, self._running = self._running, None
 
     def write_out(self) -> None:
-        """Commit all that is stored. Blocks; in any thread."""
+        """Commit all that is stored, after waiting for the running commit. Blocks; may run in any thread."""
         running, self._ending = self._ending, None
         if running is not None and running.job is not None and running.commit is not None:
             self.error = running.job.wait()
@@ -227,7 +235,7 @@ class GroupCommit:
         self._finished.append((batch, self.error))
 
     def answer(self) -> None:
-        """Answer what was stored last; on the loop."""
+        """Answer the batches that `write_out` finished. Must run on the loop."""
         finished, self._finished = self._finished, []
         for batch, error in finished:
             if error is None:

@@ -1,8 +1,9 @@
-"""Compactor: gives back the disk space of removed messages, a piece at a time, beside what goes on.
+"""Compactor: frees the disk space of removed messages in the background, one piece of work at a time.
 
-Promises: at most one piece of work runs per stream, on a worker thread, and none before a second after the
-last commit that could have made any; a stop waits for it. A disk that refuses is logged and tried again
-later.
+Promises:
+- At most one piece of work per stream runs, on a worker thread. A stop waits for it.
+- The first piece begins a second after the commit that may have made work, the next one a second after that.
+- A disk error is logged, and the work is tried again later.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ from ...clock import Clock, Timer
 if TYPE_CHECKING:
     from ...task_executor import Job, TaskExecutor
 
-REST = 1_000_000_000
+REST = 1_000_000_000  # ns before each piece of work
 
 
 class Compactor:
-    """The compaction of one stream's store. idle: nothing is planned, so that it needs a `nudge`."""
+    """The compaction of one stream's store.
+
+    idle: whether nothing is planned, so that only `nudge` makes it look for work.
+    """
 
     __slots__ = ("_clock", "_ending", "_executor", "_failed", "_job", "_store", "_timer", "_work", "idle")
 
@@ -37,12 +41,12 @@ class Compactor:
         self._failed = failed
         self._timer: Timer | None = None
         self._work: Commit | None = None
-        self._ending: Commit | None = None  # what was being done when it was halted
+        self._ending: Commit | None = None  # the work that was running at `halt`
         self._job: Job | None = None
         self.idle = True
 
     def nudge(self) -> None:
-        """Something was written: see in a while whether there is work."""
+        """Look for work in a while, because something was written."""
         if self.idle:
             self.idle = False
             self._rest()
@@ -61,7 +65,7 @@ class Compactor:
 
     def _done(self, error: BaseException | None) -> None:
         work, self._work, self._job = self._work, None, None
-        if work is None:  # `wait` saw to it
+        if work is None:  # halted: `wait` finishes the work
             return
         self._store.finish(work)
         if error is not None:
@@ -69,7 +73,7 @@ class Compactor:
         self._rest()
 
     def halt(self) -> None:
-        """Begin no more."""
+        """Begin no more work. `wait` completes the stop."""
         self.idle = False
         if self._timer is not None:
             self._timer.cancel()
@@ -78,7 +82,7 @@ class Compactor:
             self._ending, self._work = self._work, None
 
     def wait(self) -> None:
-        """Wait for what is being done, once it is halted. Blocks; in any thread."""
+        """Wait for the work that was running at `halt`. Blocks; may run in any thread."""
         work, self._ending = self._ending, None
         if work is not None and self._job is not None:
             error = self._job.wait()

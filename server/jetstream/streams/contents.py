@@ -1,7 +1,10 @@
-"""StreamContents: what a stream holds, and the rules that it holds it by.
+"""StreamContents: the messages of a stream, and the rules that decide which of them are kept.
 
-The parts of a stream that change its messages share this; they know nothing of the stream. Promises: the
-account's usage is what the store holds; what the stream knew when it stopped is read back from the messages.
+The parts of a stream that change its messages share this object and know nothing of the stream itself.
+
+Promises:
+- The account's usage is what the store holds.
+- What the stream knew when it stopped is read back from the stored messages.
 """
 
 from __future__ import annotations
@@ -31,28 +34,31 @@ READ_BACK = 128  # messages read back in one step
 
 
 class ContentsEvents(Protocol):
-    """What is to be done about the contents of a stream."""
+    """What a stream does when its contents change, or must change."""
 
     def removed(self, sequence: int, subject: str) -> None:
-        """A message left the store."""
+        """Take note that a message left the store."""
 
     def let_go(self, steps: Steps[int]) -> None:
-        """Have messages removed, over the next turns of the loop if they are many."""
+        """Run steps that remove messages, over the next turns of the loop if there are many."""
 
     def leave_marker(self, subject: str, header: bytes) -> None:
-        """Store a delete marker."""
+        """Store a delete marker for `subject`, with this header."""
 
 
 class StreamContents:
     """The contents of one stream.
 
     name: the name of the stream.
-    config: the configuration as it is now.
+    config: the current configuration.
     store: the messages.
-    deps: the time, random numbers and quota that decide about them.
+    deps: the clocks, random numbers, quota and readers that decide about the messages.
     ack_queue: keeps the answers to stored messages until the messages are safe.
     source_offsets: how far the sources were read.
-    limits, retention, expiry, dedupe: what the configuration demands, each kept up to date with the store.
+    limits: enforces max_msgs, max_bytes, max_msgs_per_subject and max_age.
+    retention: removes what no consumer needs any more.
+    expiry: ends the lifetimes of single messages (`Nats-TTL`).
+    dedupe: the message ids of the duplicate window.
     """
 
     __slots__ = (
@@ -80,7 +86,7 @@ class StreamContents:
         *,
         unreadable: Collection[str],
     ) -> None:
-        """unreadable: see `InterestRetention`."""
+        """Make the parts from the configuration. unreadable: see `InterestRetention`."""
         self.name = config.name
         self.config = config
         self.store = store
@@ -97,7 +103,10 @@ class StreamContents:
     # --- start and stop
 
     def recover(self, offsets: Mapping[str, Any]) -> None:
-        """Read back what the stream knew when it stopped: message ids, TTLs, offsets of sources. Blocks."""
+        """Read back what the stream knew when it stopped: message ids, TTLs and offsets of sources.
+
+        offsets: what `SourceOffsets.to_json` returned when they were saved. Blocks.
+        """
         if self.config.sources:
             self.source_offsets.load(offsets)
         store = self.store
@@ -113,7 +122,7 @@ class StreamContents:
         self.limits.inspect()
 
     def _reading_back(self, sequence: int, load: Callable[[StoredMessage], None]) -> Steps[None]:
-        """Give `load` all messages with a header from `sequence` on; damaged ones are left out."""
+        """Call `load` with each message that has a header, from `sequence` on; skip damaged ones."""
         for place, headed in enumerate(list(self.store.headed(sequence)), 1):
             with suppress(StoreError):
                 load(self.store.get(headed))
@@ -121,7 +130,7 @@ class StreamContents:
                 yield
 
     def starting(self) -> Steps[None]:
-        """Begin to keep the limits, bit by bit."""
+        """Begin to enforce the limits, in steps."""
         self.update_usage()
         self.expiry.rearm()
         yield from self.limits.recover()
@@ -129,7 +138,7 @@ class StreamContents:
         self.update_usage()
 
     def stop(self) -> None:
-        """Drop the timers."""
+        """Cancel the timers."""
         self.limits.stop()
         self.expiry.stop()
         self.source_offsets.stop()
@@ -137,7 +146,10 @@ class StreamContents:
     # --- changes
 
     def configuring(self, config: StreamConfig) -> Steps[None]:
-        """Take over a configuration, at once but for the lifetimes of messages, which may have to be read."""
+        """Take over a configuration.
+
+        All of it applies at once, except that message TTLs which were not allowed before are read in steps.
+        """
         old, self.config = self.config, config
         self.limits.configure(config)
         self.retention.configure(config)
@@ -155,6 +167,6 @@ class StreamContents:
             self._counted = size
 
     def end_usage(self) -> None:
-        """Count nothing of what is stored any more."""
+        """Take all of the stream's bytes out of the account's usage."""
         self.deps.quota.add(-self._counted)
         self._counted = 0

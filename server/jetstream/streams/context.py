@@ -1,6 +1,6 @@
 """What a stream gets from outside: its place on the server, and what decides about its messages.
 
-Promises: a stream knows nothing of its server and account but this; tests and replicas make their own.
+Promises: a stream knows nothing else of its server and account. Tests and replicas pass objects of their own.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class StreamContext:
     account: the account whose subjects it subscribes to, and in which it publishes.
     host: the clock, the executor and the log of the server.
     limits: what the account may store and uses.
-    files: the folders of its consumers; nothing is in them for a stream in memory.
-    save_offsets: puts down how far the sources were read, given the stream's configuration, when it was
-        created (ns) and `SourceOffsets.to_json`; it logs what the disk refuses.
+    files: the folders of its consumers; they stay empty for a stream in memory.
+    save_offsets: saves how far the sources were read. Its arguments are the stream's configuration, the time
+        of its creation (ns) and the result of `SourceOffsets.to_json`. It logs a disk error.
     """
 
     account: Account
@@ -43,17 +43,17 @@ class StreamContext:
 
 @dataclass(frozen=True, slots=True)
 class StreamDeps:
-    """What decides about a stream's messages; a log can replace the server as the one who gives it.
+    """What decides about a stream's messages: the server provides it, or a replicated log.
 
-    Whatever decides about a message asks here and nowhere else: two streams that are given the same answers
-    and the same operations hold the same.
+    Every decision about a message depends on this object alone. Two streams that get the same answers and the
+    same operations therefore hold the same messages.
 
     clock: the time of messages.
     age_clock: the same time; its timers are for max_age.
     ttl_clock: the same time; its timers are for the lifetimes of single messages.
     random_below: draws a number in [0, bound).
     quota: the bytes that the stream's account uses and may use.
-    readers: those for whom messages are kept, under retention by interest and in work queues.
+    readers: the consumers for which interest streams and work queues keep messages.
     """
 
     clock: Clock

@@ -1,10 +1,11 @@
-"""Stream: messages of some subjects, kept as the configuration wants.
+"""Stream: stores the messages of its subjects, and keeps them as its configuration says.
 
-Promises: what is acknowledged is on disk (file storage); consumers only see what is committed; the store
-holds no more than the configuration allows; stopping and starting again changes nothing but the consumers'
-clocks. The parts know `StreamContents` and a port each, never the stream: `Ingest` takes publishes,
+Promises: an acknowledged message is on disk (file storage); consumers only see committed messages; the store
+holds no more than the configuration allows; a stop and a start change nothing but the consumers' clocks.
+
+Each part knows `StreamContents` and a port of its own, never the stream: `Ingest` takes publishes,
 `MessageRemoval` removes messages, the ack queue commits and answers, `DirectGet` reads, and `Sourcing`
-follows a mirror's or sources' origins.
+follows the origins of a mirror or of sources.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from ...task_executor import Done
     from .origin_consumer import Origin
 
-# What something asked for came to: a number (0, False: nothing), or why it was not done.
+# The outcome of a request: a number (0 or False: nothing was done), or the error.
 Ordered = int | BaseException
 
 R = TypeVar("R", bound=StreamReader)  # what reads the stream: its consumers, a layer above
@@ -47,14 +48,14 @@ class Stream(Generic[R]):
     """One stream of an account.
 
     label: the account and the name, for the log.
-    created: when it was made, ns.
-    consumers: those that are served, by name.
-    offline_consumers: those on the disk that cannot be read, and why.
-    committed_seq: the last sequence that consumers may be given.
-    compacts: whether it gives back the disk space of removed messages by itself, in a while.
-    sourcing: follows the origins, once they may be followed; None for a stream without any.
-    stopped: whether it has ended, and takes nothing more.
-    deleting: whether its consumers end because it does.
+    created: the time of its creation, ns.
+    consumers: the consumers that are served, by name.
+    offline_consumers: why each consumer on the disk that cannot be read is offline, by name.
+    committed_seq: the last sequence that consumers may get.
+    compacts: whether it frees the disk space of removed messages by itself, in the background.
+    sourcing: follows the origins once `start_sourcing` was called; None for a stream without origins.
+    stopped: whether it has ended and takes nothing more.
+    deleting: whether it is being deleted, so that its consumers end too.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class Stream(Generic[R]):
         self.label = f"{context.account.name} > {config.name}"
         self.created = created
         self.consumers: Readers[R] = Readers()
-        self._served = self.consumers.values()  # as they are at any time
+        self._served = self.consumers.values()  # a live view
         self.offline_consumers: dict[str, str] = {}
         self.deps = self._new_deps()
         self.quota = self.deps.quota
@@ -102,16 +103,16 @@ class Stream(Generic[R]):
         self.direct_get = DirectGet(config, store, self.account, self.host, self.send, self.log_failure)
 
     def _new_deps(self) -> StreamDeps:
-        """What the stream depends on: here, this server's clock, random numbers and consumers."""
+        """Return what decides about the messages: here, this server's clock, random numbers and consumers."""
         quota = self.context.limits.quota(self.config.storage)
         return StreamDeps(self.clock, self.clock, self.clock, self.host.random_below, quota, self.consumers)
 
     def _removal(self) -> MessageRemoval:
-        """What it lets go of: here, in the next turns of the loop."""
+        """Return what removes messages: here, in the next turns of the loop."""
         return MessageRemoval(self.contents, self.host.turns, self)
 
     def _new_ack_queue(self) -> AckQueue:
-        """What answers publishers, and when: here, when the messages are on this disk."""
+        """Return what answers publishers: here, when the messages are on this disk."""
         return GroupCommit(
             self.store,
             self.host.executor,
@@ -122,38 +123,38 @@ class Stream(Generic[R]):
         )
 
     def _new_subscriptions(self) -> StreamSubscriptions:
-        """How it subscribes to its subjects."""
+        """Return the subscriptions to the stream's subjects, none made yet."""
         return StreamSubscriptions(self.account, self.ingest.receive, self.ingest.read)
 
     @property
     def identity(self) -> str:
-        """A hash that differs when a stream was deleted and made again under the same name."""
+        """A hash of the creation time, which tells a stream from an earlier one of the same name."""
         return name_hash(format_rfc3339(self.created))
 
     # --- lifecycle
 
     def recover(self, offsets: Mapping[str, Any]) -> None:
-        """Read back what the stream knew when it stopped: message ids, TTLs, offsets of sources.
+        """Read back what the stream knew when it stopped: message ids, TTLs and offsets of sources.
 
-        Blocks, and costs by what is stored; it may run in any thread, as nobody else has the stream yet.
+        Blocks, and costs by what is stored. It may run in any thread, as nobody else has the stream yet.
         """
         self.contents.recover(offsets)
 
     def start(self) -> None:
-        """Begin to keep the stream's limits, and subscribe to its subjects."""
+        """Begin to enforce the stream's limits, and subscribe to its subjects."""
         at_once(self.beginning())
 
     def beginning(self) -> Steps[None]:
-        """As `start`, bit by bit."""
+        """Do what `start` does, in steps."""
         yield from self.starting()
         yield from self.serving()
 
     def starting(self) -> Steps[None]:
-        """Begin to keep the stream's limits, bit by bit."""
+        """Begin to enforce the stream's limits, in steps."""
         yield from self.contents.starting()
 
     def serving(self) -> Steps[None]:
-        """Subscribe to the stream's subjects. A stream that stops in between keeps no subscriptions."""
+        """Subscribe to the stream's subjects, in steps. A stream that stops meanwhile keeps none of them."""
         yield from self.subscriptions.changing(self._wanted())
         if self.stopped:
             return
@@ -162,18 +163,21 @@ class Stream(Generic[R]):
             self.ack_queue.wake()
 
     def start_sourcing(self) -> None:
-        """Begin to follow the mirror's or sources' origins, once all streams of the account are there."""
+        """Begin to follow the origins of a mirror or of sources.
+
+        To be called once all streams of the account are open, as an origin may be one of them.
+        """
         if self.sourcing is None and (self.config.mirror is not None or self.config.sources):
             caught_up = self.direct_get.mirror_caught_up
             self.sourcing = Sourcing(self.contents, self.context, self, caught_up, self.log_failure)
             self.sourcing.start()
 
     def _wanted(self) -> list[str]:
-        """The subjects that it is to subscribe to."""
+        """Return the subjects to subscribe to: none for a mirror."""
         return [] if self.config.mirror is not None else self.config.subjects
 
     def stop(self) -> None:
-        """Unsubscribe, and leave everything on disk. Blocks; raises OSError if that fails."""
+        """Unsubscribe, and leave everything on disk. Blocks. Raises OSError and StoreError."""
         if self.stopped:
             return
         self.halt()
@@ -181,7 +185,7 @@ class Stream(Generic[R]):
         self.answer()
 
     def halt(self) -> None:
-        """Unsubscribe, and send nothing more; `write_out` and then `answer` end it."""
+        """Unsubscribe, and send nothing more. `write_out` and then `answer` complete the stop."""
         self._silence()
         self._halted = [consumer for consumer in self._served if not consumer.stopped]
         for consumer in self._halted:
@@ -189,7 +193,7 @@ class Stream(Generic[R]):
         self.ack_queue.halt()
 
     def write_out(self) -> None:
-        """Leave everything on disk. Blocks; in any thread. Raises OSError, StoreError."""
+        """Write everything to disk. Blocks; may run in any thread. Raises OSError and StoreError."""
         self.compactor.wait()
         for consumer in self._halted:
             consumer.write_out()
@@ -199,16 +203,16 @@ class Stream(Generic[R]):
         self.store.close()
 
     def answer(self) -> None:
-        """Acknowledge what was stored last; what is stored counts no more."""
+        """Acknowledge what was stored last, and take the stream out of the account's usage."""
         self.ack_queue.answer()
         self.contents.end_usage()
 
     def silencing(self) -> Steps[None]:
-        """End its subscriptions, before it is stopped or deleted."""
+        """End the subscriptions, in steps, before the stream is stopped or deleted."""
         yield from self.subscriptions.changing(())
 
     def hand_over(self) -> StreamStore:
-        """Unsubscribe, and give the store, committed, to whom goes on with it."""
+        """Stop, and return the open, committed store for another stream object to continue with."""
         self._silence()
         self.compactor.wait()
         for consumer in list(self._served):
@@ -218,7 +222,7 @@ class Stream(Generic[R]):
         return self.store
 
     def delete(self) -> None:
-        """End the stream and its consumers for good. Its folder is the caller's to remove."""
+        """End the stream and its consumers. The caller removes the stream's folder."""
         self._silence()
         self.compactor.wait()
         for consumer in list(self._served):
@@ -264,7 +268,7 @@ class Stream(Generic[R]):
         return self.ingest.refusal(api_error("JSStreamStoreFailedF", err=f"stream store failed: {error}"))
 
     def store_failed(self, error: Exception) -> None:
-        """A message could not be stored, although it was valid."""
+        """Log that a valid message could not be stored."""
         self.log_failure(f"can not store a message: {type(error).__name__}: {error}")
 
     def log_failure(self, text: str) -> None:
@@ -279,7 +283,7 @@ class Stream(Generic[R]):
         self.contents.update_usage()
 
     def removed(self, sequence: int, subject: str) -> None:
-        """A message left the store: tell the consumers that may wait for it."""
+        """Take note that a message left the store, and tell the consumers that may wait for it."""
         if self.expiry.active:
             self.expiry.forget(sequence)
         if self.sourcing is not None:
@@ -291,15 +295,15 @@ class Stream(Generic[R]):
             self.ack_queue.wake()
 
     def remove_acked(self, sequence: int, consumer: R) -> None:
-        """`consumer` is done with a message: work queues and interest let go of it."""
+        """Remove a message that `consumer` is done with, if the retention allows it."""
         self.retention.acked(sequence, consumer)
 
     def remove_all_acked(self, sequences: list[int], consumer: R) -> None:
-        """The same of many messages."""
+        """Do what `remove_acked` does for many messages."""
         self.let_go(self.retention.all_acked(sequences, consumer))
 
     def leave_marker(self, subject: str, header: bytes) -> None:
-        """Store a delete marker."""
+        """Store a delete marker for `subject`, with this header; log it if that fails."""
         try:
             self.ingest.store(subject, header, b"")
         except ApiError as error:
@@ -309,16 +313,17 @@ class Stream(Generic[R]):
     def roll_up(self, rollup: bytes, subject: str, sequence: int) -> list[Answer] | None:
         """Let the message just stored as `sequence` replace those before it.
 
-        Gives None when that is done; else a list: what it holds then is answered when it is durable.
+        rollup: b"sub" for its subject, b"all" for the whole stream, b"" for none. Returns None if that is
+        done. Otherwise returns a list: the answers put into it are sent once the roll-up is done and durable.
         """
         return self.removal.roll_up(subject if rollup == b"sub" else "", sequence) if rollup else None
 
     def purge(self, *, subject: str | None = None, up_to: int = 0, keep: int = 0) -> int:
-        """Remove many messages; see StreamStore.purge. Gives their number."""
+        """Remove many messages; see StreamStore.purge. Returns their number."""
         return at_once(self.removal.purging(subject=subject, up_to=up_to, keep=keep))
 
     def delete_message(self, sequence: int, *, erase: bool) -> bool:
-        """Remove one message; False when there is none."""
+        """Remove one message; return False if there is none. erase: overwrite it on the disk."""
         subject = ""
         with suppress(NotFound):
             subject = self.store.subject_of(sequence)
@@ -327,12 +332,12 @@ class Stream(Generic[R]):
         self.removed(sequence, subject)
         return True
 
-    # --- what is asked for
+    # --- requests
 
     def order_purge(
         self, done: Callable[[Ordered], None], *, subject: str = "", up_to: int = 0, keep: int = 0
     ) -> None:
-        """Purge, and give `done` the number of messages once that is durable."""
+        """Purge in slices, and call `done` with the number of messages once that is durable."""
 
         def purged(count: int | Exception) -> None:
             if isinstance(count, Exception):
@@ -343,7 +348,7 @@ class Stream(Generic[R]):
         self.removal.begin(self.removal.purging(subject=subject, up_to=up_to, keep=keep), purged)
 
     def order_delete(self, done: Callable[[Ordered], None], sequence: int, *, erase: bool) -> None:
-        """Remove a message, and call `done` once that is durable; with False: there is none."""
+        """Remove a message, and call `done(True)` once that is durable; `done(False)` if there is none."""
         if self.delete_message(sequence, erase=erase):
             self.ack_queue.after(lambda error: done(True if error is None else error))
         else:
@@ -368,7 +373,7 @@ class Stream(Generic[R]):
             self.ack_queue.wake()
 
     def pass_by(self, sequence: int) -> None:
-        """The mirror's origin has nothing up to `sequence` that is not here."""
+        """Skip to `sequence`: up to there the mirror's origin has nothing that is not here."""
         if self.store.last_seq >= sequence:
             return
         if self.store.messages == 0:
@@ -378,11 +383,11 @@ class Stream(Generic[R]):
             self.ack_queue.wake()
 
     def begin_source_anew(self, index: str) -> None:
-        """A source's origin was made anew: forget how far it was read."""
+        """Forget how far a source was read, because its origin was deleted and made again."""
         self.source_offsets.forget(index)
 
     def when_safe(self, done: Done) -> None:
-        """Call `done` once all that came from other streams so far is safe."""
+        """Call `done` once all that came from other streams so far is on disk."""
         self.ack_queue.after(done)
 
     def _save_offsets(self) -> None:
@@ -407,7 +412,7 @@ class Stream(Generic[R]):
         at_once(self.applying(config))
 
     def applying(self, config: StreamConfig) -> Steps[None]:
-        """As `apply`, bit by bit; a stream that stops in between is left as it is."""
+        """Do what `apply` does, in steps. A stream that stops meanwhile is left as it is."""
         old, self.config = self.config, config
         self.ingest.configure(config)
         yield from self.contents.configuring(config)
@@ -419,7 +424,7 @@ class Stream(Generic[R]):
         self.let_go(self._fitting(old))
 
     def _fitting(self, old: StreamConfig) -> Steps[int]:
-        """Let go of what the configuration does not allow any more."""
+        """Remove what the configuration no longer allows; return how many messages that were."""
         config, gone = self.config, 0
         if config.discard == "old" and 0 < config.max_msgs < self.store.messages:
             gone += yield from self.removal.purging(keep=config.max_msgs)
@@ -429,15 +434,15 @@ class Stream(Generic[R]):
         return gone
 
     def readers(self) -> Sequence[R]:
-        """Those who are told of what is removed, now."""
+        """Return a copy of the consumers, to notify them of what is removed."""
         return list(self._served)
 
     def prepared(self, filters: Sequence[str]) -> Steps[None]:
-        """Get the store ready for questions about these filters."""
+        """Prepare the store, in steps, for questions about these filters."""
         yield from self.store.preparing(filters)
 
     def let_go(self, steps: Steps[int]) -> None:
-        """Have messages removed, over the next turns of the loop if they are many."""
+        """Run steps that remove messages, over the next turns of the loop if there are many."""
         self.removal.begin(steps)
 
     def _follow(self, old: StreamConfig) -> None:
@@ -455,11 +460,11 @@ class Stream(Generic[R]):
     # --- consumers
 
     def public_consumers(self) -> list[R]:
-        """The consumers that lists show and limits count, by name."""
+        """Return the consumers that lists show and limits count, in the order of their names."""
         return [c for _, c in sorted(self.consumers.items()) if not c.direct]
 
     def lookup_consumer(self, name: str) -> R:
-        """Find a consumer. Raises ApiError 10014, or 10195 when it is there but cannot be read."""
+        """Find a consumer. Raises ApiError 10014 if there is none, 10195 if it cannot be read."""
         consumer = self.consumers.get(name)
         if consumer is None:
             self.must_be_readable(name)
@@ -467,10 +472,10 @@ class Stream(Generic[R]):
         return consumer
 
     def must_be_readable(self, name: str) -> None:
-        """Raise ApiError 10195 for a consumer that is there but cannot be read."""
+        """Raise ApiError 10195 if the consumer is on the disk and cannot be read."""
         if name in self.offline_consumers:
             raise api_error("JSConsumerOfflineReasonErrF", err=self.offline_consumers[name])
 
     def consumer_changed(self) -> None:
-        """A consumer came, went or changed its filters: what nobody wants any more may go."""
+        """Remove what nobody wants any more, after a consumer came, went or changed its filters."""
         self.let_go(self.removal.sweeping())

@@ -1,8 +1,10 @@
-"""DedupeWindow: message ids seen within the duplicate window.
+"""DedupeWindow: the message ids seen within the duplicate window.
 
-Promises: an id stays known for `window` ns after its message was stored, also over a restart (the window is
-read back from the stored messages); cost per message is constant, forgetting included. Never reads the clock:
-times are arguments.
+Promises:
+- An id stays known for `window` ns after its message was stored. After a restart the window is read back from
+  the stored messages.
+- The cost per message is constant, including that of forgetting it.
+- The clock is never read: times are arguments.
 """
 
 from __future__ import annotations
@@ -16,13 +18,17 @@ HEADER = b"Nats-Msg-Id"
 
 
 class DedupeWindow:
-    """Ids -> sequences, oldest first."""
+    """A mapping of message ids to sequences that forgets ids when they are older than the window.
+
+    window: ns; 0 or less: nothing is remembered.
+    last_id: the id of the message stored last, b"" if it had none.
+    """
 
     __slots__ = ("_order", "_sequences", "last_id", "window")
 
     def __init__(self, window: int) -> None:
         self.window = window
-        self.last_id = b""  # of the last stored message, b"" if that had none
+        self.last_id = b""
         self._sequences: dict[bytes, int] = {}
         self._order: deque[tuple[int, bytes, int]] = deque()
 
@@ -30,19 +36,19 @@ class DedupeWindow:
         return len(self._sequences)
 
     def find(self, identifier: bytes, now: int) -> int:
-        """Give the sequence stored under `identifier`, 0 if there is none within the window."""
+        """Return the sequence stored under `identifier`, 0 if there is none within the window."""
         self.forget(now)
         return self._sequences.get(identifier, 0)
 
     def remember(self, identifier: bytes, sequence: int, time: int) -> None:
-        """Note that the message `sequence`, stored at `time`, carries `identifier`."""
+        """Remember that the message `sequence`, stored at `time` (ns), has the id `identifier`."""
         if self.window <= 0:
             return
         self._sequences[identifier] = sequence
         self._order.append((time, identifier, sequence))
 
     def forget(self, now: int) -> None:
-        """Drop what is older than the window."""
+        """Drop the ids that are older than the window."""
         oldest, order = now - self.window, self._order
         while order and order[0][0] <= oldest:
             _, identifier, sequence = order.popleft()
@@ -50,11 +56,11 @@ class DedupeWindow:
                 del self._sequences[identifier]
 
     def order(self) -> list[tuple[int, bytes, int]]:
-        """Give (time, id, sequence) of all that is remembered, oldest first."""
+        """Return (time, id, sequence) of everything remembered, oldest first."""
         return list(self._order)
 
     def resize(self, window: int, now: int) -> None:
-        """Keep ids for another time. What the old one has forgotten does not come back with a longer one."""
+        """Change the window. A longer window does not bring back the ids that are already forgotten."""
         self.forget(now)
         self.window = window
         self.forget(now)
@@ -65,7 +71,7 @@ class DedupeWindow:
         self._order.clear()
 
     def load(self, message: StoredMessage) -> None:
-        """Take in a stored message while the window is read back, oldest first."""
+        """Take in a stored message while the window is read back. Messages must come oldest first."""
         identifier = headers.get(message.header, HEADER) if message.header else None
         self.last_id = identifier or b""
         if identifier:

@@ -1,8 +1,13 @@
-"""Direct get: messages read by any replica, without the API's JSON around them.
+"""Direct get: any replica answers with a stored message, without the API's JSON around it.
 
-Promises: each answer carries stream, subject, sequence and time in headers; a batch ends with a `204 EOB`;
-every request with a reply is answered, in the worst case with a status. Only listens while the configuration
-allows it. Source: ADR-31.
+Promises:
+- Each answer has the stream, subject, sequence and time in headers, unless the request sets no_hdr.
+- A batch ends with a `204 EOB`.
+- Every request with a reply subject is answered, if only with a status. The exception is an unexpected error
+  while a request is served, which is only logged.
+- A stream listens only while its configuration allows it.
+
+Source: ADR-31.
 """
 
 from __future__ import annotations
@@ -31,18 +36,19 @@ if TYPE_CHECKING:
 
 QUEUE = "_sys_"
 MOST_RESULTS = 1024
-_AHEAD = 128  # messages of a batch that are read at once, or so many bytes of them
-_AHEAD_SIZE = 1 << 18
+_AHEAD = 128  # messages of a batch read at once
+_AHEAD_SIZE = 1 << 18  # or as many bytes of them
 
 
 class _Refused(Exception):  # noqa: N818 - carries a status, which is an answer
-    """The request gets this status line."""
+    """A request is refused. The exception's text is the status line."""
 
 
 class DirectGet:
     """The direct reads of one stream.
 
-    send: publishes an answer. failed: is given what could not be served, for the log.
+    send: publishes an answer.
+    failed: called with a text for the log when a request could not be served.
     """
 
     def __init__(
@@ -60,12 +66,12 @@ class DirectGet:
         self._host = host
         self._send = send
         self._failed = failed
-        self._caught_up = False  # a mirror answers for its origin only when it has (nearly) all
+        self._caught_up = False  # a mirror answers for its origin once it has (nearly) all messages
         self._subscriptions: dict[str, list[Subscription]] = {}
 
     @property
     def names(self) -> set[str]:
-        """The streams that are answered for."""
+        """The names of the streams that it answers for."""
         return set(self._subscriptions)
 
     def configure(self, config: StreamConfig) -> None:
@@ -86,13 +92,13 @@ class DirectGet:
             ]
 
     def mirror_caught_up(self) -> None:
-        """The mirror has (nearly) all that its origin has: answer for the origin from now on."""
+        """Answer for the mirror's origin from now on, because the mirror has (nearly) all of its messages."""
         if not self._caught_up:
             self._caught_up = True
             self.configure(self._config)
 
     def stop(self) -> None:
-        """Listen no more."""
+        """Unsubscribe."""
         for name in list(self._subscriptions):
             self._forget(name)
 
@@ -162,7 +168,7 @@ class DirectGet:
         self._serve(request, message.reply)
 
     def _serve(self, request: MsgGetRequest, reply: str) -> None:
-        """Answer in slices; what takes only one is answered now, unless others wait."""
+        """Answer in slices; the first one runs now, unless others wait."""
         turns = self._host.turns
         if len(turns) >= MOST_WAITING:
             raise _Refused("503 Insufficient Resources")
@@ -213,7 +219,7 @@ class DirectGet:
         pending = store.count(filters, sequence)
         budget = request.max_bytes or self._host.max_pending
         last, sent = 0, 0
-        ahead: list[StoredMessage] = []  # the next ones, last first
+        ahead: list[StoredMessage] = []  # the next messages, in reverse order
         for index in range(request.batch):
             if not ahead:
                 if index:
@@ -263,7 +269,7 @@ class DirectGet:
                 message = store.get(sequence)
             except NotFound:
                 pending -= 1
-                continue  # it went since it was found
+                continue  # removed since it was found
             except StoreError:
                 raise _Refused("404 Message Not Found") from None
             pending -= 1
@@ -297,7 +303,7 @@ class DirectGet:
 
 
 def _nothing(_: None) -> None:
-    """Everything was sent."""
+    """Do nothing: everything was sent."""
 
 
 def _size(message: StoredMessage) -> int:

@@ -1,8 +1,11 @@
-"""Ingest: the way of a published message into its stream.
+"""Ingest: validates published messages and stores them in their stream.
 
-Promises: checks in the reference's order, each with its error; a message that passes is stored once, and its
-answer is left with the ack queue; one that fails changes nothing. A sourced message skips what its origin
-has validated. Hot path: no JSON, no objects per message beyond the answer's bytes.
+Promises:
+- The checks run in the reference's order, and each fails with the reference's error.
+- A message that passes is stored once, and its answer is left with the ack queue. One that fails changes
+  nothing.
+- A sourced message skips what its origin has validated.
+- The hot path makes no JSON, and no objects per message beyond the answer's bytes.
 """
 
 from __future__ import annotations
@@ -26,13 +29,13 @@ if TYPE_CHECKING:
     from .commit import Answer
     from .contents import StreamContents
 
-MAX_HEADER = 65535
-MAX_RECORD = 32 * 1024 * 1024
-UNLIMITED = 1 << 62
+MAX_HEADER = 65535  # bytes of the headers of a message
+MAX_RECORD = 32 * 1024 * 1024  # bytes of headers and body in file storage
+UNLIMITED = 1 << 62  # bytes; stands for no limit
 
 
 class Duplicate(Exception):  # noqa: N818 - an outcome that has an answer, not an error
-    """The message id was stored before, as `sequence`."""
+    """A message with the same id was stored before, as `sequence`."""
 
     def __init__(self, sequence: int) -> None:
         super().__init__(sequence)
@@ -43,17 +46,20 @@ class IngestEvents(Protocol):
     """What a stream does for its publishes."""
 
     def send_each(self, messages: list[Answer]) -> None:
-        """Publish answers."""
+        """Publish answers, each (reply, body)."""
 
     def store_failed(self, error: Exception) -> None:
-        """A message could not be stored, although it was valid."""
+        """Log that a valid message could not be stored."""
 
     def roll_up(self, rollup: bytes, subject: str, sequence: int) -> list[Answer] | None:
         """Let the message just stored replace those before it; see `Stream.roll_up`."""
 
 
 def refusal_answer(stream: str, error: Exception, failed: Callable[[Exception], None]) -> bytes:
-    """Give the answer of a stream to a publisher that gets this error; `failed` gets what is no ApiError."""
+    """Return the answer of a stream to a publisher whose message failed with `error`.
+
+    `failed` is called with an error that is not an ApiError: it is a failure of the stream.
+    """
     if not isinstance(error, ApiError):
         failed(error)
         error = api_error("JSStreamStoreFailedF", err=str(error) or type(error).__name__)
@@ -61,7 +67,10 @@ def refusal_answer(stream: str, error: Exception, failed: Callable[[Exception], 
 
 
 class Ingest:
-    """The publish path of one stream. domain: the JetStream domain that answers name, or ""."""
+    """The publish path of one stream.
+
+    domain: the JetStream domain named in the answers, "" for none.
+    """
 
     def __init__(self, contents: StreamContents, events: IngestEvents, *, domain: str) -> None:
         self._contents = contents
@@ -75,7 +84,7 @@ class Ingest:
         self._expiry = contents.expiry
         self._retention = contents.retention
         self._quota = contents.deps.quota
-        self._rolling: list[Answer] | None = None  # answers that wait until the last message has rolled up
+        self._rolling: list[Answer] | None = None  # where answers wait for the last message's roll-up
         self.configure(contents.config)
 
     def configure(self, config: StreamConfig) -> None:
@@ -100,7 +109,10 @@ class Ingest:
         return SubjectTransform(source, destination, random_below=self._contents.deps.random_below)
 
     def read(self, run: list[Publish]) -> None:
-        """Take publishes that came together and see that each is answered, as `receive` does one by one."""
+        """Take publishes that came together, and see that each is answered.
+
+        The result is the same as that of `receive` for each of them.
+        """
         simple = self._simple and not self._quota.guarded and self._ack_queue.error is None
         current = b""
         bodies: list[bytes] = []
@@ -122,7 +134,7 @@ class Ingest:
         self._take(current, bodies, replies)
 
     def _take(self, raw: bytes, bodies: list[bytes], replies: list[bytes]) -> None:
-        """Store messages of one subject that nothing speaks against, and empty both lists."""
+        """Store messages of one subject that need no checks, and empty both lists."""
         if not bodies:
             return
         ack_queue, limits = self._ack_queue, self._limits
@@ -181,11 +193,14 @@ class Ingest:
             ack_queue.wake()
 
     def refusal(self, error: Exception) -> bytes:
-        """Give the error answer for a publisher; what is no ApiError is a failure of the stream."""
+        """Return the error answer for a publisher. An error that is no ApiError is the stream's failure."""
         return refusal_answer(self._contents.name, error, self._events.store_failed)
 
     def store(self, subject: str, header: bytes, body: bytes, *, sourced: bool = False) -> int:
-        """Validate and store one message; give its sequence. Raises Duplicate and ApiError."""
+        """Validate and store one message; return its sequence. Raises Duplicate and ApiError.
+
+        sourced: whether it comes from a source, whose origin has validated its headers.
+        """
         self._rolling = None
         if self._transform is not None:
             subject = self._transform.apply(subject) or subject
@@ -221,7 +236,7 @@ class Ingest:
             self._dedupe.last_id = b""
         else:
             self._note(publish_headers, subject, sequence, now)
-        if limits.active and self._rolling is None:  # else once what was rolled up is gone
+        if limits.active and self._rolling is None:  # a roll-up in slices enforces at its end
             limits.enforce(subject)
         if limits.ages:
             limits.stored()
@@ -232,7 +247,10 @@ class Ingest:
     def _check_room(
         self, subject: str, header: int, body: int, publish_headers: PublishHeaders | None
     ) -> None:
-        """Raise ApiError if the account, the server or the stream has no room for the message."""
+        """Raise ApiError if the account, the server or the stream has no room for the message.
+
+        header, body: their sizes, in bytes.
+        """
         size = self._store.size_of(subject, header, body)
         refusal = self._quota.refusal(size)
         if refusal is None and self._limits.discard_new:
@@ -242,7 +260,7 @@ class Ingest:
             raise refusal
 
     def replicate(self, sequence: int, subject: str, header: bytes, body: bytes, time: int) -> None:
-        """Store a mirrored message under its origin's sequence and time. Raises ApiError."""
+        """Store a mirrored message under its origin's sequence and time (ns). Raises ApiError."""
         if self._ack_queue.error is not None:
             raise api_error("JSStreamStoreFailedF", err=f"stream store failed: {self._ack_queue.error}")
         refusal = self._quota.refusal(self._store.size_of(subject, len(header), len(body)))
@@ -260,7 +278,10 @@ class Ingest:
             self._ack_queue.wake()
 
     def _check_duplicate(self, publish_headers: PublishHeaders, now: int) -> None:
-        """Answer an id seen before, and check the expected one: both come before the envelope's refusal."""
+        """Check the message id and the expected last id, and then raise the refusal found by `validate`.
+
+        This is the order in which errors win. Raises Duplicate and ApiError.
+        """
         if publish_headers.identifier:
             known = self._dedupe.find(publish_headers.identifier, now)
             if known:
@@ -277,7 +298,7 @@ class Ingest:
         return api_error("JSStreamMessageExceedsMaximumErr")
 
     def _skip(self, subject: str, publish_headers: PublishHeaders | None, now: int) -> int:
-        """Nobody is interested: the sequence is used up, nothing is stored."""
+        """Use up a sequence without storing the message, because no consumer is interested in it."""
         sequence = self._store.last_seq + 1
         self._store.skip_to(sequence)
         self._dedupe.last_id = b""

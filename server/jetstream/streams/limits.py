@@ -1,9 +1,12 @@
-"""StreamLimits: what a stream lets go of to keep to its configuration.
+"""StreamLimits: removes messages so that a stream stays within its configured limits.
 
-Promises: after `enforce` the stream is within max_msgs, max_bytes and max_msgs_per_subject, or, where one
-message pushes out very many, soon after; messages older than max_age go by one timer, oldest first, at a cost
-per message that does not grow with the stream. `removed` is called for every message that goes. Never removes
-a message that `keep` names (a per-message TTL of "never").
+Promises:
+- After `enforce` the stream is within max_msgs, max_bytes and max_msgs_per_subject. If one message pushes out
+  very many others, that takes a few more turns of the loop.
+- One timer removes messages older than max_age, oldest first. The cost per message does not grow with the
+  stream.
+- max_age never removes a message in `keep`, which are those with a per-message TTL of "never".
+- `removed` is called for every message that is removed.
 """
 
 from __future__ import annotations
@@ -19,16 +22,23 @@ from ....store.stream import StreamStore
 from ...clock import Clock, Timer
 from ...slices import SECONDS, Steps
 
-MIN_TIMER = 10_000_000  # ns: expiring messages one by one more often than this only costs
-MOST_AT_ONCE = 500  # messages removed in one go, so that the loop stays responsive
-MOST_PASSED = 2048  # messages that never expire, passed in one go
+MIN_TIMER = 10_000_000  # ns: timers closer together than this would expire messages one by one
+MOST_AT_ONCE = 500  # messages removed at a time, so that the loop stays responsive
+MOST_PASSED = 2048  # messages that never expire, passed at a time
 
 Removed = Callable[[int, str], None]
-Spread = Callable[[Steps[int]], None]  # has work done over the next turns of the loop
+Spread = Callable[[Steps[int]], None]  # runs steps over the next turns of the loop
 
 
 class StreamLimits:
-    """The limits of one stream over its store."""
+    """The limits of one stream over its store.
+
+    active: whether there is a limit of messages or bytes, so that `enforce` has work.
+    ages: whether max_age is set.
+    discard_new: whether new messages are refused where old ones would otherwise be removed.
+    keep: the sequences that max_age does not apply to.
+    expire_one: removes one message that is too old; `MessageTTLs` replaces it to leave delete markers.
+    """
 
     __slots__ = (
         "_aging",
@@ -57,29 +67,30 @@ class StreamLimits:
         spread: Spread,
     ) -> None:
         self._spread = spread
-        self._trims = False  # in slices
+        self._trims = False  # whether the stream is being trimmed in slices
         self._store = store
         self._clock = clock
         self._removed = removed
         self._timer: Timer | None = None
         self._crowded: list[str] = []  # subjects with too many messages
         self.keep: set[int] = set()
-        self._aging = 0  # max_age applies to no message below
-        self._left = 0
+        self._aging = 0  # max_age applies to no message below this sequence
+        self._left = 0  # kept messages that `_pass_kept` may still pass in this turn
         self.expire_one: Callable[[int], None] = self._expire_one
         self.configure(config)
 
     def configure(self, config: StreamConfig) -> None:
-        """Take over a new configuration; `enforcing` then applies it to what is stored."""
+        """Take over a configuration. `enforcing` then applies it to what is stored."""
         self._config = config
         self.discard_new = config.discard == "new"
         self.ages = config.max_age > 0
         self.active = config.max_msgs > 0 or config.max_bytes > 0 or config.max_msgs_per_subject > 0
 
     def check_room(self, subject: str, size: int, *, rolls_up: bool = False) -> ApiError | None:
-        """Give why a message of `size` stored bytes does not fit under discard new, or None.
+        """Return why a message of `size` stored bytes does not fit under discard new, None if it fits.
 
-        A message that pushes out the oldest of its own subject takes its place; one that rolls up may.
+        A message that pushes out the oldest one of its subject takes its place, unless
+        discard_new_per_subject forbids that. A message that rolls up may do it all the same.
         """
         config, store = self._config, self._store
         most = config.max_msgs_per_subject
@@ -100,7 +111,7 @@ class StreamLimits:
         return store.size_of(subject, len(message.header), len(message.body)) if message is not None else 0
 
     def enforce(self, subject: str) -> None:
-        """Come back within the limits after a message on `subject` was stored."""
+        """Bring the stream back within its limits, after a message on `subject` was stored."""
         store, most, left = self._store, self._config.max_msgs_per_subject, MOST_AT_ONCE
         if most > 0:
             while left and store.subject_count(subject) > most:
@@ -112,9 +123,9 @@ class StreamLimits:
         self._enforce_totals(left)
 
     def _enforce_totals(self, left: int) -> None:
-        """Remove up to `left` messages now; what is too much still goes in slices.
+        """Remove up to `left` messages now, and further ones in slices.
 
-        Under discard new nothing stored is ever given up for a limit of the whole stream.
+        Under discard new no stored message is removed for a limit of the whole stream.
         """
         if self.discard_new:
             return
@@ -134,7 +145,7 @@ class StreamLimits:
             self._spread(self._trimming())
 
     def _trimming(self) -> Steps[int]:
-        """Come back within the limits of the whole stream; gives how many messages went."""
+        """Bring the stream back within max_msgs and max_bytes; return how many messages were removed."""
         before = self._store.messages
         self._trims = True
         try:
@@ -149,21 +160,27 @@ class StreamLimits:
         return max(before - self._store.messages, 0)
 
     def inspect(self) -> None:
-        """Find the subjects with too many messages, for `recover`. Costs by what is stored; in any thread."""
+        """Find the subjects with too many messages, for `recover`.
+
+        Costs by what is stored; may run in any thread.
+        """
         most = self._config.max_msgs_per_subject
         if most > 0:
             counts = self._store.subjects()
             self._crowded = [subject for subject, count in counts.items() if count > most]
 
     def recover(self) -> Steps[None]:
-        """Apply the limits to everything stored, bit by bit, once it has been inspected."""
+        """Apply the limits to everything stored, in steps, after `inspect`."""
         crowded, self._crowded = self._crowded, []
         yield from self._thinning([crowded])
         yield from self._trimming()
         self.rearm()
 
     def enforcing(self) -> Steps[int]:
-        """Apply the limits to everything stored (after a change of configuration)."""
+        """Apply the limits to everything stored, after a change of configuration.
+
+        Returns how many messages were removed.
+        """
         gone = 0
         if self._config.max_msgs_per_subject > 0:
             gone += yield from self._thinning(self._store.matching(()))
@@ -172,7 +189,7 @@ class StreamLimits:
         return gone
 
     def _thinning(self, pages: Iterable[list[str]]) -> Steps[int]:
-        """Come back within the limit of these subjects."""
+        """Bring these subjects back within max_msgs_per_subject; return how many messages were removed."""
         store, gone, paused_at = self._store, 0, 0
         for page in pages:
             for subject in page:
@@ -189,7 +206,7 @@ class StreamLimits:
         return gone
 
     def stored(self) -> None:
-        """A message was stored: see that the age timer runs."""
+        """See that the age timer runs, after a message was stored."""
         if self._timer is None and self._config.max_age > 0:
             self.rearm()
 
@@ -214,9 +231,10 @@ class StreamLimits:
         self._timer = self._clock.call_later(delay, self._run)
 
     def expiring(self) -> Steps[int]:
-        """Remove what is too old by now, or the oldest of it if that is much, as one piece of work.
+        """Remove what is too old by now, at most `MOST_AT_ONCE` messages, oldest first.
 
-        What goes depends on what is stored alone: not on how far messages that never expire were passed.
+        Returns how many were removed. That depends only on the time and on what is stored, not on how far
+        messages that never expire were passed before.
         """
         self.stop()
         while self.keep and not self._pass_kept():
@@ -255,15 +273,15 @@ class StreamLimits:
         self.rearm()
 
     def _later(self) -> None:
-        """There may be more. A marker that was stored may have set a timer."""
+        """Continue in the next turn. The timer is replaced, as a delete marker may have set it meanwhile."""
         self.stop()
         self._timer = self._clock.call_later(0, self._run)
 
     def _pass_kept(self) -> bool:
-        """Move `_aging` past messages that never expire, `_left` of them in this turn; False if there may be
-        more.
+        """Move `_aging` past up to `_left` messages that never expire; return False if there may be more.
 
-        What is passed stays passed: new messages come at the end, and whether they expire never changes.
+        A message that was passed is never looked at again: new messages come at the end, and whether a
+        message expires never changes.
         """
         store, keep = self._store, self.keep
         sequence = store.next_seq((), self._aging)
@@ -274,7 +292,7 @@ class StreamLimits:
         return sequence not in keep
 
     def _next_aging(self) -> StoredMessage | None:
-        """Read the first message that max_age applies to, once `_pass_kept` found it."""
+        """Read the first message that max_age applies to, after `_pass_kept` returned True."""
         message = self._store.next((), self._aging)
         return None if message is None or message.seq in self.keep else message
 
@@ -288,7 +306,7 @@ class StreamLimits:
         self._removed(sequence, subject)
 
     def stop(self) -> None:
-        """Drop the timer."""
+        """Cancel the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

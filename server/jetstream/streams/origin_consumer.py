@@ -1,11 +1,16 @@
-"""Origin: the stream that a mirror or a source copies, read by an internal consumer made through its API.
+"""Origin: the stream that a mirror or a source copies, read through an internal consumer of that stream.
 
-States: resting (a timer or a change of interest begins an attempt), asking (a request is out), following
-(messages arrive). Promises: what is handed to `take` is without duplicate and without gap since the position
-that `start` named; a lost message, a silent origin or a refused copy leads to a new consumer at the right
-place; attempts are at least two seconds apart and back off; `error` says what is wrong now. Works over the
-account only, for local origins too. Source: ADR-8 names the subjects; the consumer's configuration is what
-real servers send.
+An origin is in one of three states: resting (a timer or a change of interest begins an attempt), asking (a
+request is out) or following (messages arrive).
+
+Promises:
+- `take` gets each message once and without a gap, from the position that `start_at` asked for.
+- A lost message, a silent origin or a refused copy leads to a new consumer at the right place.
+- Attempts are at least two seconds apart and back off. Only a request that an older server did not understand
+  is repeated at once, in an older form. `error` says what is wrong now.
+- Everything goes through the account, even for an origin on the same server.
+
+Source: ADR-8 names the subjects; the consumer's configuration is what real servers send.
 """
 
 from __future__ import annotations
@@ -41,18 +46,18 @@ if TYPE_CHECKING:
 
 MILLISECOND = 1_000_000
 SECOND = 1_000_000_000
-APART = 2 * SECOND  # between two attempts
-PATIENCE = 10 * SECOND  # for an answer to an attempt
-HASTE = 2 * SECOND  # for that to the first one: where the origin just came within reach, we may not be yet
-BACKOFF = 10 * SECOND  # more for each failure in a row
-LONGEST = 120 * SECOND
-DOUBT = 3 * HEARTBEAT
-MOST_STALLS = 3  # heartbeats that report unanswered flow control
+APART = 2 * SECOND  # between the beginnings of two attempts
+PATIENCE = 10 * SECOND  # how long an attempt waits for its answer
+HASTE = 2 * SECOND  # the same for a first attempt: the origin may be within our reach before we are in its
+BACKOFF = 10 * SECOND  # added to the wait for each failure in a row
+LONGEST = 120 * SECOND  # the most that failures add
+DOUBT = 3 * HEARTBEAT  # how long `doubt` waits for a message
+MOST_STALLS = 3  # heartbeats that report unanswered flow control before a new consumer is made
 TOO_OLD = {10185, 10025}  # errors of an origin that does not know this request
 OTHER_STREAM = 10225
 CONTROL = b"NATS/1.0 100"
 FLOW_CONTROL = "$JS.FC."
-# Newer than the error table: what nats-server 2.15.1 says when answers to flow control do not arrive.
+# The error table lacks it: nats-server 2.15.1 reports it when answers to flow control do not arrive.
 STALLED = ApiError(500, 10228, "stream source consumer stalled on flow control")
 
 
@@ -68,13 +73,13 @@ class OriginTarget(Protocol):
         """Store the message `sequence` of a source, whose header names its origin. Raises ApiError."""
 
     def pass_by(self, sequence: int) -> None:
-        """The mirror's origin has nothing up to `sequence` that is not here."""
+        """Skip to `sequence`: up to there the mirror's origin has nothing that is not here."""
 
     def begin_source_anew(self, index: str) -> None:
-        """A source's origin was made anew: forget how far it was read."""
+        """Forget how far a source was read, because its origin was deleted and made again."""
 
     def when_safe(self, done: Done) -> None:
-        """Call `done` once all that came so far is safe."""
+        """Call `done` once all that came so far is on disk, or with the error that prevented it."""
 
     def send(self, subject: str, header: bytes, body: bytes, *, own: bool = False) -> None:
         """Publish in the stream's account; own: see Account.publish."""
@@ -83,15 +88,21 @@ class OriginTarget(Protocol):
 class Origin:
     """One origin. Subclasses decide where to start and what to do with messages.
 
-    contents: what the stream holds that takes the copies.
-    target: that stream, to which the messages are given.
-    attempts: when it is this one's turn to try; many origins of a stream may want to at the same moment.
-    index: what tells a source apart from the stream's other sources; "" for a mirror.
+    contents: the contents of the stream that takes the copies.
+    target: that stream; it stores the messages.
+    source: the part of its configuration that names the origin.
+    attempts: runs the attempts of the stream's origins in turn, as many may be due at the same moment.
+    index: tells a source from the stream's other sources; "" for a mirror.
+    identity: tells the origin from an earlier stream of its name; "" while unknown.
+    copied: the origin's sequence up to which everything was taken.
+    lag: how many messages the origin still has for us.
+    last_active: when something last came from the origin, ns; 0 for never.
+    error: what is wrong now, None if nothing is.
     """
 
     kind = ""  # "mirror" or "src": the word in the consumer's name and metadata
-    letter = ""  # in the delivery subject
-    setup_failed = ""  # the error's constant
+    letter = ""  # the kind's letter in the delivery subject
+    setup_failed = ""  # the name of the error that says why there is no consumer
     first_level = 0  # the API level asked for first
     index = ""
 
@@ -115,7 +126,7 @@ class Origin:
         self.lag = 0
         self.last_active = 0
         self.error: ApiError | None = None
-        self.copied = 0  # the origin's sequence up to which everything was taken
+        self.copied = 0
         self._delivered = 0
         self._consumer = self._deliver_subject = ""
         self._fails = 0
@@ -123,7 +134,7 @@ class Origin:
         self._level = self.first_level
         self._sourcing = True
         self._cut = False
-        self._hasty = True  # the next attempt is the first
+        self._hasty = True  # whether the next attempt is a first one
         self._stalls = 0
         self._reply: Subscription | None = None
         self._subscription: Subscription | None = None
@@ -140,25 +151,25 @@ class Origin:
     # --- what a subclass decides
 
     def start_at(self, config: ConsumerConfig) -> None:
-        """Put into the consumer's configuration where it begins."""
+        """Set the place where the consumer begins in its configuration."""
         raise NotImplementedError
 
     def accepted(self, delivered: int, pending: int) -> None:
-        """The consumer begins after the origin's sequence `delivered` and has `pending` messages to send."""
+        """Take note that the consumer begins after `delivered`, a sequence, and has `pending` messages."""
         raise NotImplementedError
 
     def take(self, delivery: ReplyInfo, original: str, subject: str, header: bytes, body: bytes) -> None:
-        """Store a message, `original` on the origin, as `subject`.
+        """Store a message under `subject`; `original` is its subject in the origin.
 
-        Raises ApiError when it cannot be; it is asked for again later.
+        Raises ApiError if it cannot be stored. A later attempt then asks for it again.
         """
         raise NotImplementedError
 
     def began_anew(self) -> None:
-        """The origin was deleted and made again: its sequences begin anew."""
+        """Take note that the origin was deleted and made again, so that its sequences start over."""
 
     def consumer_hash(self) -> str:
-        """Give the stable part of the consumer's name."""
+        """Return the stable part of the consumer's name."""
         return name_hash(" ".join([part for part in self._requester if part]))
 
     # --- lifecycle
@@ -174,7 +185,7 @@ class Origin:
         self._later(0)
 
     def stop(self) -> None:
-        """Follow no more. The origin forgets its consumer by itself."""
+        """Stop following. The origin deletes its consumer by itself when nobody listens to it."""
         self._stopped = True
         self._drop()
         if self._watch is not None:
@@ -182,7 +193,7 @@ class Origin:
             self._watch = None
 
     def _drop(self) -> None:
-        """Leave whatever state it is in."""
+        """Leave the current state: end subscriptions and the timer."""
         account = self._account
         for subscription in (self._reply, self._subscription):
             if subscription is not None:
@@ -200,7 +211,7 @@ class Origin:
         self._timer = self._clock.call_later(delay, self._due)
 
     def _due(self) -> None:
-        """Try when it is its turn, unless something else happens to the origin before."""
+        """Queue an attempt, which `_drop` cancels if something else happens first."""
         self._timer, self._queued = None, True
         self._attempts.soon(self._turn)
 
@@ -209,7 +220,10 @@ class Origin:
             self._attempt()
 
     def retry(self, error: ApiError | None = None, *, failed: bool = False) -> None:
-        """Ask for a new consumer, not before its time."""
+        """Plan the next attempt to get a consumer.
+
+        error: what is wrong, None to keep the last one. failed: whether the wait grows by `BACKOFF`.
+        """
         if self._stopped:
             return
         self._drop()
@@ -223,17 +237,17 @@ class Origin:
         self._later(wait + (100 + jitter) * MILLISECOND)
 
     def agreed(self) -> int:
-        """The origin's sequence up to which everything is safe here."""
+        """Return the origin's sequence up to which everything is stored here."""
         return self.contents.store.last_seq
 
     def refused(self, error: ApiError | None) -> None:
-        """Something that was taken did not come in after all: begin again from what did."""
+        """Start again after what is stored, because something that was taken was not stored after all."""
         if not self._stopped:
             self.copied = self.agreed()
             self.retry(error)
 
     def _interest(self, change: InterestChange) -> None:
-        """The origin's API came within reach, or went out of it."""
+        """React to a change of interest in the origin's API: it came within reach, or went out of it."""
         if change.delta < 0:
             account = self._account
             self._cut = not account.has_interest(self._subject(self._config()), own=True)
@@ -242,7 +256,7 @@ class Origin:
             self.retry_now()
 
     def retry_now(self) -> None:
-        """Try again as soon as may be: there is reason to think that it goes well now."""
+        """Try again as soon as possible, without backing off, because an attempt is likely to succeed now."""
         self._fails = 0
         self._hasty = True
         self.retry()
@@ -361,7 +375,7 @@ class Origin:
             self._timer = self._clock.call_later(SILENCE - quiet, self._check_health)
 
     def doubt(self) -> None:
-        """The consumer may have gone with its leader: unless a message comes soon, ask for another."""
+        """Ask for a new consumer unless a message comes soon: the old one may be gone with its leader."""
         since = self._clock.now()
 
         def look() -> None:
@@ -408,7 +422,7 @@ class Origin:
             self.retry(error)
 
     def _advance(self, delivery: ReplyInfo) -> bool:
-        """Check a delivery's place in the order: True to take it."""
+        """Check a delivery's place in the order; return whether to take it. A gap leads to a new consumer."""
         expected = delivery.consumer_seq == self._delivered + 1
         if delivery.stream_seq <= self.copied:
             if expected:
@@ -437,17 +451,17 @@ class Origin:
         if self._stalls < MOST_STALLS:
             self._answer_flow(stalled.decode("utf-8", "replace"))
         else:
-            # The answers do not get through (an import is missing): a new consumer has a new window.
+            # The answers do not arrive (an import may be missing). A new consumer has a fresh window.
             self.retry(STALLED)
 
     def _answer_flow(self, reply: str) -> None:
-        """Ask for more once all that came so far is on disk."""
+        """Answer flow control, which lets the origin send more, once all that came so far is on disk."""
         seen = {"Nats-Last-Consumer": str(self._delivered), "Nats-Last-Stream": str(self.copied)}
         reply = reply.split("@", 1)[0]
 
         def done(error: BaseException | None) -> None:
             if error is None and not self._stopped:
-                # The origin chose the subject: what it asks for is flow control, and nothing else.
+                # The origin chose the subject, so our own authority serves only for flow control subjects.
                 own = reply.startswith(FLOW_CONTROL)
                 self.target.send(reply, headers.encode(seen), b"", own=own)
 
@@ -456,7 +470,7 @@ class Origin:
     # --- its info
 
     def info(self) -> StreamSourceInfo:
-        """Give its state as StreamInfo shows it."""
+        """Return its state as StreamInfo shows it."""
         return StreamSourceInfo(
             name=self.source.name,
             external=self.source.external,

@@ -1,7 +1,8 @@
-"""What a mirror or source asks of its origin, and what the subjects of the messages that come say.
+"""The requests of a mirror or source to its origin, and the reply subjects of the messages that come back.
 
-Promises: what real servers send, byte for byte where they read it: stable names, metadata that name who asks,
-external prefixes in place of the local API's. Pure.
+Promises: requests are what real servers send, byte for byte where servers read them: names are stable,
+metadata name the stream that asks, and an external prefix replaces that of the local API. The functions are
+pure.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from ....protocol.api.stream import StreamSource
 
 SECOND = 1_000_000_000
 HEARTBEAT = SECOND
-SILENCE = 10 * SECOND  # of an origin that is given up, and of a mirror that its origin forgets
+SILENCE = 10 * SECOND  # after it the follower gives its origin up, and the origin deletes its consumer
 ACK_WAIT = 22 * 3600 * SECOND
 API = "$JS.API"
 
 
 class Requester(NamedTuple):
-    """Which stream asks. domain: its server's JetStream domain, "" for none."""
+    """The stream that asks, and its account.
+
+    domain: the JetStream domain of its server, "" for none.
+    """
 
     stream: str
     account: str
@@ -29,7 +33,12 @@ class Requester(NamedTuple):
 def consumer_config(
     kind: str, name: str, requester: Requester, source: StreamSource, *, sourcing: bool
 ) -> ConsumerConfig:
-    """Give the consumer's configuration without its place to start. `kind` is "mirror" or "src"."""
+    """Return the consumer's configuration, still without the place where it starts.
+
+    kind: "mirror" or "src".
+    name: the consumer's name.
+    sourcing: whether to ask for a sourcing consumer, which older servers do not know.
+    """
     metadata = {f"_nats.{kind}.stream": requester.stream, f"_nats.{kind}.acc": requester.account}
     if requester.domain:
         metadata[f"_nats.{kind}.domain"] = requester.domain
@@ -56,14 +65,17 @@ def consumer_config(
 
 
 def deliver_subject(source: StreamSource, letter: str, unique: str) -> str:
-    """Give the subject that the messages are to come on."""
+    """Return the subject on which the origin delivers messages.
+
+    letter: the kind's letter. unique: a random part.
+    """
     external = source.external
     prefix = external.deliver if external is not None and external.deliver else "$JS"
     return f"{prefix}.{letter}.{unique}".replace("..", ".")
 
 
 def request_subject(source: StreamSource, config: ConsumerConfig) -> str:
-    """Give the subject of the request: create a consumer, or begin anew with the durable one."""
+    """Return the subject of the request: one that creates a consumer, or one that resets the durable one."""
     if source.consumer is not None:
         subject = f"CONSUMER.RESET.{source.name}.{source.consumer.name}"
     elif config.filter_subject:
@@ -84,7 +96,7 @@ class ReplyInfo(NamedTuple):
     consumer_seq: the number of the delivery.
     time: when the origin stored the message, ns.
     pending: how many messages the origin has for the consumer after this one.
-    subject: of the message; "" when the reply does not have it.
+    subject: the subject of the message; "" when the reply does not have it.
     """
 
     stream: str
@@ -98,11 +110,11 @@ class ReplyInfo(NamedTuple):
 
 
 def read_delivery(reply: str) -> ReplyInfo | None:
-    """Read the reply subject of a delivered message; None: it is none.
+    """Read the reply subject of a delivered message; None if it is not one.
 
-    `$JS.ACK.<stream>.<consumer>.<delivered>.<stream seq>.<consumer seq>.<time>.<pending>`, or with domain and
-    account hash before the stream and possibly more tokens at the end; what crossed a leaf or route carries
-    `@<subject>` behind it.
+    The form is `$JS.ACK.<stream>.<consumer>.<delivered>.<stream seq>.<consumer seq>.<time>.<pending>`. The
+    newer form has domain and account hash before the stream, and possibly more tokens at the end. A reply
+    that crossed a leaf node or route connection ends with `@<subject>`.
     """
     acks, _, subject = reply.partition("@")
     tokens = acks.split(".")

@@ -1,7 +1,8 @@
-"""PublishHeaders: what a publish's headers ask of the stream, validated.
+"""PublishHeaders: the validated headers of a published message.
 
-Promises: a PublishHeaders is only made of headers whose conditions hold; otherwise ApiError with the
-reference's code, in its order. A message without headers never comes here. Reads the store, changes nothing.
+Promises: `validate` returns only if the conditions in the headers hold. Otherwise it raises ApiError with the
+reference's code, in the reference's order, or records the error as `refusal`. It reads the store and changes
+nothing. Messages without headers never come here.
 """
 
 from __future__ import annotations
@@ -24,8 +25,12 @@ REQUEST_INFO = b"Nats-Request-Info"
 class PublishHeaders:
     """The parts of a message's headers that matter after the checks.
 
-    header: as it will be stored. rollup: b"", b"sub" or b"all". ttl: ns, 0 none, -1 never. refusal: the error
-    of a check that comes after those for duplicates and the expected message id.
+    header: the header block as it will be stored.
+    identifier: the message id, b"" for none.
+    expected_id: the id that the last message must have, None for any.
+    rollup: b"", b"sub" or b"all".
+    ttl: ns; 0 for none, -1 for never.
+    refusal: the error of a check that comes after those for duplicates and for the expected message id.
     """
 
     __slots__ = ("expected_id", "header", "identifier", "refusal", "rollup", "ttl")
@@ -40,7 +45,10 @@ class PublishHeaders:
 
 
 def validate(contents: StreamContents, subject: str, header: bytes, *, sourced: bool) -> PublishHeaders:
-    """Validate the headers of a message for `subject`."""
+    """Validate the headers of a message for `subject`. Raises ApiError.
+
+    sourced: whether the message comes from a source, so that most checks were made by its origin.
+    """
     if header.startswith(b"NATS/1.0 "):
         header = VERSION + header[header.find(b"\r\n") + 2 :]
         if header == headers.EMPTY:
@@ -70,7 +78,7 @@ def validate(contents: StreamContents, subject: str, header: bytes, *, sourced: 
 
 
 def _check_features(header: bytes) -> None:
-    """Refuse the headers of features that no stream of this server can have switched on."""
+    """Raise ApiError for the headers of features that no stream of this server can enable."""
     get = headers.get
     if get(header, b"Nats-Batch-Id"):
         raise api_error("JSAtomicPublishDisabledErr")
@@ -89,7 +97,7 @@ def _check_features(header: bytes) -> None:
 
 
 def _number(value: bytes | None) -> int | None:
-    """Read an expected sequence; what is no number is never met."""
+    """Read an expected sequence, None if there is none. What is no number becomes -1, which never matches."""
     if not value:
         return None
     return int(value) if value.isdigit() else -1
@@ -145,7 +153,7 @@ def _read_rollup(contents: StreamContents, publish_headers: PublishHeaders, *, s
 
 
 def _read_ttl(contents: StreamContents, publish_headers: PublishHeaders, *, sourced: bool) -> None:
-    """Read the TTL; an invalid one is refused last, as its check is, and where there are none as well."""
+    """Read the TTL. An invalid one is refused after all other checks, even where TTLs are not allowed."""
     value = headers.get(publish_headers.header, b"Nats-TTL")
     if not value or (sourced and not contents.config.allow_msg_ttl):
         return

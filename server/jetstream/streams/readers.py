@@ -1,7 +1,7 @@
-"""Readers: the consumers of a stream by their names, and by what they select.
+"""Readers: the consumers of a stream, by their names and by the subjects that they select.
 
-Promises: a question about a message costs by the readers that select its subject, not by those there are.
-Only those whose filters are very long together (`LETTERS`) are asked one by one.
+Promises: a question about a message costs by the number of readers that select its subject, not by the number
+of all readers. Only readers with very long filters (more than `LETTERS` together) are asked one by one.
 """
 
 from __future__ import annotations
@@ -12,33 +12,33 @@ from typing import Protocol, TypeVar
 from ....protocol.subject_tree import SubjectTree
 from ...slices import Steps
 
-LETTERS = 8192  # of one reader's filters, up to which they are put into the tree: a few milliseconds
+LETTERS = 8192  # in one reader's filters; more would take more than a few milliseconds to put into the tree
 
 
 class RetentionReader(Protocol):
-    """Who may want messages kept."""
+    """A consumer for which messages may have to be kept."""
 
     @property
     def filters(self) -> Sequence[str]:
-        """The subjects it selects; none: all."""
+        """The subjects it selects; empty for all."""
 
     @property
     def passed(self) -> int:
-        """The last sequence it was given."""
+        """The last stream sequence that was delivered to it."""
 
     def selects(self, subject: str) -> bool:
-        """Whether its filters match the subject."""
+        """Return whether its filters match the subject."""
 
     def needs(self, seq: int) -> bool:
-        """Whether a message that it selects has to be kept for it."""
+        """Return whether a message that it selects has to be kept for it."""
 
 
 class StreamReader(RetentionReader, Protocol):
     """A consumer, as its stream sees it.
 
     name: unique in the stream.
-    stopped: whether it has ended, and takes nothing more.
-    direct: whether it is internal: lists do not show it and limits do not count it.
+    stopped: whether it has ended and takes nothing more.
+    direct: whether it is internal, so that lists do not show it and limits do not count it.
     """
 
     name: str
@@ -46,38 +46,41 @@ class StreamReader(RetentionReader, Protocol):
     direct: bool
 
     def on_append(self, last_seq: int, /) -> None:
-        """Messages up to `last_seq` may be delivered now."""
+        """Take note that messages up to `last_seq` may be delivered now."""
 
     def on_removed(self, seq: int, subject: str) -> None:
-        """A message left the stream; its subject is "" where nobody knows it."""
+        """Take note that a message left the stream; its subject is "" if it is unknown."""
 
     def on_purging(self, gone: Sequence[int] | None) -> Steps[None]:
-        """A part of what is purged left the stream: these sequences, or (None) all below its first."""
+        """Take note that a part of a purge is done.
+
+        gone: the sequences that left the stream; None: all below the stream's first.
+        """
 
     def after_purge(self) -> Steps[None]:
-        """All that was to be purged has left the stream."""
+        """Take note that a purge is complete."""
 
     def stop(self) -> None:
         """Stop with the server, with everything on the disk afterwards. Blocks."""
 
     def halt(self) -> None:
-        """Unsubscribe, and send nothing more; `write_out` ends it."""
+        """Unsubscribe, and send nothing more. `write_out` completes the stop."""
 
     def write_out(self) -> None:
-        """Put on the disk what is known. Blocks; in any thread."""
+        """Write the state to disk. Blocks; may run in any thread."""
 
     def delete(self, reason: str = "", /) -> None:
-        """End for good."""
+        """End, because the consumer or its stream is deleted."""
 
 
 R = TypeVar("R", bound=RetentionReader)
 
 
 class Readers(MutableMapping[str, R]):
-    """A mapping of names to readers. Whoever gives one other filters calls `refiltered`.
+    """A mapping of names to readers. Code that changes a reader's filters must call `refiltered`.
 
-    strays: up to this sequence a reader may hold what it does not select: it was given that under other
-    filters, perhaps before a restart.
+    strays: up to this sequence a reader may hold messages that it does not select: it got them under other
+        filters, perhaps before a restart.
     """
 
     __slots__ = ("_filters", "_long", "_readers", "_tree", "strays")
@@ -109,7 +112,7 @@ class Readers(MutableMapping[str, R]):
         return len(self._readers)
 
     def values(self) -> ValuesView[R]:
-        """The readers, in the order in which they came."""
+        """Return a live view of the readers, in the order in which they were added."""
         return self._readers.values()
 
     def refiltered(self, name: str, last_seq: int) -> None:
@@ -139,16 +142,16 @@ class Readers(MutableMapping[str, R]):
                     self._tree.pop(one)
 
     def select(self, subject: str) -> bool:
-        """Whether one of them selects the subject."""
+        """Return whether some reader selects the subject."""
         return bool(self._tree.matching(subject)) or any(one.selects(subject) for one in self._long.values())
 
     def want(self, sequence: int, subject: str, but: object = None) -> bool:
-        """Whether a message has to be kept for one of them, other than `but`."""
+        """Return whether a message has to be kept for some reader other than `but`."""
         for group in self._tree.matching(subject):
             for tried, name in enumerate(reversed(group)):
                 reader = group[name]
                 if reader is not but and reader.needs(sequence):
-                    if tried:  # who is behind is behind for the next message, too: it is asked first
+                    if tried:  # it probably needs the next message too, so it is asked first then
                         group[name] = group.pop(name)
                     return True
         return any(
@@ -156,7 +159,7 @@ class Readers(MutableMapping[str, R]):
         )
 
     def concerned(self, sequence: int, subject: str) -> list[R]:
-        """All that may hold or count a message; its subject is "" where nobody knows it."""
+        """Return the readers that may hold or count a message; its subject is "" if it is unknown."""
         if not subject or sequence <= self.strays:
             return list(self._readers.values())
         groups = self._tree.matching(subject)

@@ -1,8 +1,11 @@
-"""MessageRemoval: what a stream lets go of in slices, since it may be much.
+"""MessageRemoval: removes messages from a stream in slices, since there may be very many.
 
-Promises: what is removed was there when it began, and goes oldest first, so that the stream is at each moment
-as after a smaller removal; a publish meanwhile is kept; consumers and limits are told of each slice; the
-requester is answered when all of it is noted on the disk. A stream that stops ends its removals.
+Promises:
+- Only messages that were there when a removal began are removed, oldest first. So the stream is at each
+  moment as if after a smaller removal, and a message published meanwhile stays.
+- Consumers and limits are notified of each slice.
+- The requester is answered when all of the removal is on disk.
+- A stream that stops ends its removals.
 """
 
 from __future__ import annotations
@@ -29,20 +32,23 @@ class RemovalEvents(Protocol):
         """Whether the stream has ended."""
 
     def readers(self) -> Sequence[StreamReader]:
-        """Those who are told of what is removed."""
+        """Return the consumers to notify of what is removed."""
 
     def send_each(self, messages: list[Answer]) -> None:
         """Publish answers."""
 
     def store_failed(self, error: Exception) -> None:
-        """Something could not be done, although it was valid."""
+        """Log that something valid could not be done."""
 
     def log_failure(self, text: str) -> None:
         """Log that something is wrong with the stream."""
 
 
 class MessageRemoval:
-    """The removals of one stream. under_way: how many there are."""
+    """The removals of one stream.
+
+    under_way: how many removals are going on.
+    """
 
     __slots__ = ("_contents", "_events", "_sweep_again", "_sweeps", "_turns", "under_way")
 
@@ -54,7 +60,10 @@ class MessageRemoval:
         self.under_way = 0
 
     def begin(self, steps: Steps[int], done: Callable[[int | Exception], object] | None = None) -> None:
-        """Do the steps in slices; `done` gets the number that they come to, or why they did not."""
+        """Run the steps in slices, and call `done` with the number that they return or the error they raise.
+
+        Without `done` an error is logged.
+        """
         self.under_way += 1
 
         def over(outcome: int | Exception) -> None:
@@ -67,7 +76,10 @@ class MessageRemoval:
         Slices(self._turns, self._while_served(steps), over, over)
 
     def _while_served(self, steps: Steps[int]) -> Steps[int]:
-        """A stream that stopped may have given its store to another one."""
+        """Run the steps while the stream is served: a stopped one may have handed over its store.
+
+        Raises StoreClosed if the stream stops first.
+        """
         while not self._events.stopped:
             try:
                 next(steps)
@@ -78,7 +90,7 @@ class MessageRemoval:
         raise StoreClosed(self._contents.name)
 
     def release(self, remains: list[Heap]) -> None:
-        """Give memory back in slices, also of a stream that has ended."""
+        """Free memory in slices, even that of a stream that has ended."""
         Slices(
             self._turns,
             releasing(remains),
@@ -87,7 +99,11 @@ class MessageRemoval:
         )
 
     def sweeping(self) -> Steps[int]:
-        """Let go of what nobody wants; one sweep at a time, and once more for who asks meanwhile."""
+        """Remove what no consumer wants; return how many messages that were.
+
+        One sweep runs at a time. A request during a sweep makes that one go over the stream once more, and
+        returns 0 itself.
+        """
         gone, self._sweep_again = 0, True
         if self._sweeps:
             return 0
@@ -101,7 +117,7 @@ class MessageRemoval:
         return gone
 
     def roll_up(self, subject: str, sequence: int) -> list[Answer] | None:
-        """Remove what is before `sequence`, of this subject if one is given; see `Stream.roll_up`."""
+        """Remove what is before `sequence`, of `subject` only unless that is ""; see `Stream.roll_up`."""
         contents, steps = self._contents, paced(self.purging(subject=subject, up_to=sequence))
         answers: list[Answer] = []
         under_way = True
@@ -123,7 +139,10 @@ class MessageRemoval:
         return answers if under_way else None
 
     def purging(self, *, subject: str | None = None, up_to: int = 0, keep: int = 0) -> Steps[int]:
-        """Purge; see `StreamStore.purging`."""
+        """Purge in steps, notifying consumers and limits of each; see `StreamStore.purging`.
+
+        Returns the number of messages removed.
+        """
         contents, store = self._contents, self._contents.store
         if contents.config.sources:
             contents.source_offsets.save()

@@ -1,8 +1,11 @@
-"""InterestRetention: what retention by interest and work queues keep.
+"""InterestRetention: decides which messages streams with interest and work queue retention keep.
 
-Promises: under interest a message stays while some consumer still wants it, or may want it, as it is not
-known what one wants that cannot be read; in a work queue until one acknowledged it; under limits neither
-matters. A message costs by the consumers that select it.
+Promises:
+- Under interest retention a message stays while some consumer still wants it. It also stays while a consumer
+  cannot be read, as nobody knows what that one wants.
+- In a work queue a message stays until one consumer acknowledged it.
+- Under limits retention consumers do not matter.
+- A message costs by the number of consumers that select it.
 """
 
 from __future__ import annotations
@@ -21,7 +24,10 @@ if TYPE_CHECKING:
 
 
 class InterestRetention:
-    """The retention of one stream."""
+    """The retention of one stream.
+
+    by_interest, by_work: whether it is an interest stream or a work queue.
+    """
 
     __slots__ = ("_consumers", "_removed", "_store", "_unreadable", "by_interest", "by_work")
 
@@ -34,7 +40,7 @@ class InterestRetention:
         *,
         unreadable: Collection[str] = (),
     ) -> None:
-        """unreadable: names of consumers that are there and cannot be read; it may change."""
+        """unreadable: the names of consumers that are on disk and cannot be read; they may change."""
         self._unreadable = unreadable
         self._store = store
         self._consumers = consumers
@@ -47,15 +53,15 @@ class InterestRetention:
         self.by_work = config.retention == "workqueue"
 
     def nobody_listens(self, subject: str) -> bool:
-        """Whether no consumer selects the subject, wherever in the stream it is."""
+        """Return whether no consumer selects the subject, however far each has read."""
         return not self._unreadable and not self._consumers.select(subject)
 
     def nobody_wants(self, sequence: int, subject: str) -> bool:
-        """Whether no consumer wants the message (under interest retention)."""
+        """Return whether no consumer wants the message any more (under interest retention)."""
         return not self._unreadable and not self._consumers.want(sequence, subject)
 
     def acked(self, sequence: int, by: RetentionReader) -> bool:
-        """Let go of a message that `by` is done with, if nobody else wants it; True when it went."""
+        """Remove a message that `by` is done with, if nobody else wants it; return whether it was removed."""
         if not (self.by_interest or self.by_work):
             return False
         try:
@@ -70,7 +76,7 @@ class InterestRetention:
         return True
 
     def all_acked(self, sequences: list[int], by: RetentionReader) -> Steps[int]:
-        """Let go of messages that `by` is done with, as `acked`; gives how many went."""
+        """Do in steps what `acked` does, for many messages; return how many were removed."""
         return paced(self._acking(sequences, by))
 
     def _acking(self, sequences: list[int], by: RetentionReader) -> Steps[int]:
@@ -81,9 +87,10 @@ class InterestRetention:
         return gone
 
     def recover(self) -> Steps[None]:
-        """Let go, bit by bit, of what was acknowledged before a crash that the removal did not survive.
+        """Remove, in steps, what was acknowledged before a crash but not yet removed.
 
-        Only messages that were delivered can have been: the cost is theirs, not the stream's.
+        Only delivered messages can have been acknowledged, so the cost depends on their number and not on
+        that of the stream's messages.
         """
         if not (self.by_interest or self.by_work):
             return
@@ -99,7 +106,7 @@ class InterestRetention:
             yield from self.sweeping()
 
     def sweeping(self) -> Steps[int]:
-        """Let go of all that nobody wants any more (after a consumer left or changed); gives their number."""
+        """Remove all that no consumer wants any more, after one left or changed; return their number."""
         return paced(self._sweeping())
 
     def _sweeping(self) -> Steps[int]:

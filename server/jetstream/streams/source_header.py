@@ -1,9 +1,11 @@
-"""SourceHeader: where a sourced message came from, as in the header `Nats-Stream-Source`.
+"""SourceHeader: where a sourced message came from, as the header `Nats-Stream-Source` says.
 
-Value: `<origin> <sequence> <filter> <destination> <subject> [<identity>]`, separated by blanks. `origin` is
-the stream, with `:<hash>` of an external API prefix and `:C=<hash>` of a durable consumer. Several transforms
-are joined with form feeds. Older forms are read too: four or five tokens, `<origin> <sequence>`, and an ack
-subject. Promises: pure text; what cannot be read gives None and never an exception.
+The value is `<origin> <sequence> <filter> <destination> <subject> [<identity>]`, separated by blanks. The
+origin is the stream's name, followed by `:<hash>` of an external API prefix and `:C=<hash>` of a durable
+consumer. Several transforms are joined with form feeds. Older forms are read too: four or five tokens,
+`<origin> <sequence>`, and an ack subject.
+
+Promises: the functions only handle text. `read` returns None for what it cannot read, and raises nothing.
 """
 
 from __future__ import annotations
@@ -18,9 +20,12 @@ ANY = ">"
 
 
 class SourceHeader(NamedTuple):
-    """What a stored header contains.
+    """The content of a stored header.
 
-    `source` is the source's index, "" in forms without filter and destination.
+    origin: the origin's name, see `origin_name`.
+    source: the source's index, "" in forms without filter and destination.
+    sequence: the message's sequence in the origin.
+    identity: the origin's identity, "" if the header has none.
     """
 
     origin: str
@@ -30,7 +35,7 @@ class SourceHeader(NamedTuple):
 
 
 def origin_name(source: StreamSource) -> str:
-    """Give the name of the origin that tells apart equal stream names in different places."""
+    """Return the origin's name, with hashes that tell apart equal stream names in different places."""
     name = source.name
     if source.external is not None:
         name += ":" + name_hash(source.external.api)
@@ -40,7 +45,7 @@ def origin_name(source: StreamSource) -> str:
 
 
 def source_index(source: StreamSource) -> str:
-    """Give the index of a source: `<origin> <filter> <destination>`."""
+    """Return the index of a source: `<origin> <filter> <destination>`."""
     transforms = source.subject_transforms or []
     if transforms:
         pattern = "\f".join(transform.src or ANY for transform in transforms)
@@ -51,7 +56,7 @@ def source_index(source: StreamSource) -> str:
 
 
 def consumer_index(source: StreamSource) -> str:
-    """Give what must differ between sources that use durable consumers of the same origin."""
+    """Return what must differ between sources that use durable consumers of the same origin."""
     name = source.name
     if source.external is not None:
         name += ":" + name_hash(source.external.api)
@@ -59,10 +64,10 @@ def consumer_index(source: StreamSource) -> str:
 
 
 def write(index: str, sequence: int, subject: str, identity: str) -> bytes:
-    """Give the header's value for a message `sequence` on `subject` of the source `index`.
+    """Return the header's value for the message `sequence` on `subject` of the source `index`.
 
-    An external origin that is copied whole gets the short form that the leaf-node documentation shows: its
-    name with the hash and the sequence say all that a reader needs.
+    An external origin that is copied whole gets the short form that the leaf-node documentation shows, as its
+    name with the hash and the sequence are all that a reader needs.
     """
     origin, pattern, destination = index.split(" ")
     if pattern == destination == ANY and ":" in origin:
@@ -72,7 +77,7 @@ def write(index: str, sequence: int, subject: str, identity: str) -> bytes:
 
 
 def read(value: bytes) -> SourceHeader | None:
-    """Read a stored header's value."""
+    """Read a stored header's value; None if it cannot be read."""
     text = value.decode("utf-8", "surrogateescape")
     if text.startswith("$JS.ACK."):
         return _read_ack(text)

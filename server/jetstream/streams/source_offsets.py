@@ -1,8 +1,10 @@
-"""SourceOffsets: how far each source was read, kept where a purge or an expiry of the copies cannot lose it.
+"""SourceOffsets: how far each source was read, kept safe from a purge or an expiry of the copies.
 
-The stored copies have it themselves (`Nats-Stream-Source`); what is saved here saves reading them all at a
-start, and outlives them. Promises: a saved offset is never ahead of what is stored; it is saved at a stop,
-before a purge, soon after the newest copy of a source went, and now and then while sources are read.
+Each stored copy has the offset in its header (`Nats-Stream-Source`). The saved offsets outlive the copies,
+and with them a start need not read all copies.
+
+Promises: a saved offset is never ahead of what is stored. Offsets are saved at a stop, before a purge, soon
+after the newest copy of a source was removed, and from time to time while sources are read.
 """
 
 from __future__ import annotations
@@ -17,12 +19,12 @@ from ...clock import Clock, Timer
 from . import source_header
 
 SECOND = 1_000_000_000
-EVERY = 30 * SECOND
-SOON = SECOND
+EVERY = 30 * SECOND  # between two saves while sources are read
+SOON = SECOND  # until a save when a newest copy was removed
 
 
 class SourceOffset(NamedTuple):
-    """The origin's sequence that was copied last, and the origin's identity ("" unknown)."""
+    """The sequence of the origin that was copied last, and the origin's identity ("" if unknown)."""
 
     sequence: int
     identity: str
@@ -42,14 +44,14 @@ class SourceOffsets:
         self._read_up_to = 0  # the store's last sequence when the known offsets were saved
 
     def load(self, document: Mapping[str, Any]) -> None:
-        """Take in what `to_json` gave, then what was copied after it was saved."""
+        """Take in what `to_json` returned, and then the copies stored after it was saved. Blocks."""
         self._read_up_to = int(document.get("up_to", 0))
         for index, (sequence, identity) in document.get("positions", {}).items():
             self._known[index] = SourceOffset(int(sequence), str(identity))
         self._scan()
 
     def _scan(self) -> None:
-        """Read copies backwards down to where the offsets were saved: the newest of each source counts."""
+        """Read the newest copy of each source, going backwards to where the offsets were saved."""
         seen: set[str] = set()
         floor = max(self._read_up_to + 1, self._store.first_seq, 1)
         for sequence in reversed(list(self._store.headed(floor))):
@@ -68,27 +70,27 @@ class SourceOffsets:
                 self._known[key] = SourceOffset(found.sequence, found.identity)
 
     def of(self, index: str) -> SourceOffset | None:
-        """Give the offset of a source, by its index or, for old copies, by its origin's name alone."""
+        """Return the offset of a source, by its index or, for old copies, by its origin's name alone."""
         return self._known.get(index) or self._known.get(index.split(" ", 1)[0])
 
     def known(self) -> list[tuple[str, SourceOffset]]:
-        """Give all offsets, by source index."""
+        """Return all offsets as (source index, offset)."""
         return list(self._known.items())
 
     def note(self, index: str, position: SourceOffset, copy: int) -> None:
-        """The copy `copy` of `position` was stored."""
+        """Take note that the message at `position` was stored as the copy `copy` (a sequence here)."""
         self._known[index] = position
         self._newest[index] = copy
         if self._timer is None:
             self._arm(EVERY)
 
     def forget(self, index: str) -> None:
-        """The source is no more, or begins anew."""
+        """Drop the offset of a source that was removed or that starts over."""
         self._known.pop(index, None)
         self._newest.pop(index, None)
 
     def removed(self, sequence: int) -> None:
-        """A message left the store; if it was the newest copy of a source, its offset is saved soon."""
+        """Take note that a message left the store; save soon if it was the newest copy of a source."""
         if sequence in self._newest.values():
             self._arm(SOON)
 
@@ -102,23 +104,23 @@ class SourceOffsets:
         self._timer = self._clock.call_later(delay, self.save)
 
     def save(self) -> None:
-        """Save now."""
+        """Save now, and cancel the timer."""
         self.stop()
         self._save()
 
     def all_committed(self, committed: int) -> bool:
-        """Whether all copies that the offsets count are on disk."""
+        """Return whether the newest copies of all sources are on disk, up to the sequence `committed`."""
         return all(sequence <= committed for sequence in self._newest.values())
 
     def to_json(self) -> dict[str, Any]:
-        """Give what `load` takes; it may be saved once all that is stored now is on disk."""
+        """Return what `load` takes. It may be saved once all that is stored now is on disk."""
         if not self._known:
             return {}
         positions = {index: list(position) for index, position in self._known.items()}
         return {"up_to": self._store.last_seq, "positions": positions}
 
     def stop(self) -> None:
-        """Drop the timer."""
+        """Cancel the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,6 +1,6 @@
-"""Sourcing: all that comes into a stream from other streams: its mirror, or its sources.
+"""Sourcing: follows the origins of a stream, which is a mirror or has sources.
 
-There may be thousands of sources. They are opened a few at a time, and try one after the other.
+There may be thousands of sources. They are opened a few at a time, and their attempts run one after another.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from .contents import StreamContents
     from .context import StreamContext
 
-NEARLY = 10  # messages behind
+NEARLY = 10  # a mirror with fewer messages to get has caught up
 
 
 class MirrorOrigin(Origin):
-    """The origin of a mirror: the stream gets its messages with their sequences and times.
+    """The origin of a mirror: the stream stores its messages under the origin's sequences and times.
 
-    What the origin does not have (any more) is a deleted sequence here too.
+    A sequence without a message in the origin is a deleted sequence here too.
     """
 
     kind = "mirror"
@@ -49,13 +49,13 @@ class MirrorOrigin(Origin):
         attempts: LoopTurns,
         caught_up: Callable[[], None],
     ) -> None:
-        """caught_up: is called when the stream has (nearly) all that the origin has."""
+        """Make the origin of a mirror. caught_up: called once the mirror has (nearly) all of its messages."""
         super().__init__(contents, context, target, source, attempts)
         self._caught_up = caught_up
         self._behind = True
 
     def start_at(self, config: ConsumerConfig) -> None:
-        """Begin after the last sequence; the configured start only counts for an unused stream."""
+        """Begin after the last stored sequence. The configured start only counts for an unused stream."""
         store, source = self.contents.store, self.source
         start = store.last_seq + 1 if store.last_seq else 0
         if not start and source.opt_start_seq:
@@ -68,13 +68,13 @@ class MirrorOrigin(Origin):
             config.deliver_policy = "all"
 
     def accepted(self, delivered: int, pending: int) -> None:
-        """What lies before the consumer's beginning is not there."""
+        """Skip what lies before the consumer's beginning, as the origin does not have it."""
         self.target.pass_by(delivered)
         self.copied = max(delivered, self.contents.store.last_seq)
         self._see_how_far(pending)
 
     def take(self, delivery: ReplyInfo, original: str, subject: str, header: bytes, body: bytes) -> None:
-        """Store under the origin's sequence."""
+        """Store a message under the origin's sequence. Raises ApiError."""
         del original
         self._see_how_far(delivery.pending)
         self.target.mirror(self, delivery.stream_seq, subject, header, body, delivery.time)
@@ -86,10 +86,10 @@ class MirrorOrigin(Origin):
 
 
 class SourceOrigin(Origin):
-    """The origin of a source: the stream takes copies with sequences and times of its own.
+    """The origin of a source: the stream stores copies under new sequences and times.
 
-    Each message of the origin is copied once, after restarts and cuts too: the offset is in the copies'
-    headers and in the stream's source offsets. Message ids are deduplicated as for any publish.
+    Each message of the origin is copied once, even after restarts and lost connections: the offset is in the
+    copies' headers and in the stream's source offsets. Message ids are deduplicated as for any publish.
     """
 
     kind = "src"
@@ -106,7 +106,7 @@ class SourceOrigin(Origin):
         attempts: LoopTurns,
         namesakes: Mapping[str, int],
     ) -> None:
-        """namesakes: how many of the stream's sources have which name."""
+        """Continue at the known offset. namesakes: how many of the stream's sources have each stream name."""
         super().__init__(contents, context, target, source, attempts)
         self._namesakes = namesakes
         self.index = source_header.source_index(source)
@@ -116,12 +116,12 @@ class SourceOrigin(Origin):
             self.copied, self.identity = known
 
     def consumer_hash(self) -> str:
-        """Tell apart several sources of one stream name."""
+        """Return the stable part of the consumer's name; it differs between sources of one stream name."""
         stable = super().consumer_hash()
         return name_hash(f"{stable} {self.index}" if self._namesakes[self.source.name] > 1 else stable)
 
     def start_at(self, config: ConsumerConfig) -> None:
-        """Begin after what was copied; at first where the configuration wants."""
+        """Begin after the last copied message, or where the configuration says if there is none."""
         source, store = self.source, self.contents.store
         if self.copied:
             config.deliver_policy, config.opt_start_seq = "by_start_sequence", self.copied + 1
@@ -135,13 +135,13 @@ class SourceOrigin(Origin):
             config.deliver_policy = "all"
 
     def accepted(self, delivered: int, pending: int) -> None:
-        """Nothing before the consumer's beginning will come."""
+        """Take note that nothing before the consumer's beginning will come."""
         del pending
         self._again = False
         self.copied = max(self.copied, delivered)
 
     def began_anew(self) -> None:
-        """Copy the new stream of the old name from its beginning."""
+        """Copy the new stream of the same name from its beginning."""
         self._host.log.warning(
             f"JetStream source stream {self.source.name!r} for stream "
             f"'{self._account.name} > {self.contents.name}' was recreated, resetting source state"
@@ -150,29 +150,30 @@ class SourceOrigin(Origin):
         self.copied, self._again = 0, True
 
     def take(self, delivery: ReplyInfo, original: str, subject: str, header: bytes, body: bytes) -> None:
-        """Store as a new message with a header that names its origin."""
+        """Store a message as a new one, with a header that names its origin. Raises ApiError."""
         value = source_header.write(self.index, delivery.stream_seq, original, self.identity)
         header = headers.set(header, source_header.HEADER, value)
         self.target.copy(self, delivery.stream_seq, subject, header, body)
 
     def agreed(self) -> int:
-        """The position that is safe."""
+        """Return the origin's sequence of the newest copy stored here."""
         known = self.contents.source_offsets.of(self.index)
         return known.sequence if known is not None else 0
 
     def info(self) -> StreamSourceInfo:
-        """With the origin's sequence."""
+        """Return its state as StreamInfo shows it, with the origin's sequence that was copied last."""
         found = super().info()
         found.seq = self.copied
         return found
 
 
 class Sourcing:
-    """The origins of one stream. A source that is not opened yet is not in the info.
+    """The origins of one stream. A source that is not open yet does not appear in the info.
 
-    contents, context: of the stream. target: gets what the origins bring.
-    caught_up: is called when a mirror has (nearly) all that its origin has.
-    failed: is given what went wrong, for the log.
+    contents, context: those of the stream.
+    target: the stream, which stores what the origins send.
+    caught_up: called when a mirror has (nearly) all messages of its origin.
+    failed: called with a text for the log when something went wrong.
     """
 
     def __init__(
@@ -195,11 +196,11 @@ class Sourcing:
         self._opening: Slices | None = None
 
     def start(self) -> None:
-        """Begin to follow what the configuration names."""
+        """Begin to follow the origins that the configuration names."""
         self.configure()
 
     def configure(self) -> None:
-        """Follow what the configuration names now; what is unchanged goes on undisturbed."""
+        """Follow the origins that the configuration names now. Unchanged ones are not disturbed."""
         config = self._contents.config
         if config.mirror is not None and self._mirror is None:
             self._mirror = MirrorOrigin(*self._place, config.mirror, self._attempts, self._caught_up)
@@ -214,7 +215,7 @@ class Sourcing:
         )
 
     def _levelling(self, wanted: dict[str, StreamSource]) -> Steps[None]:
-        """Let there be these sources, bit by bit."""
+        """Open the missing ones of these sources and stop all others, in steps."""
         for index in set(self._sources) - set(wanted):
             self._sources.pop(index).stop()
             yield
@@ -230,14 +231,17 @@ class Sourcing:
         self._failed(f"can not open its sources: {type(error).__name__}: {error}")
 
     def origin_appeared(self, name: str) -> None:
-        """A stream of the account was made: who waits for it need not wait longer."""
+        """Let the origins that wait for a stream try at once, because the account has it now."""
         origins = [self._mirror] if self._mirror is not None else list(self._sources.values())
         for origin in origins:
             if origin.source.external is None and origin.source.name == name and not origin.following:
                 origin.retry_now()
 
     def origin_led(self, name: str) -> None:
-        """A stream of the account has a leader, on this server or another: maybe not the one before."""
+        """Take note that a stream of the account has a leader, on any server, and perhaps a new one.
+
+        Its followers doubt their consumers, and origins that wait try at once.
+        """
         origins = [self._mirror] if self._mirror is not None else list(self._sources.values())
         for origin in origins:
             if origin.source.external is None and origin.source.name == name:
@@ -247,11 +251,11 @@ class Sourcing:
                     origin.retry_now()
 
     def stop(self) -> None:
-        """Follow nothing more."""
+        """Stop following all origins."""
         at_once(self.stopping())
 
     def stopping(self) -> Steps[None]:
-        """As `stop`, bit by bit."""
+        """Do what `stop` does, in steps."""
         if self._opening is not None:
             self._opening.stop()
         if self._mirror is not None:
@@ -262,11 +266,11 @@ class Sourcing:
             yield
 
     def mirror_info(self) -> StreamSourceInfo | None:
-        """Give the mirror's info, if the stream is one."""
+        """Return the mirror's info; None if the stream is no mirror."""
         return self._mirror.info() if self._mirror is not None else None
 
     def source_infos(self) -> Steps[list[StreamSourceInfo]]:
-        """Give the sources' infos, in the configuration's order."""
+        """Return the infos of the open sources, in the configuration's order."""
         found = []
         for source in self._contents.config.sources:
             origin = self._sources.get(source_index(source))

@@ -1,7 +1,7 @@
-"""A stream's StreamState and StreamInfo.
+"""A stream's StreamState and StreamInfo, and the metadata that servers add to its configuration.
 
-Promises: numbers are those of the moment; asking changes nothing. Deleted sequences and subjects are for
-others to add, when they are asked for.
+Promises: the numbers are those of the moment, and asking changes nothing. Deleted sequences and subjects are
+left out: the API adds them to an answer when a request asks for them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def state(stream: Stream[Any]) -> StreamState:
-    """Give the stream's state."""
+    """Return the stream's state: counts, sequences and times, without deleted sequences and subjects."""
     store = stream.store
     lost = store.damaged()
     return StreamState(
@@ -38,7 +38,7 @@ def state(stream: Stream[Any]) -> StreamState:
 
 
 def shown(config: StreamConfig) -> StreamConfig:
-    """Give a configuration as responses show it: with this server's version and level."""
+    """Return a configuration as responses show it: with this server's version and API level."""
     metadata = dict(config.metadata)
     metadata["_nats.ver"] = NATS_VERSION
     metadata["_nats.level"] = str(API_LEVEL)
@@ -46,7 +46,7 @@ def shown(config: StreamConfig) -> StreamConfig:
 
 
 def stamped(config: StreamConfig) -> StreamConfig:
-    """Give a configuration as it is kept: with the API level that its features need."""
+    """Return a configuration as it is stored: with the API level that its features require."""
     metadata = {k: v for k, v in config.metadata.items() if k not in {"_nats.ver", "_nats.level"}}
     level = 1 if config.allow_msg_ttl or config.subject_delete_marker_ttl > 0 else 0
     if config.persist_mode == "async":
@@ -56,12 +56,12 @@ def stamped(config: StreamConfig) -> StreamConfig:
 
 
 def info(stream: Stream[Any]) -> StreamInfo:
-    """Give everything about the stream."""
+    """Return the stream's info, with this server as its leader and without replicas."""
     return at_once(describing(stream))
 
 
 def describing(stream: Stream[Any]) -> Steps[StreamInfo]:
-    """As `info`, in steps."""
+    """Do what `info` does, in steps."""
     host = stream.host
     sourcing = stream.sourcing
     sources = (yield from sourcing.source_infos()) if sourcing is not None else []

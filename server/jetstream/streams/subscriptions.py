@@ -1,7 +1,7 @@
-"""StreamSubscriptions: the subjects that a stream subscribes to.
+"""StreamSubscriptions: the subscriptions of a stream to its subjects.
 
-There may be ten thousand of them. Promises: the subscriptions change in steps; a change that begins ends the
-one before it; afterwards exactly the subjects that the last one wanted are subscribed to, each once.
+There may be ten thousand of them, so they change in steps. Promises: a new change ends the one before it, and
+when the last change is done, exactly the subjects that it asked for are subscribed to, each once.
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ if TYPE_CHECKING:
     from ...accounts.account import Account
     from ...accounts.subscription import Message, ReadCallback, Subscription
 
-STEP = 128  # subscriptions made or ended in one go
+STEP = 128  # subscriptions made or ended in one step
 
 
 class StreamSubscriptions:
-    """The subscriptions of a stream. receive, read: see Subscription's `callback` and `reader`."""
+    """The subscriptions of a stream.
+
+    receive, read: see `callback` and `reader` of Subscription.
+    """
 
     __slots__ = ("_account", "_read", "_receive", "_subscriptions", "_turn")
 
@@ -32,7 +35,7 @@ class StreamSubscriptions:
         self._turn = 0
 
     def changing(self, subjects: Iterable[str]) -> Steps[None]:
-        """Subscribe to these subjects, and to no others."""
+        """Subscribe to these subjects and to no others, in steps."""
         self._turn += 1
         turn, there = self._turn, self._subscriptions
         wanted = dict.fromkeys(subjects)
@@ -44,7 +47,7 @@ class StreamSubscriptions:
                 if self._turn != turn:
                     return
             if len(changed) > STEP:
-                self._account.forget_plans()  # rather than look for each subject which plans it touches
+                self._account.forget_plans()  # cheaper than to look up the plans of each subject
             for subject in changed[start : start + STEP]:
                 if subject in wanted:
                     there[subject] = self._account.subscribe(subject, self._receive, reader=self._read)
@@ -52,9 +55,9 @@ class StreamSubscriptions:
                     self._account.unsubscribe(there.pop(subject))
 
     def take(self, subscriptions: Iterable[Subscription]) -> None:
-        """Take over these subscriptions; what is missing then is for `changing`."""
+        """Take over existing subscriptions. `changing` must follow, to add the missing ones."""
         for subscription in subscriptions:
-            if subscription.shadows:  # they have the callback too
+            if subscription.shadows:  # these have the old callback too, so `changing` subscribes again
                 self._account.unsubscribe(subscription)
                 continue
             subscription.callback, subscription.reader = self._receive, self._read

@@ -1,8 +1,12 @@
 """MessageTTLs: messages with a lifetime of their own (`Nats-TTL`), and the markers left for deleted subjects.
 
-Promises: a message goes when its lifetime ends, also over a restart; one that never expires is exempt from
-max_age; with `subject_delete_marker_ttl`, the last message of a subject that expires is followed by a marker,
-which itself expires. Source: ADR-43.
+Promises:
+- A message is removed when its lifetime ends, even if the server was restarted meanwhile.
+- A message that never expires is exempt from max_age.
+- With `subject_delete_marker_ttl`, a marker follows when the last message of a subject expires. The marker
+  itself expires too.
+
+Source: ADR-43.
 """
 
 from __future__ import annotations
@@ -32,10 +36,10 @@ SECOND = 1_000_000_000
 
 
 def parse_ttl(value: bytes) -> int:
-    """Read a header value: ns, 0 for none, NEVER. Raises ApiError 10165.
+    """Read a header value; return ns, 0 for none, or NEVER. Raises ApiError 10165 if it is invalid.
 
-    As the reference's parseMessageTTL: a duration, of at least a second, else a number of seconds. "0" is a
-    duration and refused, "00" a number and none.
+    The rules are those of the reference's parseMessageTTL: the value is a duration of at least a second, or
+    else a number of seconds. "0" is a duration and refused, "00" is a number and means none.
     """
     text = value.decode("utf-8", "replace")
     if text.lower() == "never":
@@ -52,14 +56,17 @@ def parse_ttl(value: bytes) -> int:
 
 
 def _is_marker(header: bytes) -> bool:
-    """Whether a message marks a deleted subject already: a marker of ours, or a bucket's for a purge."""
+    """Return whether a message marks a deleted subject already: a delete marker, or a bucket's purge."""
     if not header:
         return False
     return bool(headers.get(header, MARKER)) or headers.get(header, OPERATION) == b"PURGE"
 
 
 class MessageTTLs:
-    """The lifetimes of one stream's messages."""
+    """The lifetimes of one stream's messages.
+
+    active: whether messages may have a TTL.
+    """
 
     def __init__(
         self,
@@ -87,13 +94,17 @@ class MessageTTLs:
             self._limits.expire_one = self.expire_one
 
     def adjust(self, header: bytes, ttl: int, *, one_per_subject: bool) -> bytes:
-        """Give the header to store: a lifetime shorter than the marker's would end before it."""
+        """Return the header to store: a TTL shorter than the markers' is raised to theirs.
+
+        ttl: of the message, ns. one_per_subject: whether the stream keeps one message per subject; such a
+        stream keeps the TTL as it is.
+        """
         if 0 < ttl < self._marker_ttl and not one_per_subject:
             return headers.set(header, HEADER, b"%d" % (self._marker_ttl // SECOND))
         return header
 
     def stored(self, sequence: int, header: bytes, time: int) -> None:
-        """A message was stored."""
+        """Take note that a message was stored, at `time` (ns)."""
         self._note(sequence, header, time)
         if self._heap and (self._timer is None or self._heap[0][1] == sequence):
             self.rearm()
@@ -109,15 +120,15 @@ class MessageTTLs:
             heapq.heappush(self._heap, (time + ttl, sequence))
 
     def load(self, message: StoredMessage) -> None:
-        """Take in a stored message at a start, before `rearm`.
+        """Take in a stored message when the stream is opened; `rearm` must follow.
 
-        A source's may have a lifetime that nobody can read.
+        An invalid TTL is ignored: a message from a source may have one.
         """
         with suppress(ApiError):
             self._note(message.seq, message.header, message.time)
 
     def forget(self, sequence: int) -> None:
-        """A message is gone."""
+        """Take note that a message left the store."""
         self._limits.keep.discard(sequence)
 
     def rearm(self) -> None:
@@ -141,16 +152,16 @@ class MessageTTLs:
             self.expire_one(sequence)
             if perf_counter() >= until:
                 break
-        self.stop()  # a marker that was stored may have set a timer
+        self.stop()  # storing a marker may have set a timer
         self._timer = self._clock.call_later(0, self._run)  # there may be more
 
     def expire(self) -> None:
-        """Remove what has come to its end by now, or the oldest of it, if that is much."""
+        """Remove messages whose lifetime is over, at most `MOST_AT_ONCE`, the earliest ends first."""
         self.stop()
         self._let_go(inf)
 
     def expire_one(self, sequence: int) -> None:
-        """Let go of one message whose time has come, leaving a marker where one is due."""
+        """Remove one message whose time has come, and leave a marker where one is due."""
         try:
             message = self._store.get(sequence)
         except StoreError:
@@ -174,7 +185,7 @@ class MessageTTLs:
             )
 
     def stop(self) -> None:
-        """Drop the timer."""
+        """Cancel the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,4 +1,4 @@
-"""Backups of streams: sent to who asks for one (`sender`), and taken in again (`restore`, `staged`).
+"""Backups of streams: sent to the client that asks for one (`sender`), and restored (`restore`, `staged`).
 
-Their form is that of `protocol.archive`, which nats-server from 2.15 on makes and takes.
+Their format is that of `protocol.archive`, which nats-server writes and reads since 2.15.
 """

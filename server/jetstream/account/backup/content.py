@@ -1,7 +1,7 @@
-"""Content: what an archive holds of a stream besides its messages, in the words of the archive.
+"""Content: what an archive has of a stream besides its messages, in the archive's format.
 
-Promises: a consumer's state never reaches beyond the stream's, as of the moment the backup began; what cannot
-be understood raises ArchiveError, which names it.
+Promises: a consumer's state never reaches beyond the stream's state at the moment the backup began. An entry
+that cannot be read raises ArchiveError, which names it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 @dataclass(slots=True)
 class SavedConsumer:
-    """One consumer of an archive."""
+    """One consumer of an archive: its name, configuration and delivery state."""
 
     name: str
     config: ConsumerConfig
@@ -30,12 +30,12 @@ class SavedConsumer:
 
 
 def state_entry(state: StreamState, now: int) -> ArchiveEntry:
-    """The first entry."""
+    """Return the first entry of an archive. now: the entry's time, ns."""
     return ArchiveEntry(STATE, now, body=json.dumps(state.to_json()).encode())
 
 
 def read_state(entry: ArchiveEntry) -> StreamState:
-    """Read the first entry. Raises ArchiveError."""
+    """Read the first entry of an archive. Raises ArchiveError."""
     if entry.name != STATE or entry.seq:
         raise ArchiveError(f"it begins with {entry.name!r}, not with {STATE}")
     try:
@@ -45,7 +45,10 @@ def read_state(entry: ArchiveEntry) -> StreamState:
 
 
 def consumer_entry(consumer: SavedConsumer, last: int, now: int) -> ArchiveEntry:
-    """A consumer's entry in the archive of a stream up to the sequence `last`."""
+    """Return a consumer's entry in the archive of a stream up to the sequence `last`.
+
+    The state is cut off at `last`. now: the entry's time, ns.
+    """
     state = consumer.state
     pending = {seq: entry for seq, entry in state.pending.items() if seq <= last}
     redelivered = {str(seq): count for seq, count in state.redelivered.items() if seq <= last}

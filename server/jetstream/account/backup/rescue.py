@@ -1,8 +1,12 @@
-"""Rescue: a backup made of what can still be read of a stream in several servers' directories.
+"""Rescue: a backup of what can still be read of a stream in the directories of several servers.
 
-For a stream that no server has whole. Promises: the directories are only read, so that a rescue may be made
-again, with more of them; each message is the one that was stored under its sequence, for every record has a
-checksum; what one copy lost is taken from another; what a copy knows to be removed stays removed.
+It is for a stream of which no server has a complete copy.
+
+Promises:
+- The directories are only read, so that a rescue can be repeated with more of them.
+- Each message is the one that was stored under its sequence, as every record has a checksum.
+- A message that one copy lost is taken from another one.
+- A message that some copy knows to be removed stays removed.
 """
 
 from __future__ import annotations
@@ -32,16 +36,22 @@ if TYPE_CHECKING:
     from .....store.message import StoredMessage
     from .....store.stream import StreamStore
 
-_CERTAIN = 1024  # a copy that lost as many messages may have lost more than it can tell
+_CERTAIN = 1024  # a copy that lost this many messages may have lost more than it knows of
 
 
 class RescueError(Exception):
-    """There is nothing to be rescued, or it is not known what it is."""
+    """No messages of the stream can be read, or its configuration cannot."""
 
 
 @dataclass(slots=True)
 class RescueResult:
-    """What came of it. copies: how many messages were found where; lost: sequences that none has whole."""
+    """The result of a rescue.
+
+    config: the stream's configuration.
+    state: the state of the rescued stream.
+    copies: the number of messages in each folder that was read.
+    lost: the sequences of which no copy has the message intact.
+    """
 
     config: StreamConfig
     state: StreamState
@@ -50,9 +60,9 @@ class RescueResult:
 
 
 def rescue(stores: Sequence[str], account: str, stream: str, data: Path) -> RescueResult:
-    """Write the archive `data` from the `store_dir`s of servers. Raises RescueError, OSError.
+    """Write the archive `data` from the `store_dir`s of servers. Raises RescueError and OSError.
 
-    It needs room for one more copy of each of the stream's directories while it works.
+    While it works, it needs space beside `data` for one more copy of each of the stream's folders.
     """
     try:
         return _rescue(stores, account, stream, data)
@@ -85,7 +95,7 @@ def _rescue(stores: Sequence[str], account: str, stream: str, data: Path) -> Res
 def _found(
     stores: Sequence[str], account: str, stream: str
 ) -> tuple[list[dict[str, Any]], dict[str, Identity]]:
-    """The stream's documents, and the folders with messages of it, with whose they are."""
+    """Return the stream's documents, and its folders of messages with the identity expected in each."""
     documents: list[dict[str, Any]] = []
     folders: dict[str, Identity] = {}
     for store_dir in stores:
@@ -131,7 +141,7 @@ def _write(config: StreamConfig, copies: dict[str, StreamStore], data: Path, bod
 
 
 def _messages(stores: list[StreamStore], state: StreamState, lost: list[int]) -> Iterator[StoredMessage]:
-    """Each message that some copy has whole, in order; `lost` gets the sequences of those that none has."""
+    """Yield each message that some copy has intact, in order; add the sequences of the others to `lost`."""
     missed = {sequence for store in stores for sequence in store.damaged()}
     gone = [(store, set(store.damaged())) for store in stores if len(store.damaged()) < _CERTAIN]
     sequence = state.first_seq
@@ -150,7 +160,7 @@ def _messages(stores: list[StreamStore], state: StreamState, lost: list[int]) ->
 
 
 def _is_removed(sequence: int, stores: list[tuple[StreamStore, set[int]]]) -> bool:
-    """Whether some copy knows that this message was removed."""
+    """Return whether some copy knows that this message was removed."""
     return any(
         sequence <= store.last_seq and sequence not in lost and store.next_seq((), sequence) != sequence
         for store, lost in stores
@@ -167,9 +177,9 @@ def _whole(sequence: int, stores: list[StreamStore]) -> StoredMessage | None:
 
 
 def document(found: RescueResult) -> str:
-    """What stands beside the archive, as `stream backup` writes it.
+    """Return the JSON document to write beside the archive, as `stream backup` does.
 
-    A stream that keeps what its consumers want would keep nothing without them: it becomes one with limits.
+    Interest retention becomes limits retention, as the stream has no consumers and would keep no messages.
     """
     config = found.config.to_json()
     if config.get("retention") == "interest":

@@ -1,7 +1,9 @@
-"""StreamRestore: one stream that a client sends, chunk by chunk.
+"""StreamRestore: receives a stream that a client sends, chunk by chunk.
 
-Promises: a chunk is acknowledged when what it brought is on the disk; the stream is there when the last one,
-an empty one, is answered, and nothing of it is there if anything was wrong, or if nothing came for a while.
+Promises:
+- A chunk is acknowledged when its content is on the disk.
+- When the last chunk, which is empty, is answered, the stream exists.
+- If anything is wrong, or if no chunk comes for `PATIENCE`, nothing of the stream is left.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from ...streams.core import Stream
     from ..streams import AccountStreams
 
-PATIENCE = 30_000_000_000  # ns without a chunk
+PATIENCE = 30_000_000_000  # ns without a chunk after which the restore is given up
 _SUBJECT = "$JS.SNAPSHOT.RESTORE."
 
 Json = dict[str, Any]
@@ -35,8 +37,11 @@ Complete = Callable[[StagedStream, Restored], None]
 class StreamRestore:
     """One restore.
 
-    answer: is given (reply, None) for a chunk, (reply, stream) for the last, and (reply, error) for the one
-    with which it ended; ended: is given how many bytes there were.
+    subject: the subject on which the client sends the chunks.
+    name: the name of the stream.
+    answer: called with (reply, None) for a chunk, (reply, stream) for the last one, and (reply, error) for
+        the one that failed.
+    ended: called with the number of bytes received when the restore ends in any way.
     """
 
     def __init__(
@@ -47,7 +52,10 @@ class StreamRestore:
         ended: Callable[[int], None],
         complete: Complete,
     ) -> None:
-        """complete: makes what was staged a stream, now or later. Raises OSError, StoreError."""
+        """Stage the stream. Raises OSError and StoreError.
+
+        complete: called with the staged stream at the end; makes it one of the account's, now or later.
+        """
         self.subject = f"{_SUBJECT}{config.name}.{account.host.new_id()}"
         self.name = config.name
         self._host = account.host
@@ -66,12 +74,12 @@ class StreamRestore:
         self._subscription: Subscription | None = None
 
     def start(self) -> None:
-        """Subscribe to what the client sends."""
+        """Subscribe to the chunks that the client sends."""
         self._subscription = self._account.subscribe(self.subject, self._received)
         self._wait()
 
     def stop(self) -> None:
-        """Give it up."""
+        """End the restore, and delete what was received, unless it is complete."""
         if not self._over:
             self._end()
             if not self._busy:
@@ -100,7 +108,7 @@ class StreamRestore:
         self._wait()
         self._next()
 
-    # --- one chunk after the other
+    # --- one chunk after another
 
     def _next(self) -> None:
         if self._busy or self._over or not self._chunks:
@@ -117,7 +125,7 @@ class StreamRestore:
         self._host.executor.work(decode, lambda error: self._take(reply, error))
 
     def _take(self, reply: str, error: BaseException | None) -> None:
-        """Store what a chunk brought."""
+        """Store the entries of a chunk, and then acknowledge it."""
         if self._is_given_up(reply, error):
             return
         try:
@@ -159,7 +167,10 @@ class StreamRestore:
             self._answer(reply, outcome)
 
     def _is_given_up(self, reply: str, error: BaseException | None) -> bool:
-        """Whether it is over: it was stopped meanwhile, or there is an error, which is answered."""
+        """Return whether the restore is over: it was stopped meanwhile, or there is an error.
+
+        In both cases what was received is deleted. The error is answered, and ends the restore.
+        """
         self._busy = self._busy and not (self._over or error is not None)
         if self._over:
             self._staged.drop()

@@ -1,8 +1,10 @@
-"""BackupSender: one backup on its way to a client, chunk by chunk, as fast as the client acknowledges them.
+"""BackupSender: sends one backup to a client in chunks, as fast as the client acknowledges them.
 
-Promises: what is sent is the stream as it was when the backup began, but for what was deleted meanwhile; the
-loop is held for one chunk at a time; the last message has no body, and a status that says how it ended: 204,
-or why it was given up. What cannot be read ends the backup: a backup is whole, or says that it is not.
+Promises:
+- The backup is the stream as it was when the backup began, without messages that were deleted meanwhile.
+- The loop is busy for one chunk at a time.
+- The last message has no body and a status that says how the backup ended: 204, or why it was given up.
+- A message that cannot be read ends the backup. So a backup is complete, or says that it is not.
 """
 
 from __future__ import annotations
@@ -24,20 +26,25 @@ if TYPE_CHECKING:
 
 SMALLEST_CHUNK, CHUNK, LARGEST_CHUNK = 1024, 128 << 10, 1 << 20
 WINDOW, LARGEST_WINDOW = 8 << 20, 32 << 20
-PATIENCE = 10_000_000_000  # ns without an acknowledgement
-INTEREST, LOOK = 2_000_000_000, 50_000_000  # ns that are waited for the client to listen, and between looks
-_RUN, _RUN_BYTES = 256, 64 << 10  # messages that are read at once
+PATIENCE = 10_000_000_000  # ns without an acknowledgement after which the backup is given up
+INTEREST, LOOK = 2_000_000_000, 50_000_000  # ns to wait for the client's subscription, and between two checks
+_RUN, _RUN_BYTES = 256, 64 << 10  # messages read at once, and bytes of them
 _ACK = "$JS.SNAPSHOT.ACK."
 
 Ended = Callable[[str], None]
 
 
 class BackupAbortedError(Exception):
-    """The backup cannot go on. Its text is a status line."""
+    """The backup cannot continue. The exception's text is a status line."""
 
 
 class BackupSender:
-    """One backup. deliver: where to; ended: is given why it was given up, "" for nothing."""
+    """One backup.
+
+    stream, state: the stream, and its state when the backup begins.
+    deliver: the subject to send the chunks to.
+    ended: called at the end with the reason why the backup was given up, "" if it is complete.
+    """
 
     def __init__(
         self,
@@ -50,7 +57,7 @@ class BackupSender:
         window: int = 0,
         consumers: bool = True,
     ) -> None:
-        """chunk, window: bytes, 0 for what is usual."""
+        """chunk, window: bytes, 0 for the default. consumers: whether the backup has the consumers too."""
         self._stream = stream
         self._host = stream.host
         self._account = stream.account
@@ -64,18 +71,22 @@ class BackupSender:
         self._subscription: Subscription | None = None
         self._timer: Timer | None = None
         self._waiting = self._over = False
-        self._named = False  # whether a subscription of just this subject was there
+        self._named = False  # whether somebody subscribed to exactly this subject
         self._buffer = bytearray(frames.begin())
         saved = [SavedConsumer(c.name, c.config, c.delivery_state.state()) for c in stream.public_consumers()]
         self._source = self._archive(state, saved if consumers else [])
 
     def start(self) -> None:
-        """Begin as soon as somebody listens."""
+        """Begin as soon as somebody subscribes to exactly `deliver`, at the latest after `INTEREST`."""
         self._subscription = self._account.subscribe(self._subject + ".>", self._acknowledged)
         self._wait(INTEREST)
 
     def _wait(self, patience: int) -> None:
-        """A client with one subscription for all its inboxes will not keep what comes before its own."""
+        """Send the first chunk, but wait up to `patience` ns for a subscription to exactly `deliver`.
+
+        A client may also have one subscription for all its inboxes, and would drop chunks that come before
+        the one for this inbox.
+        """
         self._named = self._is_heard_by_name()
         if self._named or patience <= 0:
             self._patient()
@@ -107,7 +118,7 @@ class BackupSender:
     # --- chunks
 
     def _step(self) -> None:
-        """Send one chunk."""
+        """Send one chunk, if the window allows it; at the end, or on an error, send the final status."""
         if self._over:
             return
         if not self._is_heard:
@@ -137,7 +148,7 @@ class BackupSender:
             self._end("")
 
     def _fill(self) -> bool:
-        """Have a chunk's bytes in the buffer, if there are so many; False: this is the last one."""
+        """Fill the buffer with enough bytes for a chunk; return False if this is the last one."""
         while len(self._buffer) < self._chunk:
             piece = next(self._source, b"")
             if not piece:
@@ -147,7 +158,7 @@ class BackupSender:
         return True
 
     def _archive(self, state: StreamState, consumers: list[SavedConsumer]) -> Iterator[bytes]:
-        """The archive in pieces of some length."""
+        """Yield the archive in pieces. Raises BackupAbortedError if damaged messages were found."""
         now = self._host.clock.now()
         state.consumer_count = len(consumers)
         entries = [state_entry(state, now)]

@@ -1,8 +1,7 @@
-"""StagedStream: a stream that is being restored, apart from those that are served until it is whole.
+"""StagedStream: a stream that is being restored, kept apart from the served streams until it is complete.
 
-Promises: `adopt` makes it one of the account's streams, with its messages under their sequences and its
-consumers where they stood; before that nothing of it is to be seen, and a server that ends meanwhile has
-forgotten it.
+Promises: `adopt` makes it one of the account's streams, with the same sequences and with its consumers at the
+same positions. Before that nothing of it is visible, and a server that is restarted discards it.
 """
 
 from __future__ import annotations
@@ -35,10 +34,16 @@ if TYPE_CHECKING:
 
 
 class StagedStream:
-    """One stream of an account. store, consumers: what has come so far; adopted: whether it is one now."""
+    """One stream that is being restored.
+
+    config: its configuration.
+    store: the messages received so far.
+    consumers: the consumers received so far.
+    adopted: whether it was made one of the account's streams.
+    """
 
     def __init__(self, account: AccountStreams, config: StreamConfig) -> None:
-        """Raises OSError, StoreError."""
+        """Open an empty store for the messages. Raises OSError and StoreError."""
         self._account = account
         self._log = account.host.log
         self.config = config
@@ -52,7 +57,7 @@ class StagedStream:
         self.store: StreamStore = self._directory.open_stream(config.name) if self._stored else MemoryStream()
 
     def take(self, entry: ArchiveEntry) -> None:
-        """Take the next entry of the archive. Raises ArchiveError, ApiError."""
+        """Store the next entry of the archive. Raises ArchiveError or ApiError if it is not acceptable."""
         if self._state is None:
             self._state = read_state(entry)
             self.store.skip_to(max(self._state.first_seq, 1) - 1)
@@ -90,7 +95,7 @@ class StagedStream:
         self.store.append_at(seq, entry.name, entry.header, entry.body, entry.time)
 
     def drop(self) -> None:
-        """Forget it, unless it is a stream by now."""
+        """Delete it, unless it was adopted. Errors are logged."""
         if self.adopted:
             return
         try:
@@ -101,14 +106,14 @@ class StagedStream:
             self._log.warning(f"What was restored of {self.config.name} stays: {error}")
 
     def must_be_whole(self) -> None:
-        """Raise ArchiveError if something is missing."""
+        """Raise ArchiveError if the end of the archive has not come."""
         if not self._whole:
             raise ArchiveError("it was cut short")
 
     def adopt(self, created: int, ended: Callable[[Consumer], None] | None = None) -> Stream[Consumer]:
-        """Make it one of the account's streams. Raises ApiError, OSError, StoreError.
+        """Make it one of the account's streams, and start it. Raises ApiError, OSError and StoreError.
 
-        ended: see `lifecycle.adopt`.
+        created: the time of creation that the stream gets, ns. ended: see `lifecycle.adopt`.
         """
         account, config = self._account, self.config
         here = self.consumers
@@ -136,7 +141,7 @@ class StagedStream:
         return stream
 
     def _put_down(self, created: int) -> list[SavedConsumer]:
-        """Write the documents, and the consumers that are to be on the disk; gives the others."""
+        """Write the documents and the consumers that belong on the disk; return the other consumers."""
         name, directory, created_at = self.config.name, self._directory, format_rfc3339(created)
         others = []
         for consumer in self.consumers:

@@ -1,1 +1,1 @@
-"""The requests that several servers answer together: which one, and what the meta leader decides."""
+"""Requests that several servers answer together: which server answers, and what the meta leader decides."""

@@ -1,7 +1,8 @@
 """Requests about consumers that the meta leader decides: create and change, delete, pause.
 
-The consumers that mirrors and sources of other streams read by are their stream's own matter, as on a single
-server; unless that stream waits for acks: then they last, and are decided on like any other.
+The consumers through which mirrors and sources of other streams read are created by the stream's leader
+alone, as on a single server. The exception is a stream that waits for acks: there they are durable, and
+decided like any other consumer.
 """
 
 from __future__ import annotations
@@ -48,11 +49,11 @@ if TYPE_CHECKING:
     from ...cluster.view import ClusterView
 
 Json = dict[str, Any]
-RESET_PATIENCE = 4_000_000_000  # ns for a stream's leader to let a source's consumer begin anew
+RESET_PATIENCE = 4_000_000_000  # ns for a stream's leader to reset a source's consumer
 
 
 class ConsumerApi:
-    """The handlers."""
+    """The handlers of the consumer requests that the meta leader decides."""
 
     def __init__(self, cluster: ClusterContext) -> None:
         self._cluster = cluster
@@ -72,7 +73,7 @@ class ConsumerApi:
         return self._create(request, consumer_api.read_create_durable(request))
 
     def _is_inside(self, request: Request, asked: CreateConsumerRequest) -> bool:
-        """Whether it is the stream's own matter; see the module."""
+        """Return whether the stream's leader alone creates the consumer; see the module."""
         config = asked.config
         if not config.direct:
             return False
@@ -112,7 +113,10 @@ class ConsumerApi:
         return propose(cluster, request, make_command, done)
 
     def _check_identity(self, request: Request, config: ConsumerConfig, stream: StreamAssignment) -> None:
-        """Let other streams' sources know by the answer which stream of this name it is."""
+        """Put the stream's identity into the answer to another stream's source.
+
+        Raises ApiError if the source expects another stream of this name.
+        """
         if not (config.direct or config.sourcing):
             return
         identity = name_hash(format_rfc3339(stream.created))
@@ -122,7 +126,7 @@ class ConsumerApi:
         request.header_block = headers.set(b"", consumer_api.IDENTITY, identity.encode())
 
     def _answer(self, request: Request, served: ServedWait, made: ConsumerAssignment, *, there: bool) -> None:
-        """Answer with the info of the consumer's leader; without one, with what was decided."""
+        """Answer with the info of the consumer's leader, or with what was decided if no leader reports."""
         config, created = ConsumerConfig.from_json(made.config), format_rfc3339(made.created)
 
         def fits(info: Json) -> bool:
@@ -146,7 +150,7 @@ class ConsumerApi:
         served.then(fits, guarded(request, done), ask_in=patient(there=there))
 
     def _begin_anew(self, request: Request, made: ConsumerAssignment) -> None:
-        """A source that asks again goes on after its last ack: its stream's leader resets the consumer."""
+        """Have the leader reset the consumer: a source that asks again goes on after its last ack."""
         account, host = request.account.account, request.account.host
         reply, since = f"$JSC.R.{host.new_id(8)}", host.clock.now()
         timers: list[Timer] = []
@@ -210,7 +214,7 @@ class ConsumerApi:
         return found
 
     def pause(self, request: Request) -> Response:
-        """Answer CONSUMER.PAUSE.<stream>.<consumer>: pause until a time, or go on."""
+        """Answer CONSUMER.PAUSE.<stream>.<consumer>: pause until a time, or resume."""
         until, who = consumer_api.read_pause(request), requester(self._view, request)
 
         def make_command() -> Command:
@@ -236,7 +240,7 @@ class ConsumerApi:
 
 
 def known_consumer(view: ClusterView, now: int, consumer: ConsumerAssignment) -> ConsumerInfo:
-    """What is known of a consumer without its leader. now: in ns."""
+    """Return what is known of a consumer without its leader. now: in ns."""
     stream = view.state.stream(consumer.account, consumer.stream)
     info = ConsumerInfo(
         stream_name=consumer.stream,
@@ -253,7 +257,7 @@ def known_consumer(view: ClusterView, now: int, consumer: ConsumerAssignment) ->
 def validate(
     account: JetStreamAccount, view: AccountView, stream: StreamAssignment, asked: CreateConsumerRequest
 ) -> ConsumerConfig:
-    """The configuration that a request comes to, complete. Raises ApiError."""
+    """Return the complete configuration that a request results in. Raises ApiError if it is not valid."""
     within = StreamConfig.from_json(stream.config)
     replicas = _replicas(asked.config, stream)
     share = account.limits.required(replicas)
@@ -281,7 +285,7 @@ def validate(
 
 
 def _replicas(config: ConsumerConfig, stream: StreamAssignment) -> int:
-    """How many replicas a consumer has: its tier's limits apply."""
+    """Return how many replicas a consumer asks for, which decides whose tier's limits apply."""
     wanted = ConsumerAssignment(stream.account, stream.name, "", config.to_json(), 0, 0)
     return wanted.replicas(stream)
 

@@ -1,4 +1,4 @@
-"""INFO of an account, a stream, a consumer, with what all servers know of it together."""
+"""INFO of an account, a stream or a consumer, with what all servers know of it together."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Json = dict[str, Any]
 
 
 class InfoApi:
-    """The handlers."""
+    """The handlers of the INFO requests."""
 
     def __init__(self, view: ClusterView) -> None:
         self._view = view
@@ -51,7 +51,7 @@ class InfoApi:
     # --- streams
 
     def stream(self, request: Request) -> Response:
-        """Answer STREAM.INFO.<stream>: as its leader, or as a member while nobody leads."""
+        """Answer STREAM.INFO.<stream>, as its leader, or as a member while there is no leader."""
         local = self._view.local_streams.get((request.account.name, request.tokens[2]))
         if local is None or local.stream is None:
             raise api_error("JSClusterNotAvailErr")
@@ -67,7 +67,7 @@ class InfoApi:
         return answer
 
     def _alternates(self, account: str, name: str, domain: str) -> list[Json]:
-        """The stream and its mirrors, if it has any; they are all in reach, so none is nearer."""
+        """Return the stream and its mirrors, if it has any. None counts as nearer than the others."""
         found = [
             {"name": one.name, **({"domain": domain} if domain else {}), "cluster": one.cluster}
             for one in self._view.state.of_account(account)
@@ -78,7 +78,7 @@ class InfoApi:
     # --- consumers
 
     def consumer(self, request: Request) -> Response:
-        """Answer CONSUMER.INFO.<stream>.<consumer>: as the leader, or who is to lead."""
+        """Answer CONSUMER.INFO.<stream>.<consumer>, as the leader, or as the member that should lead."""
         request.must_be_empty()
         account, (stream, name) = request.account, request.tokens[2:4]
         local = self._view.local_streams.get((account.name, stream))

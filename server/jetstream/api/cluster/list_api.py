@@ -1,8 +1,8 @@
 """NAMES and LIST: pages of the streams of an account, and of the consumers of a stream.
 
-The meta leader answers NAMES from what was decided. For LIST it asks each stream's leader for its infos, and
-answers when all are there, or when TIMEOUT is over, with those that are. Promises: a request is answered
-once, for all servers. Source: JetStream API, LIST: `missing` names what did not come.
+The meta leader answers NAMES from what was decided. For LIST it asks the leaders of the streams for their
+infos. It answers when all have come, or after TIMEOUT with those that have. Promises: a request is answered
+once, for all servers. Source: JetStream API, LIST: `missing` names those that did not come.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ A = TypeVar("A", StreamAssignment, ConsumerAssignment)
 def streams_page(
     state: MetaState, account: str, offset: int = 0, limit: int = NAMES_LIMIT, subject: str = ""
 ) -> Page[StreamAssignment]:
-    """The account's streams, with a `subject` those whose subjects collide with it."""
+    """Return a page of the account's streams; with a `subject`, of those whose subjects collide with it."""
     found = state.capturing(account, subject) if subject else state.of_account(account)
     return Page(found, offset, limit)
 
@@ -40,15 +40,15 @@ def streams_page(
 def consumers_page(
     state: MetaState, account: str, stream: str, offset: int = 0, limit: int = NAMES_LIMIT
 ) -> Page[ConsumerAssignment]:
-    """A stream's consumers."""
+    """Return a page of a stream's consumers."""
     return Page(state.consumers_of(account, stream), offset, limit)
 
 
 class InfoGather(Generic[A]):
-    """The infos of one page. Asks nobody itself: `waiting` names whose info is still to come."""
+    """Collects the infos of one page. It asks nobody itself: `waiting` has the names still missing."""
 
     def __init__(self, page: Page[A], unreachable: Mapping[str, Json] | None = None) -> None:
-        """unreachable: what is known of those all of whose servers are away, by name."""
+        """unreachable: what is known of those whose servers are all offline, by name."""
         self.page: Page[A] = page
         self._names = {item.name for item in page.items}
         self._found: dict[str, Json] = dict(unreachable or {})
@@ -60,14 +60,14 @@ class InfoGather(Generic[A]):
         return self._names - self._found.keys()
 
     def take(self, name: str, info: Json) -> bool:
-        """An info came; whether it was waited for. The first of two counts."""
+        """Note an info. Return whether it was waited for; the first of two for a name counts."""
         if name not in self.waiting:
             return False
         self._found[name] = info
         return True
 
     def answer(self, field: str) -> Json:
-        """The answer's fields with what is there now; `field` is "streams" or "consumers"."""
+        """Return the fields of the answer with the infos so far; `field` is "streams" or "consumers"."""
         missing = sorted(self.waiting | self._missing)
         answer: Json = self.page.numbers()
         answer[field] = [self._found[name] for name in sorted(self._found)]
@@ -77,7 +77,7 @@ class InfoGather(Generic[A]):
 
 
 class ListApi:
-    """The handlers."""
+    """The handlers of NAMES and LIST."""
 
     def __init__(self, view: ClusterView, proposer: Proposer, queries: LeaderQueries) -> None:
         self._view = view
@@ -113,7 +113,7 @@ class ListApi:
         return response(request.kind, **page.numbers(), consumers=[consumer.name for consumer in page.items])
 
     def consumers(self, request: Request) -> Response:
-        """Answer CONSUMER.LIST.<stream>; a stream that is not there has none, as the reference has it."""
+        """Answer CONSUMER.LIST.<stream>; an unknown stream has no consumers, as on the reference."""
         page = self._consumers_page(request, LIST_LIMIT)
         name, now = request.tokens[2], request.context.clock.now()
         stream = self._view.state.stream(request.account.name, name)
@@ -130,7 +130,7 @@ class ListApi:
         page: Page[StreamAssignment] | Page[ConsumerAssignment],
         away: dict[str, Json],
     ) -> Response:
-        """Answer with the infos of a page when all are there, or when patience is at its end."""
+        """Answer with the infos of a page when all have come, or after TIMEOUT."""
         field = "streams" if kind == "SI" else "consumers"
         gather: InfoGather[Any] = InfoGather(page, away)
 
@@ -153,7 +153,7 @@ class ListApi:
         clock, guarded_take = request.context.clock, guarded(request, take)
 
         def ask() -> None:
-            """Ask those who have not answered; a stream may be between two leaders."""
+            """Ask those who have not answered again, as a stream may be between two leaders."""
             if not ended:
                 over.append(clock.call_later(ASK_AGAIN, ask).cancel)
                 names = gather.waiting

@@ -1,8 +1,8 @@
 """Propose: how a request becomes a decision of the meta group, and is answered.
 
-A request is validated against what is decided so far, proposed with what it was validated against, and
-validated anew when that has changed in between. Promises: a request is answered once; what is answered as
-made is decided, and served by its leader already when that announces it in time.
+A request is validated against what is decided so far and proposed together with what it was validated
+against. If that has changed in between, it is validated again. Promises: a request is answered once. What the
+answer reports as created is decided, and its leader serves it already if the leader announces that in time.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 MOST_TRIES = 5
 NO_PEERS = api_error("JSClusterNoPeersErrF", err="").err_code
-GATHERING = 100_000_000  # ns between two looks for servers by a leader that is new
-ASK_AGAIN = 500_000_000  # ns between two questions to a leader that there may not be yet
+GATHERING = 100_000_000  # ns between two tries of a new leader to find enough servers
+ASK_AGAIN = 500_000_000  # ns between two questions to a leader, as there may be none yet
 
 
 def propose(
@@ -36,10 +36,10 @@ def propose(
     make_command: Callable[[], Command],
     done: Callable[[Effect], None],
 ) -> Response:
-    """Have what `make_command` comes to decided, and give `done` the effect; errors answer the request.
+    """Have the command of `make_command` decided, and call `done` with its effect; errors answer the request.
 
-    make_command: is asked anew as long as its command turns out to be stale; raises ApiError to refuse. A new
-    leader takes the time to get the reports of all servers before it answers that there are too few.
+    make_command: is called again each time its command turns out to be stale; raises ApiError to refuse. When
+        a new leader finds too few servers, it first waits for the reports of all servers.
     """
     tries = MOST_TRIES
 
@@ -58,7 +58,7 @@ def propose(
     def decided(outcome: list[Effect] | ApiError) -> None:
         if isinstance(outcome, ApiError):
             raise outcome
-        if not outcome:  # it leads no more
+        if not outcome:  # this server no longer leads
             raise api_error("JSClusterNotAvailErr")
         [effect] = outcome[:1]
         if isinstance(effect, CommandRejected):
@@ -75,7 +75,7 @@ def propose(
 
 
 def guarded(request: Request, callback: Callable[..., None]) -> Callable[..., None]:
-    """Let errors that a later step of a request raises answer it, as those of its first step do."""
+    """Return `callback` so that errors it raises answer the request, like those of the handler itself."""
 
     def call(*values: Any) -> None:
         try:
@@ -89,16 +89,18 @@ def guarded(request: Request, callback: Callable[..., None]) -> Callable[..., No
 
 
 def answer_through_leader(replies: ReplyRouter, request: Request, info: Json) -> None:
-    """Let the answer come from the leader that an info names; see `ReplyRouter`."""
+    """Send the answer through the leader that an info names; see `ReplyRouter`."""
     leader = (info.get("cluster") or {}).get("leader", "")
     account = request.account.name
     request.send_reply = lambda reply, header, body: replies.send(leader, account, reply, header, body)
 
 
 def requester(view: ClusterView, request: Request) -> Requester:
-    """Who asks. A message that came over a route is from a client of this cluster, too, or of a leaf's.
+    """Return the client that sent a request.
 
-    The cluster beyond a leaf connection may be of another domain: then it is this one's that counts.
+    A message that came over a route is from a client of this cluster, or of one of its leaf nodes. A cluster
+    beyond a leaf connection may belong to another domain: if it has no server here, this cluster counts
+    instead.
     """
     source = request.message.source
     near = "" if source is None else source.remote_cluster
@@ -108,16 +110,16 @@ def requester(view: ClusterView, request: Request) -> Requester:
 
 
 def tier_limits(account: JetStreamAccount, replicas: int) -> TierLimits:
-    """The account's limits for what has so many replicas. Raises ApiError 10120."""
+    """Return the account's limits for streams with so many replicas. Raises ApiError 10120."""
     limits = account.limits.required(replicas)
     tier = "" if account.limits.flat else f"R{max(1, replicas)}"
     return TierLimits(tier, limits.max_memory, limits.max_store, limits.max_streams, limits.max_consumers)
 
 
 class ServedWait:
-    """Waits for a stream's or a consumer's leader to announce that it is as was decided; or gone: then {}.
+    """Waits for the leader of a stream or consumer to announce that it is as decided, or {} once it is gone.
 
-    Made before the proposal: a leader may be quicker than the answer to that.
+    It is made before the proposal, because a leader may announce before the proposal is answered.
     """
 
     def __init__(self, cluster: ClusterContext, account: str, stream: str, consumer: str = "") -> None:
@@ -153,7 +155,7 @@ class ServedWait:
 
     @staticmethod
     def _is_wanted(fits: Callable[[Json], bool], info: Json) -> bool:
-        """Whether it fits; what makes no sense does not."""
+        """Return whether an info fits; one that makes no sense does not."""
         try:
             return fits(info)
         except (ApiError, KeyError, TypeError, AttributeError):
@@ -162,10 +164,10 @@ class ServedWait:
     def then(
         self, fits: Callable[[Json], bool], done: Callable[[Json | None], None], *, ask_in: int | None = None
     ) -> None:
-        """Call `done` with the first info that fits, or with None when patience is at its end.
+        """Call `done` with the first info that fits, or with None after the timeout of `LeaderQueries`.
 
-        ask_in: ns until the leader is asked, too, and again from time to time: it may have announced it
-        before, or its predecessor has. None: never.
+        ask_in: ns until the leader is asked as well, and again from time to time, because it or its
+            predecessor may have announced before. None: it is never asked.
         """
         self._fits, self._done = fits, done
         if ask_in is not None:
@@ -188,21 +190,21 @@ class ServedWait:
             self._look()
 
     def drop(self) -> None:
-        """Wait no more."""
+        """Stop waiting, without a call."""
         self._over = True
         for end in self._ends:
             end()
 
 
 def _nothing(_: Json | None) -> None:
-    """Nobody waits yet."""
+    """Do nothing: nobody waits yet."""
 
 
 def is_gone(info: Json) -> bool:
-    """Whether a leader announces that what was deleted is served no more."""
+    """Return whether an announcement says that the stream or consumer is no longer served."""
     return not info
 
 
 def patient(*, there: bool) -> int:
-    """When to ask the leader of what was decided: at once for what was there already."""
+    """Return in how many ns to ask the leader: at once about what existed before."""
     return 0 if there else ASK_AGAIN

@@ -1,9 +1,9 @@
-"""RESTORE in a cluster: the meta leader takes the stream in, and has the group decide that it is one.
+"""RESTORE in a cluster: the meta leader receives the stream, and has the group decide that it exists.
 
-What was sent becomes a stream with one copy, on this server; then its consumers are decided on, and at last
-the replicas and the place that were asked for, as for any stream that is changed. Promises: the last chunk is
-answered when that is decided; if a server ends, or another one leads, before that, the stream may be there
-with one copy and without its consumers, and the restore fails.
+What was sent becomes a stream with one copy on this server. Then its consumers are decided, and at last the
+replicas and the placement that were asked for, like any change of a stream. Promises: the last chunk is
+answered when all this is decided. If a server stops or another one leads before that, the restore fails, and
+the stream may exist with one copy and without its consumers.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from ...meta.planner import Requester
     from ..request import Request, Response
 
-_GROUP = 8  # characters of a group's name, after what it is
+_GROUP = 8  # random characters at the end of a group's name
 
 
 class RestoreApi:
-    """The handler."""
+    """The handler of RESTORE."""
 
     def __init__(self, cluster: ClusterContext) -> None:
         self._cluster = cluster
@@ -61,7 +61,7 @@ class RestoreApi:
 
 
 class _Steps:
-    """What follows when a stream is whole."""
+    """The decisions that follow when a stream has been received completely."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class _Steps:
         self._consumers = list(staged.consumers)
 
     def start(self) -> None:
-        """Let it be a stream, here."""
+        """Have the stream created on this server."""
         self._account.staged[self._config.name] = self._staged
         self._staged.config = self._alone
         self._decide(self._creation, self._next)
@@ -108,7 +108,7 @@ class _Steps:
         )
 
     def _next(self) -> None:
-        """The next consumer, or, after the last one, the place."""
+        """Have the next consumer created or, after the last one, the replicas and the placement decided."""
         local = self._view.local_streams.get((self._account.name, self._config.name))
         if local is None or local.stream is None:
             self._fail(api_error("JSStreamRestoreErrF", err="it was not opened; the log says why"))
@@ -144,7 +144,7 @@ class _Steps:
             elif effect is None or isinstance(effect, ApiError | StaleCommand):
                 self._fail(api_error("JSClusterNotAvailErr"))
             else:
-                self._executor.soon(then)  # when it is done here, too
+                self._executor.soon(then)  # when it is carried out here, too
 
         try:
             self._proposer.propose(make_command(), decided)

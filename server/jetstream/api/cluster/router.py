@@ -1,17 +1,20 @@
-"""ClusterApiRouter: which of the servers serves a request of the API.
+"""ClusterApiRouter: decides which of the servers serves a request of the API.
 
-Promises: a request is served here, refused here, or left to another server, as `responder.action_for`
-decides; what waits first is decided again before it is refused. Members hold what they leave to a leader
-until they have had contact with it since: one that is gone already is known to be so only a while later. So
-the next leader serves what came between the two, as soon as there is one, and without one it is refused. A
-request that the former leader may have served is not served twice, unless that does no harm
-(`Endpoint.repeatable`), but refused where the meta group has decided something about the same since.
+Promises:
+- A request is served here, refused here, or left to another server, as `responder.action_for` decides.
+- A request that waits is decided again before it is refused.
+- Members hold the requests that they leave to a leader until they have heard from it since, because a leader
+  that is gone is noticed only after a while. The next leader therefore serves what came in between, as soon
+  as there is one; without one it is refused.
+- A request that the former leader may have served is not served twice, unless that does no harm
+  (`Endpoint.repeatable`); it is refused if the meta group has decided something about the same stream or
+  consumer since.
 
 The meta leader may not receive the first requests of an account: servers look an account up when they learn
 that another one has it, which takes as long as their resolver does. Such a request is held by the server
-whose client asked. It sends the request to the meta leader, and to nobody else, once the leader receives
-requests of that account; after FORWARD_PATIENCE nothing is done. That is so between servers that are joined
-by routes only.
+whose client sent it. Once the leader receives requests of that account, the server sends it to the meta
+leader and to nobody else; after FORWARD_PATIENCE it is dropped. This is only done between servers that are
+joined by routes.
 """
 
 from __future__ import annotations
@@ -53,16 +56,21 @@ if TYPE_CHECKING:
     from ...cluster.context import ClusterContext
     from ...cluster.view import ClusterView
 
-OPENING, PAUSE = 3 * SECOND, SECOND // 20  # ns that a stream has to be opened, and between two looks
-HOLD = PATIENCE + SECOND  # ns that a request is held at most: then there is a leader, or it is refused
-MOST_HELD = 1000  # requests; more are left to the leader that is believed in
+OPENING, PAUSE = 3 * SECOND, SECOND // 20  # ns that a stream may take to open, and between two looks
+HOLD = PATIENCE + SECOND  # ns that a request is held at most; then there is a leader, or it is refused
+MOST_HELD = 1000  # requests; any more are left to the leader that is known
 FORWARD_PATIENCE = 5 * SECOND  # ns that a request waits until the leader can receive it
-Matter = tuple[str, str, str]  # account, stream, consumer ("" for what is not named)
+Matter = tuple[str, str, str]  # account, stream, consumer ("" for those that a request does not name)
 
 
 @dataclass(eq=False, slots=True)
 class _Waiting:
-    """A request. since, tick: when it came, in ns and in ticks. decided: something was, about its subject."""
+    """A request that is routed, and may be held.
+
+    since: when it came, ns.
+    tick: when it came, in ticks.
+    decided: whether the meta group has decided something about the same stream or consumer since.
+    """
 
     pattern: str
     request: Request
@@ -74,7 +82,10 @@ class _Waiting:
 
 
 class ClusterApiRouter:
-    """Routes the API requests of all accounts."""
+    """Routes the API requests of all accounts.
+
+    handlers: by pattern, for the requests that several servers answer together.
+    """
 
     def __init__(self, cluster: ClusterContext) -> None:
         self.handlers: Mapping[str, Handler] = handlers(cluster)
@@ -94,7 +105,7 @@ class ClusterApiRouter:
             self._look(waiting)
 
     def decided(self, effect: Effect) -> None:
-        """The meta group has decided something: what is held about the same was served by its leader."""
+        """Note a decision of the meta group: its leader has served what is held about the same."""
         if not self._held or self._view.is_leader:
             return
         if isinstance(effect, StreamCreated | StreamUpdated | StreamDeleted):
@@ -107,7 +118,7 @@ class ClusterApiRouter:
             waiting.decided = True
 
     def _look(self, waiting: _Waiting) -> None:
-        """See whose the request is now."""
+        """Serve, refuse, hold or ignore a request, by what is known now."""
         pattern, request = waiting.pattern, waiting.request
         rule, stream, consumer = self._rule(pattern, request)
         account, clock = request.account.name, request.context.clock
@@ -128,7 +139,7 @@ class ClusterApiRouter:
             _refuse(request, act)
 
     def _hold(self, waiting: _Waiting) -> bool:
-        """Whether it can wait."""
+        """Hold a request; return whether there is room for it."""
         held = self._held.setdefault(waiting.matter, [])
         if waiting in held:
             return True
@@ -149,23 +160,24 @@ class ClusterApiRouter:
                 del self._held[waiting.matter]
 
     def _refuse_again(self, pattern: str, request: Request, act: ResponderAction) -> None:
-        """Refuse what would have been refused a moment ago, if it still would be."""
+        """Refuse a request after a pause, if it would still be refused in the same way."""
         rule, stream, consumer = self._rule(pattern, request)
         if action_for(rule, self._view.responder_state(request.account.name, stream, consumer)) is act:
             _refuse(request, act)
 
     def _rule(self, pattern: str, request: Request) -> tuple[ResponderRule, str, str]:
-        """Whose a request is, and what it is about: (rule, stream, consumer)."""
+        """Return the rule of a request and what it is about: (rule, stream, consumer)."""
         stream, consumer = _names(pattern, request.tokens)
         if self._is_streams_own(pattern, request, stream):
             return ResponderRule.STREAM, stream, ""
         return request.endpoint.rule, stream, consumer
 
     def _pause(self, waiting: _Waiting, rule: ResponderRule, act: ResponderAction, stream: str) -> int:
-        """How long to wait for the next look, in ns; 0 where it is known whose the request is.
+        """Return the ns to wait before the next look, 0 if it is known which server the request is for.
 
-        It may be this server's matter in a moment: nobody leads, or who leads may be gone, or what it leads
-        is not open yet. All who hold a request look again; who leads by then serves it.
+        The request may become this server's in a moment: there is no leader, or it may be gone, or the stream
+        that this server leads is not open yet. All servers that hold the request look again, and the one that
+        leads by then serves it.
         """
         view, request = self._view, waiting.request
         account, age = request.account, request.context.clock.now() - waiting.since
@@ -191,14 +203,14 @@ class ClusterApiRouter:
         return self._until_heard(waiting, None if local.membership is None else local.membership.group)
 
     def _until_heard(self, waiting: _Waiting, group: RaftNode | None) -> int:
-        """How long to wait for a message of a group's leader that it may have sent after the request came."""
+        """Return the ns to wait for a message of a group's leader, 0 if one came after the request."""
         ticks = self._ticker.count - waiting.tick
         return 0 if group is None or group.silence().get(group.leader, ticks) + 2 <= ticks else TICK
 
     def _is_streams_own(self, pattern: str, request: Request, stream: str) -> bool:
-        """Whether another stream's mirror or source asks for a consumer that is its stream's own matter.
+        """Return whether the stream's leader alone handles a request, for a mirror's or source's consumer.
 
-        A stream that needs acknowledgements needs a consumer that lasts: that is decided like any other.
+        A stream that needs acknowledgements needs a durable consumer, which is decided like any other.
         """
         if (
             not pattern.startswith(("CONSUMER.CREATE.", "CONSUMER.DURABLE."))
@@ -209,7 +221,7 @@ class ClusterApiRouter:
             config = gojson.decode(request.body)["config"]
             direct, sourcing = config.get("direct"), config.get("sourcing")
         except (ValueError, TypeError, KeyError, AttributeError):
-            return False  # who validates the request answers what is wrong with it
+            return False  # the server that validates the request answers with what is wrong
         if direct is not True:
             return False
         found = self._view.state.stream(request.account.name, stream)
@@ -225,7 +237,7 @@ def _refuse(request: Request, act: ResponderAction) -> None:
 
 
 def _names(pattern: str, tokens: list[str]) -> tuple[str, str]:
-    """(stream, consumer) of a request; "" for what its subject does not name."""
+    """Return the (stream, consumer) of a request; "" for those that its subject does not name."""
     parts = pattern.split(".")
     if "*" not in parts:
         return "", ""
@@ -238,7 +250,7 @@ def _names(pattern: str, tokens: list[str]) -> tuple[str, str]:
 
 
 def _is_unheard(view: ClusterView, request: Request) -> bool:
-    """Whether a client here asks what the leader, on another server, cannot have received."""
+    """Return whether a client here sent a request that the leader elsewhere cannot have received."""
     message, leader = request.message, view.leader_status.leader
     source = message.source
     if source is None or source.kind != ConnectionKind.CLIENT or leader in ("", view.me):
@@ -248,7 +260,10 @@ def _is_unheard(view: ClusterView, request: Request) -> bool:
 
 
 class _ForwardedRequest:
-    """A request that the meta leader did not receive. serve: serves it here, if this server leads by then."""
+    """A request that the meta leader did not receive.
+
+    serve: serves it here, if this server leads by then.
+    """
 
     def __init__(self, view: ClusterView, request: Request, serve: Callable[[], None]) -> None:
         self._view = view
@@ -259,7 +274,7 @@ class _ForwardedRequest:
         self._patience = FORWARD_PATIENCE
 
     def start(self) -> None:
-        """Wait for the leader."""
+        """Wait until the leader can receive the request."""
         self._patience -= PAUSE
         if self._patience > 0:
             self._clock.call_later(PAUSE, self._look)
@@ -289,7 +304,7 @@ class _ForwardedRequest:
 
 
 def _route_to_leader(view: ClusterView, account: Account, subject: str) -> MessageEndpoint | None:
-    """An account's part of the route to the leader, if there is interest in a subject there."""
+    """Return an account's part of the route to the leader, if there is interest in the subject there."""
     raw = subject.encode("utf-8", "surrogateescape")
     process = view.process(view.leader_status.leader)
     plan = account.plans.get(raw) or account.plan(raw)

@@ -1,8 +1,8 @@
 """STEPDOWN: the leader of a stream hands over, to the preferred server or to one that can lead.
 
-It is answered when the next leader announces that it leads, or when patience is at its end: who asks for the
-stream right after is answered. A consumer is led by who leads its stream: to move the one is to move the
-other.
+It is answered when the next leader announces that it leads, or after a timeout, so that a client that asks
+for the stream right after gets an answer. A consumer is led by the leader of its stream: moving the one moves
+the other.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class StepDownApi:
-    """The handlers."""
+    """The handler of STEPDOWN."""
 
     def __init__(self, cluster: ClusterContext) -> None:
         self._cluster = cluster
@@ -35,7 +35,7 @@ class StepDownApi:
         if local is None or assignment is None:
             raise api_error("JSClusterNotAvailErr")
         asked = request.read_optional(LeaderStepDownRequest)
-        if local.leader_status() is None:  # one copy: nobody else could lead
+        if local.leader_status() is None:  # one copy: no other server could lead
             return response(request.kind, success=True)
         preferred = ""
         if asked.placement is not None:
@@ -69,7 +69,7 @@ class StepDownApi:
         return LATER
 
     def _nearest(self, local: LocalStream) -> str:
-        """The member that lacks least of what the leader has; "" for none that is there."""
+        """Return the online member that lags least behind the leader; "" if there is none."""
         group = local.group_view()
         peers = {} if group is None else group.peers
         there = [member for member in peers if self._view.node_statuses.get(member, UNSEEN).online]

@@ -1,6 +1,7 @@
 """Requests about streams that the meta leader decides: create, update, delete, remove a peer.
 
-What nats-server's clusters do and this one does not is refused: the error names what to do instead.
+Requests that clusters of nats-server serve and this one does not are refused; the error says what to do
+instead.
 """
 
 from __future__ import annotations
@@ -44,13 +45,13 @@ if TYPE_CHECKING:
     from ...streams.validation.context import ValidationContext
 
 Json = dict[str, Any]
-# Why not, and what to do instead.
+# Why a request is refused, and what to do instead.
 EVACUATE = "peers are not evacuated: take them away one by one by STREAM.PEER.REMOVE"
 MOVE_BACK = "a move cannot be cancelled: give the stream its former placement by STREAM.UPDATE"
 
 
 class StreamApi:
-    """The handlers."""
+    """The handlers of the stream requests that the meta leader decides."""
 
     def __init__(self, cluster: ClusterContext) -> None:
         self._cluster = cluster
@@ -92,7 +93,7 @@ class StreamApi:
     def _answer(
         self, request: Request, served: ServedWait, made: StreamAssignment, *, there: bool, **more: Any
     ) -> None:
-        """Answer with the info of the stream's leader; without one, with what was decided."""
+        """Answer with the info of the stream's leader, or with what was decided if no leader reports."""
         config, created = StreamConfig.from_json(made.config), format_rfc3339(made.created)
 
         def fits(info: Json) -> bool:
@@ -177,7 +178,7 @@ class StreamApi:
         return propose(self._cluster, request, make_command, done)
 
     def remove_peer(self, request: Request) -> Response:
-        """Answer STREAM.PEER.REMOVE.<stream>: another server is to hold it instead of this one."""
+        """Answer STREAM.PEER.REMOVE.<stream>: another server takes the place of this one."""
         if request.empty:
             raise api_error("JSBadRequestErr")
         peer = request.read(RemovePeerRequest).peer
@@ -194,7 +195,7 @@ class StreamApi:
         )
 
     def unsupported(self, why: str) -> Handler:
-        """Make the handler of a request about a stream that is refused."""
+        """Return a handler that refuses a request about a stream with the text `why`."""
 
         def refuse(request: Request) -> Response:
             if self._view.state.stream(request.account.name, request.tokens[-1]) is None:
@@ -205,7 +206,7 @@ class StreamApi:
 
 
 def known_stream(view: ClusterView, host: JetStreamHost, stream: StreamAssignment) -> StreamInfo:
-    """What is known of a stream without its leader."""
+    """Return what is known of a stream without its leader."""
     return StreamInfo(
         config=shown(StreamConfig.from_json(stream.config)),
         created=stream.created,
@@ -219,7 +220,7 @@ def known_stream(view: ClusterView, host: JetStreamHost, stream: StreamAssignmen
 def validation_context(
     account: JetStreamAccount, view: AccountView, replicas: int, *, pedantic: bool
 ) -> ValidationContext:
-    """What a configuration is validated against: the account's limits, and the decided streams."""
+    """Return what a configuration is validated against: the account's limits, and the decided streams."""
 
     def lookup(name: str) -> StreamConfig | None:
         document = view.config(name)

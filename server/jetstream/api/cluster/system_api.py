@@ -1,6 +1,7 @@
-"""The JetStream API of the system account: the meta leader's steps, servers and accounts removed for good.
+"""The JetStream API of the system account: the meta leader's step down, removal of servers and accounts.
 
-What nats-server's clusters do and this one does not is refused: the error names what to do instead.
+Requests that clusters of nats-server serve and this one does not are refused; the error says what to do
+instead.
 
 Promises: only the meta leader answers, and only requests of the system account reach it.
 """
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
     from ...cluster.context import ClusterContext
     from ...host import JetStreamHost
 
-# Why not, and what to do instead.
+# Why a request is refused, and what to do instead.
 _RESCUE = "a majority is not lowered: put back the directory of a server that is missing, from a copy"
 _EVACUATE = "servers are not evacuated: move streams by STREAM.PEER.REMOVE, or remove it by SERVER.REMOVE"
 _MOVE = "streams are moved by their own account: STREAM.UPDATE with a placement, or STREAM.PEER.REMOVE"
 
 
 class ClusterApi:
-    """See the module."""
+    """The handlers of the system account's requests, in a cluster."""
 
     def __init__(self, cluster: ClusterContext, host: JetStreamHost) -> None:
         self._view = cluster.view
@@ -60,7 +61,7 @@ class ClusterApi:
         else:
             try:
                 preferred = self._proposer.successor()
-            except ApiError:  # nobody is there: then whoever comes
+            except ApiError:  # no other server is online: then any that comes
                 preferred = ""
 
         error = self._proposer.step_down(preferred)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def handlers(cluster: ClusterContext) -> dict[str, Handler]:
-    """Give them by the subject after `$JS.API.`."""
+    """Return the handlers by the subject after `$JS.API.`."""
     streams, consumers, leaders = StreamApi(cluster), ConsumerApi(cluster), StepDownApi(cluster)
     infos, backups = InfoApi(cluster.view), RestoreApi(cluster)
     lists = ListApi(cluster.view, cluster.proposer, cluster.queries)

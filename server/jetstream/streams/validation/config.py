@@ -1,9 +1,12 @@
-"""The rules for a stream's configuration, new or changed, and the defaults that fill it in.
+"""The rules for a stream's configuration, new or changed, and its defaults.
 
-Promises: returns a new configuration in which every default is explicit, or raises ApiError with the
-reference's code; the order of checks is the reference's, so that a request with several errors names the same
-one. Never changes a configuration that it is given, and never looks at the disk. Source: JetStream API,
-stream configuration (ADR-1 names the schema); limits are in protocol.limits.
+Promises:
+- A check returns a new configuration in which every default is explicit, or raises ApiError with the
+  reference's code.
+- The checks run in the reference's order, so that a request with several errors gets the same one.
+- The configuration passed in is never changed, and the disk is never read.
+
+Source: JetStream API, stream configuration (ADR-1 names the schema). Limits are in protocol.limits.
 """
 
 from __future__ import annotations
@@ -35,8 +38,8 @@ STORAGES = ("file", "memory")
 COMPRESSIONS = ("none", "s2")
 PERSIST_MODES = ("", "default", "async")
 
-# Features of the configuration that the server does not have yet. Refusing them by name is better than
-# accepting a promise (a counter, an atomic batch) that would not be kept.
+# Features of the configuration that this server does not have. They are refused by name, as accepting one
+# would promise something (a counter, an atomic batch) that the server does not do.
 UNSUPPORTED = {
     "allow_msg_counter": "message counters",
     "allow_atomic": "atomic batch publish",
@@ -46,20 +49,21 @@ UNSUPPORTED = {
 
 
 def is_asset_name(name: str) -> bool:
-    """Whether a stream or consumer may have this name (nats-server's `isValidAssetName`):
+    """Return whether a stream or consumer may have this name.
 
-    no blanks, dots, wildcards, slashes or control characters.
+    It must not have blanks, dots, wildcards, slashes or control characters, as nats-server's
+    `isValidAssetName` says.
     """
     return bool(name) and not any(c in ".*>/\\ \t\r\n\f" or c < " " or c == "\x7f" for c in name)
 
 
 def check(config: StreamConfig, context: ValidationContext) -> StreamConfig:
-    """Validate `config` and give it with its defaults, or raise ApiError."""
+    """Validate `config` and return it with its defaults. Raises ApiError."""
     return at_once(checking(config, context))
 
 
 def checking(config: StreamConfig, context: ValidationContext) -> Steps[StreamConfig]:
-    """As `check`, in steps."""
+    """Do what `check` does, in steps."""
     check_texts(config)
     config = _with_defaults(config, context)
     _check_age(config)
@@ -85,7 +89,7 @@ def checking(config: StreamConfig, context: ValidationContext) -> Steps[StreamCo
 
 
 def check_texts(config: StreamConfig) -> None:
-    """Check its name, description and metadata. Raises ApiError."""
+    """Check the name, description and metadata. Raises ApiError."""
     if not is_asset_name(config.name):
         raise invalid("stream name is required and can not contain '.', '*', '>', '\\', '/'")
     if len(config.name.encode()) > MAX_NAME:
@@ -250,12 +254,12 @@ def _with_placement(config: StreamConfig) -> StreamConfig:
 
 
 def check_update(old: StreamConfig, new: StreamConfig, context: ValidationContext) -> StreamConfig:
-    """Validate `new` as the update of `old`."""
+    """Validate `new` as an update of `old`; return it with its defaults. Raises ApiError."""
     return at_once(checking_update(old, new, context))
 
 
 def checking_update(old: StreamConfig, new: StreamConfig, context: ValidationContext) -> Steps[StreamConfig]:
-    """As `check_update`, in steps."""
+    """Do what `check_update` does, in steps."""
     config = yield from checking(new, context)
     if config.name != old.name:
         raise invalid("stream configuration name must match original")

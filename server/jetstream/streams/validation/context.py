@@ -1,6 +1,6 @@
-"""ValidationContext: what a configuration is validated against, besides itself.
+"""ValidationContext: everything besides a configuration itself that its validation depends on.
 
-Promises: plain values and one lookup; the rules read it and change nothing.
+Promises: it has only plain values and one lookup. The rules read it and change nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .....protocol.subject_tree import SubjectTree
 
 
 def nowhere(_name: str) -> StreamConfig | None:
-    """Stand in for an account without streams."""
+    """Return None: the lookup of an account without streams."""
     return None
 
 
@@ -22,9 +22,9 @@ def nowhere(_name: str) -> StreamConfig | None:
 class SubjectCheck:
     """The result of checking the subjects of a configuration by themselves.
 
-    subjects: those that were checked.
-    tree: the same as a tree, with their places in the list.
-    error: why they are not accepted.
+    subjects: the list that was checked.
+    tree: the same subjects as a tree, each with its places in the list.
+    error: why they are not accepted; None if they are.
     """
 
     subjects: list[str]
@@ -36,13 +36,14 @@ class SubjectCheck:
 class ValidationContext:
     """The context of one configuration check.
 
-    lookup: gives the configuration of another stream of the account, or None.
-    duplicates_limit: the longest duplicate window that the server allows, ns; 0: any.
+    lookup: returns the configuration of the account's stream with the given name, or None.
+    duplicates_limit: the longest duplicate window that the server allows, ns; 0 for any.
     max_bytes_required: whether the account's streams must limit their bytes.
-    memory_max_stream_bytes, storage_max_stream_bytes: the account's limits for one stream; -1 or 0: none.
-    pedantic: whether what the server would otherwise adjust is refused.
+    memory_max_stream_bytes: the account's limit for one stream in memory, bytes; -1 or 0 for none.
+    storage_max_stream_bytes: the same for one stream in files.
+    pedantic: whether values that the server would otherwise adjust are refused.
     clustered: whether there are other servers for replicas.
-    subject_check: what is known already of the subjects.
+    subject_check: the result of `checking_subjects`, if it was called before; None if not.
     """
 
     lookup: Callable[[str], StreamConfig | None] = nowhere
@@ -56,10 +57,10 @@ class ValidationContext:
 
 
 def invalid(text: str) -> ApiError:
-    """Make the error 10052 that most rules answer with."""
+    """Return ApiError 10052 with this text, the error of most rules."""
     return api_error("JSStreamInvalidConfigF", err=text)
 
 
 def pedantic(text: str) -> ApiError:
-    """Make the error 10157: the value would be adjusted, and the request asked that nothing be."""
+    """Return ApiError 10157 with this text, for a value that would be adjusted despite a pedantic request."""
     return api_error("JSPedanticErrF", err=text)

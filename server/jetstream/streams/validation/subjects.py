@@ -1,7 +1,7 @@
 """The rules for a stream's subjects, its transform and its republish.
 
-Promises: what is accepted can be subscribed and transformed without a further check; never touches the
-account.
+Promises: an accepted configuration can be subscribed to and transformed without further checks. The account
+is never touched.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from .....protocol.transform import SubjectTransform, TransformError, parse_plac
 from ....slices import Steps, at_once
 from .context import SubjectCheck, ValidationContext, invalid, pedantic
 
-STEP = 1024  # subjects looked at in one step
+STEP = 1024  # subjects checked in one step
 INTERNAL_SPACES = ("$JS.>", "$JSC.>", "$NRG.>")
 INVALID_MAPPING = "invalid mapping destination: invalid transform"
 
 
 def checking_subjects(config: StreamConfig) -> Steps[SubjectCheck]:
-    """Check the subjects by themselves, in steps."""
+    """Check the subjects by themselves, in steps: each must be valid and allowed, and none may overlap."""
     subjects = config.subjects
     tree: SubjectTree[list[int]] = yield from placing(subjects)
     try:
@@ -46,8 +46,10 @@ def checking_subjects(config: StreamConfig) -> Steps[SubjectCheck]:
 
 
 def check_subjects(config: StreamConfig, subject_check: SubjectCheck | None) -> StreamConfig:
-    """Refuse what is wrong about the subjects, if there are any; a stream without them, without mirror and
-    sources, listens to its name.
+    """Check the subjects, and return the configuration with its default subject. Raises ApiError.
+
+    A stream without subjects, mirror and sources gets its name as its subject. subject_check: the result of
+    `checking_subjects` for these subjects; without it they are checked now.
     """
     if not config.subjects:
         if config.mirror is None and not config.sources:
@@ -63,7 +65,10 @@ def check_subjects(config: StreamConfig, subject_check: SubjectCheck | None) -> 
 
 
 def _check_spaces(subject: str, config: StreamConfig) -> None:
-    """Refuse to capture the server's own traffic: an ack for it would be traffic again."""
+    """Raise ApiError if an acknowledging stream would capture the server's own traffic.
+
+    Each of its acks would be such traffic again.
+    """
     if subject == ">":
         if not config.no_ack:
             raise invalid("capturing all subjects requires no-ack to be true")
@@ -79,7 +84,7 @@ def _check_spaces(subject: str, config: StreamConfig) -> None:
 
 
 def check_transform(config: StreamConfig) -> None:
-    """Check the transform applied to what is published."""
+    """Check the transform that is applied to published messages. Raises ApiError."""
     transform = config.subject_transform
     if transform is None:
         return
@@ -91,7 +96,10 @@ def check_transform(config: StreamConfig) -> None:
 
 
 def with_republish(config: StreamConfig, context: ValidationContext) -> StreamConfig:
-    """Check the republish, whose destination must not come back into the stream."""
+    """Check the republish, and return the configuration with its defaults. Raises ApiError.
+
+    The destination must not overlap with the stream's subjects, as messages would come back into it.
+    """
     republish = config.republish
     if republish is None:
         return config
@@ -122,7 +130,10 @@ def with_republish(config: StreamConfig, context: ValidationContext) -> StreamCo
 
 
 def mapping_error(source: str, destination: str) -> str:
-    """Give why `destination` cannot be made of `source`, "" if it can. An empty one changes nothing."""
+    """Return why `source` cannot be mapped to `destination`, "" if it can.
+
+    An empty destination changes nothing and is always possible.
+    """
     if not destination:
         return ""
     tokens = destination.split(".")

@@ -1,8 +1,10 @@
 """The rules for a stream's mirror and sources.
 
-Promises: names, filters and transforms of what is accepted are valid, and local mirrors and sources form no
-circle. Never asks an external origin anything: what is not in the account is only checked by its form. There
-may be thousands of sources: they are checked in steps.
+Promises:
+- Accepted names, filters and transforms are valid.
+- Local mirrors and sources form no cycle.
+- An external origin is not asked for anything: of what is outside the account only the form is checked.
+- The checks run in steps, as there may be thousands of sources.
 """
 
 from __future__ import annotations
@@ -28,7 +30,10 @@ def _bad_name(name: str) -> bool:
 
 
 def check_mirror(config: StreamConfig, context: ValidationContext) -> Steps[StreamConfig]:
-    """Check the mirror; a local origin with direct gets makes the mirror answer them too."""
+    """Check the mirror, and return the configuration with its defaults. Raises ApiError.
+
+    A mirror of a local origin takes over whether the origin answers direct gets.
+    """
     mirror = config.mirror
     if mirror is None:
         return config
@@ -76,7 +81,7 @@ def _check_mirror_company(config: StreamConfig) -> None:
 
 
 def check_sources(config: StreamConfig, context: ValidationContext) -> Steps[None]:
-    """Check each source, and that no two are the same."""
+    """Check each source, and that no two are the same. Raises ApiError."""
     if config.sources and config.allow_msg_schedules:
         raise api_error("JSSourceWithMsgSchedulesErr")
     indexes: set[str] = set()
@@ -160,9 +165,10 @@ def _colliding(subjects: list[str]) -> Steps[bool]:
 
 
 def check_prefixes(config: StreamConfig, context: ValidationContext) -> Steps[None]:
-    """Check the external API and delivery prefixes:
+    """Check the API and delivery prefixes of external origins. Raises ApiError.
 
-    literal, apart from the local API and from the origins' subjects.
+    They must be literal. An API prefix must not overlap with the local API, nor a delivery prefix with the
+    subjects of the local origins.
     """
     origins = [source for source in [config.mirror, *(config.sources or ())] if source is not None]
     externals = [origin.external for origin in origins if origin.external is not None]
@@ -197,7 +203,7 @@ def check_prefixes(config: StreamConfig, context: ValidationContext) -> Steps[No
 
 
 def check_cycles(config: StreamConfig, context: ValidationContext) -> Steps[None]:
-    """Refuse streams that would source each other for ever."""
+    """Raise ApiError if streams of the account would source or mirror each other in a cycle."""
     visit: deque[StreamConfig] = deque([config])
     found = {config.name}
     visited: set[str] = set()
