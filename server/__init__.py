@@ -11,7 +11,7 @@ __all__ = ["Server"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the server when it is asked for, not with every room that lies below it."""
+    """Import the server at its first use: importing this package must not import everything below it."""
     if name == "Server":
         from .app import Server
 

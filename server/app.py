@@ -1,8 +1,11 @@
-"""Server: the composition root. Knows every part, puts them together, starts and stops them in order.
+"""Server: the composition root. It knows every part, assembles them, and starts and stops them in order.
 
-Promises: `start` either returns a server that accepts connections, however much is stored, or raises and
-leaves nothing running; `ready` returns when the streams are open, which the log tells, too; `stop` leaves no
-task, timer, socket or thread. Never imports a part that the options do not ask for.
+Promises:
+- `start` either returns a server that accepts connections, however much is stored, or raises and leaves
+  nothing running.
+- `ready` returns when the streams are open; the log says so, too.
+- `stop` leaves no task, timer, socket or thread behind.
+- A part that the options do not ask for is never imported.
 """
 
 from __future__ import annotations
@@ -36,28 +39,29 @@ if TYPE_CHECKING:
     from .system import System
 
 SHUTDOWN = "Server Shutdown"
-# Seconds that clients wait for streams that open quickly: so hardly one ever sees that they are not open yet.
+# Seconds that clients wait for streams that open quickly, so that they hardly ever find one that is not open.
 _PATIENCE = 0.1
 _LOOPBACK = "127.0.0.1"
 _EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 compared with, not listened on
 
 
 class ServerPart(Protocol):
-    """Something that runs beside the clients: leafs, monitoring, system services."""
+    """A part that runs beside the clients: leaf nodes, monitoring, system services."""
 
     async def start(self) -> None:
-        """Begin; raises and leaves nothing running when it cannot."""
+        """Start the part. If this raises, nothing is left running."""
 
     async def stop(self) -> None:
-        """End; leaves nothing running."""
+        """Stop the part and leave nothing running."""
 
 
 class Server:
     """A server in this process, on the running loop.
 
-    Either `options`, or single options by keyword on top of an embedded server's defaults: 127.0.0.1, any
-    free port. `jetstream=True` and `store_dir=...` switch JetStream on. `async with Server(...) as server:`
-    starts and stops it.
+    Pass either `options`, or single options by keyword, which are set on top of the defaults of an embedded
+    server: 127.0.0.1 and any free port. `jetstream=True` or `store_dir=...` enables JetStream. An embedded
+    server without a `store_dir` uses a temporary directory and removes it when it stops.
+    `async with Server(...) as server:` starts the server, waits until it is ready, and stops it.
     """
 
     def __init__(self, options: Options | None = None, *, log: Logger | None = None, **single: Any) -> None:
@@ -90,11 +94,12 @@ class Server:
         await self.stop()
 
     async def start(self) -> None:
-        """Start every part; returns when clients can connect.
+        """Start every part and return when clients can connect.
 
-        Streams that are not open by then are opened meanwhile; see `ready`.
+        Streams that are not open by then are opened in the background; see `ready`.
 
-        Raises OSError (address in use, store directory), AccountsError (accounts that cannot be).
+        Raises OSError if an address is in use or the store directory cannot be used, and AccountsError if the
+        accounts contradict each other.
         """
         loop = asyncio.get_running_loop()
         options = self.options
@@ -130,12 +135,12 @@ class Server:
             self.log.info("Server is ready")
 
     async def ready(self) -> None:
-        """Return when all streams are open, those of accounts too that a reload brought, or it is stopped."""
+        """Return when all streams are open, also those of accounts that a reload added, or at a stop."""
         if self.jetstream is not None:
             await self.jetstream.recovered()
 
     def _make_registry(self, options: Options) -> None:
-        """The accounts, and who makes them if that is not the options."""
+        """Create the account registry and, in operator mode, the part that makes accounts from tokens."""
         if not options.operator and not options.trusted_keys:
             self.registry = AccountRegistry(options, self.clock)
             return
@@ -200,7 +205,7 @@ class Server:
         banner.jetstream(self.log, self.jetstream)
 
     async def _stop_jetstream(self) -> None:
-        """Serve JetStream no more, because a reload said so, or because it cannot be started."""
+        """Stop serving JetStream, because a reload disabled it or because it could not be started."""
         engine, self.jetstream = self.jetstream, None
         self.clients.info.jetstream = False
         if engine is not None:
@@ -210,7 +215,7 @@ class Server:
             await engine.stop()
 
     async def _switch_jetstream(self, before: asyncio.Task[None] | None) -> None:
-        """Start or stop JetStream as the options are now, after what is under way."""
+        """Start or stop JetStream as the options now say, after the switch that is already under way."""
         if before is not None:
             await asyncio.wait([before])
         wanted = self.options.jetstream.enabled
@@ -228,7 +233,7 @@ class Server:
             self.leafs.set_jetstream(jetstream=self.jetstream is not None)
 
     async def _start_cluster(self) -> None:
-        """Routes to the other servers, and with JetStream a place among them."""
+        """Start the routes to other servers and, with JetStream, this server's part of the cluster."""
         options = self.options.cluster
         if options is not None and (options.port is not None or options.routes):
             from .route import Routes
@@ -257,7 +262,7 @@ class Server:
                 self.routes.wanted = self.operator.need
 
     def _expected(self) -> BootstrapExpect:
-        """Who must be there before a meta group is bootstrapped: those that the routes name."""
+        """Return the servers that must be there to bootstrap a meta group: those that the routes name."""
         from .cluster.bootstrap_peers import expected
 
         remotes = self.routes.remotes if self.routes is not None else ()
@@ -280,7 +285,7 @@ class Server:
         self._parts.append(self.monitor)
 
     async def stop(self) -> None:
-        """Close every connection and stop every part; harmless when done twice."""
+        """Close every connection and stop every part. Calling it twice is harmless."""
         if not self._running:
             return
         self._running = False
@@ -304,7 +309,7 @@ class Server:
         self._stopped.set()
 
     async def wait(self) -> None:
-        """Return when the server has been stopped."""
+        """Return when the server has stopped."""
         await self._stopped.wait()
 
     @property
@@ -314,22 +319,22 @@ class Server:
 
     @property
     def accepting(self) -> bool:
-        """Whether clients can connect."""
+        """Whether clients can connect now."""
         return self.listener.accepting
 
     @property
     def url(self) -> str:
-        """Where clients connect to, `nats://host:port`."""
+        """The URL for clients, `nats://host:port`."""
         host = self.options.host
         return f"nats://{_LOOPBACK if host in _EVERYWHERE else host}:{self.port}"
 
     @property
     def leaf_url(self) -> str:
-        """Where leafs connect to, `nats-leaf://host:port`; "" without a listener for them."""
+        """The URL for leaf nodes, `nats-leaf://host:port`; "" if there is no listener for them."""
         return self.leafs.url if self.leafs is not None else ""
 
     def urls(self) -> dict[str, list[str]]:
-        """The URLs of every listener by its kind, as the ports file lists them."""
+        """Return the URLs of every listener by its kind, as the ports file lists them."""
         urls = {"nats": [self.url]}
         if self.leaf_url:
             urls["leafnodes"] = [self.leaf_url.replace("nats-leaf://", "nats://")]
@@ -338,15 +343,15 @@ class Server:
         return urls
 
     def reload(self, options: Options) -> None:
-        """See `reloading`; at once."""
+        """Apply new options in one go; see `reloading`."""
         at_once(self.reloading(options))
 
     def reloading(self, options: Options) -> Steps[None]:
-        """Apply, in steps, what of `options` can change while running: users, accounts, permissions, exports,
-        imports, mappings, limits, logging. What cannot is for `config.reload` to refuse before.
+        """Apply, in steps, what can change while the server runs: users, accounts, permissions, exports,
+        imports, mappings, limits, logging. Other changes must have been refused before, by `config.reload`.
 
-        Raises AccountsError or TLSConfigError, and changes nothing, when the accounts or certificates cannot
-        be.
+        Raises AccountsError or TLSConfigError, and changes nothing, if the accounts contradict each other or
+        the certificates cannot be used.
         """
         if options.tls is not None:
             self.listener.tls_context(options.tls)
@@ -372,7 +377,7 @@ class Server:
             account.stop()
 
     async def drain(self) -> None:
-        """Lame duck mode: accept nobody new, tell the clients, send them away bit by bit (if any), stop."""
+        """Stop in lame duck mode: accept nobody, warn the clients, disconnect them one by one, then stop."""
         if self.lame_duck:
             return
         self.lame_duck = True
@@ -403,7 +408,7 @@ class Server:
 
 
 def _with(options: Options, single: dict[str, Any]) -> Options:
-    """`options` with single ones set. Raises TypeError for a name that is none."""
+    """Return `options` with single ones set. Raises TypeError for an unknown name."""
     if not single:
         return options
     single = dict(single)

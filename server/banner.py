@@ -1,4 +1,4 @@
-"""What a server says of itself when it starts, in nats-server's words."""
+"""The lines that a server logs when it starts, in nats-server's words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def starting(log: Logger, identity: ServerIdentity, options: Options) -> None:
-    """Who starts, with which configuration."""
+    """Log which server starts, and with which configuration."""
     log.info("Starting pyjs-server")
     log.info(f"  Version:  {__version__} (nats-server {identity.version})")
     log.info(f"  Runtime:  {identity.runtime}")
@@ -34,7 +34,7 @@ def starting(log: Logger, identity: ServerIdentity, options: Options) -> None:
 
 
 def jetstream(log: Logger, engine: JetStream) -> None:
-    """What JetStream may use, once it runs."""
+    """Log what JetStream may use, once it runs."""
     options = engine.options.jetstream
     given = engine.options.positions.get("jetstream.store_dir")
     if not given and options.store_dir.startswith("/tmp"):  # noqa: S108 compared with
@@ -53,7 +53,7 @@ def jetstream(log: Logger, engine: JetStream) -> None:
 
 
 def _size(number: int) -> str:
-    """As nats-server shows sizes: powers of 1024 with two decimals, named KB, MB, …"""
+    """Return a size as nats-server shows it: powers of 1024 with two decimals, named KB, MB, …"""
     if number < 1024:
         return f"{number} B"
     value = float(number)

@@ -1,9 +1,7 @@
-"""Time as an argument: the wall clock and timers that every core of the server is given.
+"""The wall clock and timers, which every core of the server gets as an argument.
 
-`DeadlineTimer` is for what has many deadlines and needs one timer.
-
-Promises nanoseconds (int) everywhere and callbacks on the loop's own thread. Never sleeps; tests use a fake
-of the same shape.
+Promises nanoseconds (int) everywhere, and callbacks on the loop's own thread. Nothing here sleeps. Tests use
+a fake clock with the same methods. `DeadlineTimer` serves an object that has many deadlines with one timer.
 """
 
 from __future__ import annotations
@@ -22,17 +20,17 @@ class Timer(Protocol):
     """A pending callback."""
 
     def cancel(self) -> None:
-        """Make sure the callback does not run any more; harmless when it has run."""
+        """Make sure that the callback does not run any more. Harmless if it has already run."""
 
 
 class Clock(Protocol):
-    """What a core may know of time."""
+    """What a core may know of time, and how it sets timers."""
 
     def now(self) -> int:
-        """Wall time in ns since the Unix epoch, UTC."""
+        """Return the wall time in ns since the Unix epoch, UTC."""
 
     def call_later(self, delay: int, callback: Callable[[], None]) -> Timer:
-        """Run `callback` on the loop after `delay` ns (0: as soon as the present work is done)."""
+        """Run `callback` on the loop after `delay` ns. With 0 it runs as soon as the current work is done."""
 
 
 class LoopClock:
@@ -43,17 +41,20 @@ class LoopClock:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
 
-    now = staticmethod(time.time_ns)  # without a call in between: it is asked for every message
+    now = staticmethod(time.time_ns)  # no Python call in between, as this is read for every message
 
     def call_later(self, delay: int, callback: Callable[[], None]) -> Timer:
-        """Schedule on the loop; a delay of 0 or less runs in the next round of the loop."""
+        """Schedule `callback` on the loop. With a delay of 0 or less it runs in the loop's next turn."""
         if delay <= 0:
             return self._loop.call_soon(callback)
         return self._loop.call_later(delay / SECOND, callback)
 
 
 class DeadlineTimer:
-    """Calls `callback` once when its time has come. At most one timer is pending at any moment."""
+    """Calls `callback` once when its time has come. At most one timer is pending at any moment.
+
+    All times are wall times in ns, as `Clock.now` returns them.
+    """
 
     __slots__ = ("_at", "_callback", "_clock", "_timer")
 
@@ -78,12 +79,12 @@ class DeadlineTimer:
         self._timer = self._clock.call_later(max(when - self._clock.now(), 0), self._fire)
 
     def again(self, when: int) -> None:
-        """Fire at `when`, whatever it was set for."""
+        """Fire at `when` (ns), whatever time the timer was set for."""
         self.clear()
         self.at(when)
 
     def clear(self) -> None:
-        """Do not fire."""
+        """Cancel the timer, so that it does not fire."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,4 +1,4 @@
-"""Who this server is: id, name, the level of the reference it speaks, and when it started."""
+"""The identity of this server: its id, its name, the nats-server version it follows, and when it started."""
 
 from __future__ import annotations
 
@@ -14,12 +14,19 @@ from ..version import NATS_VERSION
 if TYPE_CHECKING:
     from .config import Options
 
-_SERVER_PREFIX = 13 << 3  # a leading "N" in base32
+_SERVER_PREFIX = 13 << 3  # gives a leading "N" in base32
 
 
 @dataclass(slots=True)
 class ServerIdentity:
-    """id: 56 characters with the form of a server's public key. start: ns. name: never empty."""
+    """The identity of one run of a server.
+
+    id: 56 characters in the form of a server's public key.
+    name: never empty.
+    start: wall time in ns.
+    version: the nats-server version that this server follows.
+    runtime: the Python version, as the log and monitoring show it.
+    """
 
     id: str
     name: str
@@ -29,16 +36,16 @@ class ServerIdentity:
 
     @classmethod
     def new(cls, name: str, start: int, random_bytes: Callable[[int], bytes]) -> ServerIdentity:
-        """A fresh identity; `name` "" takes the id."""
+        """Return a new identity. If `name` is "", the id is the name, too."""
         server_id = _server_id(random_bytes(32))
         return cls(server_id, name or server_id, start)
 
 
 def cluster_name(options: Options, identity: ServerIdentity) -> str:
-    """The name of the cluster this server belongs to; "" for one that is alone.
+    """Return the name of the cluster that this server belongs to; "" for a server on its own.
 
-    A server that only solicits leaf connections needs a stable name of its own and takes the server's, as
-    the reference does.
+    A server that only solicits leaf connections needs a stable cluster name. It uses its server name, as
+    nats-server does.
     """
     cluster = options.cluster
     if cluster is not None and (cluster.name or cluster.port is not None):

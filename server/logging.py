@@ -1,9 +1,9 @@
-"""The server's log: what its parts may ask of one, one that nobody reads, and the real one.
+"""The server's log: the interface that its parts use, a log that drops everything, and the real one.
 
-The real one writes nats-server's lines, `[pid] 2026/11/21 01:02:03.123456 [INF] text`, each in one write, so
-that lines of several processes on one file do not mix. To a file (appended to, reopened on demand, rotated at
-a size) or to standard error, in colours when that is a terminal. Never raises after it was opened: a log that
-cannot be written does not stop a server.
+The real log writes lines in nats-server's format, `[pid] 2026/11/21 01:02:03.123456 [INF] text`. Each line is
+one write, so that lines of several processes in one file do not mix. It writes to a file, which is appended
+to, reopened on demand and rotated at a size, or to standard error, in colours if that is a terminal. Once it
+is open it never raises: a log that cannot be written does not stop a server.
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ _COLOURS = {"INF": "32", "DBG": "36", "WRN": "0;93", "ERR": "31", "FTL": "31", "
 
 
 class Logger(Protocol):
-    """Where the parts of a server tell what happens. Telling never fails."""
+    """Where the parts of a server report what happens. Its methods never fail."""
 
     def debug(self, text: str) -> None:
-        """Tell a developer."""
+        """Log a detail for developers."""
 
     def info(self, text: str) -> None:
-        """Tell of the ordinary."""
+        """Log an ordinary event."""
 
     def warning(self, text: str) -> None:
-        """Tell of what should be looked at."""
+        """Log something that an administrator should look at."""
 
     def error(self, text: str) -> None:
-        """Tell of what went wrong."""
+        """Log an error."""
 
     def trace(self, text: str) -> None:
-        """Tell what goes over the wire."""
+        """Log protocol traffic."""
 
 
 class NullLogger:
-    """A log that nobody reads."""
+    """A log that drops everything."""
 
     def debug(self, text: str) -> None:
-        """Drop it."""
+        """Drop the text."""
 
     info = warning = error = trace = debug
 
 
 class ServerLogger:
-    """Lines at six levels. `debug_on` and `trace_on` may be asked before a costly text is made."""
+    """Writes lines at six levels. Callers check `debug_on` and `trace_on` before they build a costly text."""
 
     def __init__(self, options: Options) -> None:
-        """Raises OSError when the log file cannot be opened."""
+        """Open the log that the options describe. Raises OSError if the log file cannot be opened."""
         self._file = ""
         self._descriptor = 2
         self._size = 0
@@ -61,7 +61,10 @@ class ServerLogger:
         self.configure(options)
 
     def configure(self, options: Options) -> None:
-        """Follow the options, at start and after a reload. Raises OSError, unchanged, if the file fails."""
+        """Apply the options, at start and after a reload.
+
+        Raises OSError, and changes nothing, if the log file cannot be opened.
+        """
         if options.log_file != self._file:
             self._open(options.log_file)
         self.debug_on = options.debug
@@ -75,33 +78,33 @@ class ServerLogger:
         self._second = 0
 
     def info(self, text: str) -> None:
-        """Tell of the ordinary."""
+        """Log an ordinary event."""
         self._write("INF", text)
 
     def warning(self, text: str) -> None:
-        """Tell of what should be looked at."""
+        """Log something that an administrator should look at."""
         self._write("WRN", text)
 
     def error(self, text: str) -> None:
-        """Tell of what went wrong."""
+        """Log an error."""
         self._write("ERR", text)
 
     def fatal(self, text: str) -> None:
-        """Tell why the server ends. It is the caller who ends it."""
+        """Log why the server ends. The caller must end it."""
         self._write("FTL", text)
 
     def debug(self, text: str) -> None:
-        """Tell a developer, if asked to."""
+        """Log a detail for developers, if the options ask for that."""
         if self.debug_on:
             self._write("DBG", text)
 
     def trace(self, text: str) -> None:
-        """Show the protocol, if asked to."""
+        """Log protocol traffic, if the options ask for that."""
         if self.trace_on:
             self._write("TRC", text)
 
     def reopen(self) -> None:
-        """Open the file anew, after someone moved it away. To standard error this does nothing."""
+        """Reopen the file after it was moved away. Without a file, only say in the log that there is none."""
         if not self._file:
             self.info("File log re-open ignored, not a file logger")
             return
@@ -113,7 +116,7 @@ class ServerLogger:
         self.info("File log re-opened")
 
     def close(self) -> None:
-        """Close the file; later lines go to standard error."""
+        """Close the file. Later lines go to standard error."""
         if self._file:
             os.close(self._descriptor)
         self._file, self._descriptor = "", 2
@@ -148,7 +151,7 @@ class ServerLogger:
         return f"{self._stamp}.{rest // 1000:06} "
 
     def _rotate(self) -> None:
-        """Move the file to a name with the time in it and begin anew; the oldest beyond those kept go."""
+        """Rename the file to one with the time in its name, open a new one, and delete the oldest backups."""
         now = time.time_ns()
         stamp = time.strftime("%Y.%m.%d.%H.%M.%S", time.localtime(now // 1_000_000_000))
         backup = f"{self._file}.{stamp}.{now % 1_000_000_000:09}"
@@ -156,7 +159,7 @@ class ServerLogger:
             Path(self._file).rename(backup)
             self._open(self._file)
         except OSError as error:
-            self._limit = 0  # once is enough: the same would fail on every line
+            self._limit = 0  # do not try again, as it would fail on every line
             self.error(f"Unable to rotate the log file, will not try again: {error.strerror or error}")
             return
         self.info(f'Rotated log, backup saved as "{backup}"')
@@ -164,7 +167,7 @@ class ServerLogger:
             return
         name = Path(self._file).name
         backups = sorted(p for p in Path(self._file).parent.glob(f"{name}.*") if _is_backup(p.name, name))
-        # The present file counts as one of those kept.
+        # The new file counts as one of those kept.
         for old in backups[: max(0, len(backups) - (self._keep - 1))]:
             old.unlink(missing_ok=True)
 

@@ -1,11 +1,13 @@
 """`pyjs-server`: nats-server's command line in front of a server in this process.
 
-Order: flags, configuration, log, server, pid and ports files, then signals until one ends it. Exit code 0
-after an orderly stop, 1 with a text on standard error or a last line in the log otherwise. `pyjs server run`
-calls `run`, `pyjs server check-config` calls `check_config`.
+It goes through flags, configuration, log, server, pid and ports files, in this order, and then handles
+signals until one ends it. The exit code is 0 after an orderly stop. Otherwise it is 1, with a text on
+standard error or a last line in the log. `pyjs server run` calls `run`, and `pyjs server check-config` calls
+`check_config`.
 
-Signals: INT and TERM stop, HUP reads the configuration again, USR1 reopens the log, USR2 sends clients away
-over the lame duck duration and then stops. They may come at any time: little is imported before `run`.
+Signals: INT and TERM stop the server, HUP reads the configuration again, USR1 reopens the log, and USR2
+disconnects the clients over the lame duck duration and then stops. They may come at any time, so little is
+imported before `run`.
 """
 
 from __future__ import annotations
@@ -25,12 +27,12 @@ PROGRAM = "pyjs-server"
 
 
 def main() -> None:
-    """Entry point of the script."""
+    """Run the script `pyjs-server`."""
     sys.exit(run(sys.argv[1:]))
 
 
 def run(argv: Sequence[str], program: str = PROGRAM) -> int:
-    """Do what a command line says and return the exit code; a server runs until it is stopped."""
+    """Do what a command line asks and return the exit code. A server runs until it is stopped."""
     with HeldSignals() as held:
         return _run(argv, program, held)
 
@@ -59,7 +61,7 @@ def _run(argv: Sequence[str], program: str, held: HeldSignals) -> int:
 
 
 def check_config(path: str, program: str = PROGRAM) -> int:
-    """Check a configuration file and say so on standard error; 0 when a server would start with it."""
+    """Check a configuration file and report on standard error. Return 0 if a server would start with it."""
     from .config import ConfigError, load, paths
     from .config.support import unsupported
 
@@ -80,7 +82,7 @@ def check_config(path: str, program: str = PROGRAM) -> int:
 
 
 def _account_problems(options: Options) -> list[ConfigProblem]:
-    """Why there can be no such accounts, as with imports in a circle."""
+    """Return why the accounts cannot be made, such as imports in a circle."""
     import asyncio
 
     from .accounts.account_spec import AccountsError
@@ -197,7 +199,7 @@ def _serve(
     factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
     try:
         import uvloop
-    except ImportError:  # no uvloop on this platform
+    except ImportError:  # uvloop does not exist for this platform
         pass
     else:
         factory = uvloop.new_event_loop

@@ -1,4 +1,4 @@
-"""The memory of this machine, and how this process gives back what it no longer uses."""
+"""How much memory this process may use, and how it returns freed memory to the system."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from contextlib import suppress
 from pathlib import Path
 
 _CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-_UNKNOWN = 1 << 30  # bytes supposed where the system does not say
+_UNKNOWN = 1 << 30  # bytes assumed where the system does not say
 
-# Of glibc's malloc.h.
+# Constants of glibc's malloc.h.
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
-_MAPPED = 2 << 20  # bytes from which a buffer is a mapping of its own, gone when it is freed
-_KEPT = 8 << 20  # bytes kept at the end of the heap for what comes next
+_MAPPED = 2 << 20  # bytes from which a buffer gets a mapping of its own, which is unmapped when it is freed
+_KEPT = 8 << 20  # bytes kept at the end of the heap for later use
 
 
 def available() -> int:
-    """Bytes that this process may use at most: those of the machine, or fewer where its cgroup says so."""
+    """Return the bytes that this process may use: those of the machine, or fewer if its cgroup says so."""
     found = []
-    with suppress(OSError, ValueError):  # not on this system
+    with suppress(OSError, ValueError):  # the system does not have these names
         found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     for name in _CGROUPS:
         with suppress(OSError, ValueError):  # another version of cgroups, or "max"
@@ -28,15 +28,14 @@ def available() -> int:
 
 
 def configure_allocator() -> None:
-    """Have large buffers go back to the system when they are freed, for good, where the allocator can be told
-    so (glibc).
+    """Make the allocator (glibc's only) return large buffers to the system when they are freed.
 
-    By itself it raises both thresholds, to 32 and 64 MiB, once something large was freed: what one storm of
-    large messages took would stay.
+    By default glibc raises both thresholds, to 32 and 64 MiB, once something large has been freed. The memory
+    that one burst of large messages took would then stay with the process.
     """
     import ctypes
 
-    with suppress(OSError, AttributeError):  # another C library
+    with suppress(OSError, AttributeError):  # not glibc
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_M_MMAP_THRESHOLD, _MAPPED)
         mallopt(_M_TRIM_THRESHOLD, _KEPT)

@@ -1,7 +1,7 @@
-"""Slices: long work of the loop, done a step in each of its turns, so that nobody else waits.
+"""Slices: long work on the event loop, done one step in each turn, so that nothing else waits for it.
 
-A piece of work is a generator: it yields where it may be interrupted, after a millisecond or two, and returns
-what it came to. Whatever it works on may change while it rests; that is its own concern.
+A piece of work is a generator. It yields where it may be interrupted, after a millisecond or two, and returns
+its result. The data it works on may change between two steps; the generator itself must allow for that.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 U = TypeVar("U")
 Steps = Generator[None, None, T]
-SECONDS = 0.002  # of one step, where time measures it
-_RUN = 256  # items sorted in one go
+SECONDS = 0.002  # of one step, where time limits it
+_RUN = 256  # items sorted in one step
 
 
 class LoopTurns(Protocol):
-    """The loop."""
+    """Runs callbacks in later turns of the loop."""
 
     def soon(self, callback: Callable[[], None]) -> None:
-        """Run `callback` in the next turn."""
+        """Run `callback` in a later turn: the next one, or as soon as there is time."""
 
 
 class EachTurn:
-    """The next turn of the loop for every callback: pieces of work that begin together go side by side."""
+    """Runs every callback in the loop's next turn, so that work that begins together runs side by side."""
 
     __slots__ = ("_clock",)
 
@@ -40,14 +40,15 @@ class EachTurn:
         self._clock = clock
 
     def soon(self, callback: Callable[[], None]) -> None:
-        """See Turns."""
+        """Run `callback` in the next turn."""
         self._clock.call_later(0, callback)
 
 
 class Shared:
-    """Callbacks in the order in which they came, together about `SECONDS` of each turn of the loop.
+    """Runs callbacks in the order in which they came, for about `SECONDS` in total in each turn of the loop.
 
-    later: runs a callback in the next turn. seconds: of each turn, in place of `SECONDS`.
+    later: runs a callback in the next turn.
+    seconds: the share of each turn, instead of `SECONDS`.
     """
 
     __slots__ = ("_asked", "_due", "_later", "_seconds", "_spent")
@@ -56,8 +57,8 @@ class Shared:
         self._later = later
         self._seconds = seconds
         self._due: deque[Callable[[], object]] = deque()
-        self._asked = False  # whether a turn is to come
-        self._spent = 0.0  # by what was run at once since the last turn
+        self._asked = False  # whether a turn has been asked for
+        self._spent = 0.0  # seconds used by `now` since the last turn
 
     def __len__(self) -> int:
         return len(self._due)
@@ -67,16 +68,16 @@ class Shared:
         return SECONDS if self._seconds is None else self._seconds
 
     def until(self) -> float:
-        """Until when a callback that begins now may work, by `perf_counter`."""
+        """Return until when a callback that begins now may work, in the time of `perf_counter`."""
         return perf_counter() + self._share
 
     def soon(self, callback: Callable[[], object]) -> None:
-        """See Turns."""
+        """Run `callback` after all that wait already, in a turn with time left."""
         self._due.append(callback)
         self._ask()
 
     def now(self, callback: Callable[[], object]) -> None:
-        """Run it at once, if nothing waits and little was run at once since the last turn; else soon."""
+        """Run `callback` at once if nothing waits and time is left in this turn; otherwise as `soon` does."""
         if self._due or self._spent >= self._share:
             self.soon(callback)
             return
@@ -95,7 +96,7 @@ class Shared:
         self._asked, self._spent = False, 0.0
         until = self.until()
         try:
-            for _ in range(len(self._due)):  # what comes meanwhile waits for the next turn
+            for _ in range(len(self._due)):  # callbacks added meanwhile wait for the next turn
                 self._due.popleft()()
                 if perf_counter() >= until:
                     break
@@ -105,10 +106,10 @@ class Shared:
 
 
 class ReentrantRunner:
-    """Work that may be asked for from within itself, one run after another.
+    """Runs work that may be requested from within itself, one run after the other.
 
-    What a delivery sets off (an acknowledgement, a new request) may ask for the next delivery. A run never
-    begins inside another; if it is asked for during a run, it follows that run.
+    A delivery can cause an acknowledgement or a new request, which in turn asks for the next delivery. A run
+    never begins inside another one. If it is requested during a run, it follows that run.
 
     turns: where later runs wait. With `Shared` they share the time of a turn with all others.
     """
@@ -121,7 +122,7 @@ class ReentrantRunner:
         self._running = self._again = self._waiting = False
 
     def run(self) -> None:
-        """Run now, or after the run that is going on, or when its turn comes if it waits for that."""
+        """Run now, or right after the current run. If a later run is already waiting, that one is enough."""
         if self._waiting:
             return
         if self._running:
@@ -148,7 +149,7 @@ class ReentrantRunner:
 
 
 def at_once(steps: Steps[T]) -> T:
-    """Do all steps now; give what they come to."""
+    """Do all steps now and return the result."""
     while True:
         try:
             next(steps)
@@ -157,7 +158,7 @@ def at_once(steps: Steps[T]) -> T:
 
 
 def paced(steps: Steps[T]) -> Steps[T]:
-    """The same work in steps of `SECONDS`, however short its own are."""
+    """Do the same work in steps of about `SECONDS`, by joining shorter steps."""
     until = perf_counter() + SECONDS
     while True:
         try:
@@ -170,7 +171,7 @@ def paced(steps: Steps[T]) -> Steps[T]:
 
 
 def each(items: Iterable[U], make: Callable[[U], T]) -> Steps[list[T]]:
-    """What `make` gives for each item, a step for each."""
+    """Return the list of `make(item)` for each item, with one step per item."""
     made: list[T] = []
     for item in items:
         made.append(make(item))
@@ -179,7 +180,7 @@ def each(items: Iterable[U], make: Callable[[U], T]) -> Steps[list[T]]:
 
 
 def matching(items: Iterable[T], wanted: Callable[[T], bool]) -> Steps[list[T]]:
-    """Those items that are wanted."""
+    """Return the list of the items for which `wanted` is true, with one step per item."""
     found: list[T] = []
     for item in items:
         if wanted(item):
@@ -189,7 +190,10 @@ def matching(items: Iterable[T], wanted: Callable[[T], bool]) -> Steps[list[T]]:
 
 
 def let_go(items: list[Any]) -> Steps[None]:
-    """Free a large document bit by bit; `items` is all that refers to it, and is empty in the end."""
+    """Free a large document step by step.
+
+    `items` must hold the only references to its parts, and is empty at the end.
+    """
     while items:
         item = items.pop()
         if isinstance(item, dict):
@@ -201,7 +205,7 @@ def let_go(items: list[Any]) -> Steps[None]:
 
 
 def in_order(items: list[T], key: Callable[[T], Any], *, downwards: bool = False) -> Steps[list[T]]:
-    """The items sorted, equal ones in the order in which they came."""
+    """Return the items sorted. The sort is stable."""
     runs: list[list[T]] = []
     for start in range(0, len(items), _RUN):
         runs.append(sorted(items[start : start + _RUN], key=key, reverse=downwards))
@@ -214,7 +218,7 @@ def in_order(items: list[T], key: Callable[[T], Any], *, downwards: bool = False
 
 
 async def finish(turns: LoopTurns, steps: Steps[T]) -> T:
-    """The end of it, for a task that waits; a task that is cancelled takes the work along."""
+    """Wait for the result of the work. If the waiting task is cancelled, the work stops, too."""
     future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
     def failed(error: Exception) -> None:
@@ -233,7 +237,7 @@ async def finish(turns: LoopTurns, steps: Steps[T]) -> T:
 
 
 class InOrder:
-    """Pieces of work that must not mix: each begins when the one before has ended."""
+    """Runs pieces of work that must not overlap: each begins when the one before it has ended."""
 
     def __init__(self, turns: LoopTurns) -> None:
         self._turns = turns
@@ -242,13 +246,13 @@ class InOrder:
         self._under_way: Slices | None = None
 
     def __len__(self) -> int:
-        """How many wait."""
+        """Return how many wait to begin."""
         return len(self._waiting)
 
     def add(
         self, steps: Steps[T], done: Callable[[T], object], failed: Callable[[Exception], object]
     ) -> None:
-        """See Slices; the first step is done at once when nothing is under way."""
+        """Add a piece of work, as for `Slices`. If nothing is under way, its first step is done at once."""
 
         def ended(tell: Callable[[U], object], outcome: U) -> None:
             try:
@@ -262,13 +266,13 @@ class InOrder:
             self._begin()
 
     def stop(self) -> None:
-        """Do no more of it, and nothing that is added later; nobody is told."""
+        """Stop the work under way and drop what waits or is added later. No callback is called."""
         self._waiting.clear()
         if self._under_way is not None:
             self._under_way.stop()
 
     def _begin(self) -> None:
-        if self._waiting:  # unless it was stopped
+        if self._waiting:  # empty after `stop`
             self._under_way = self._waiting.popleft()()
 
     def _next(self) -> None:
@@ -283,10 +287,12 @@ def _raise(error: Exception) -> None:
 
 
 class Slices:
-    """Work under way: the first step is done at once, and one more in each turn of the loop.
+    """A piece of work under way. Its first step is done at once, then one in each turn of the loop.
 
-    done: gets what it came to; failed: gets its exception, which is raised in the loop without it. One of
-    them is called once, unless it is stopped.
+    done: called with the result.
+    failed: called with the exception; without it, the exception is raised in the loop.
+
+    Exactly one of the two is called, unless the work is stopped.
     """
 
     __slots__ = ("_again", "_busy", "_done", "_failed", "_runner", "_steps")
@@ -306,11 +312,11 @@ class Slices:
         self._turn()
 
     def stop(self) -> None:
-        """Do no more of it; nobody is told."""
+        """Stop the work. No callback is called."""
         self._steps = None
 
     def _turn(self) -> None:
-        if self._busy:  # a runner that runs at once
+        if self._busy:  # the runner called back immediately
             self._again = True
             return
         self._busy = self._again = True
@@ -322,7 +328,7 @@ class Slices:
             self._busy = False
 
     def _step(self) -> bool:
-        """Do one step; False when there are no more."""
+        """Do one step. Return False when there are no more."""
         steps = self._steps
         if steps is None:
             return False

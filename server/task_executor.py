@@ -1,7 +1,7 @@
-"""TaskExecutor: how the server's parts get work done later on the event loop, or on a worker thread.
+"""TaskExecutor: how the server's parts run work later on the event loop, or on a worker thread.
 
-Parts know the protocol only, so that tests drive them without a loop. `LoopTaskExecutor` is the one of a
-server: the asyncio of streams, consumers, stores and Raft groups is all here.
+The parts only know the protocol, so that tests can drive them without a loop. `LoopTaskExecutor` is the one
+that a server uses. All use of asyncio by streams, consumers, stores and Raft groups is here.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Protocol
 
-Done = Callable[[BaseException | None], None]  # gets the exception that a job raised, or None
+Done = Callable[[BaseException | None], None]  # called with the exception that a job raised, or None
 
 
 class Job(Protocol):
-    """Work that was handed to a worker thread."""
+    """A piece of work that was handed to a worker thread."""
 
     def wait(self) -> BaseException | None:
-        """Block until the job has ended; give the exception that it raised, or None."""
+        """Block until the job has ended. Return the exception that it raised, or None."""
 
 
 class TaskExecutor(Protocol):
     """An event loop and its worker threads."""
 
     def soon(self, callback: Callable[[], None]) -> None:
-        """Run `callback` on the loop, after what is being handled now."""
+        """Run `callback` on the loop, after the current work."""
 
     def work(self, job: Callable[[], object], done: Done) -> Job:
-        """Run `job` where it may block, then `done` on the loop, with the exception if the job raised one."""
+        """Run `job` where it may block, then `done` on the loop with the exception it raised, or None."""
 
 
 class _Future:
@@ -41,12 +41,12 @@ class _Future:
         self._future = future
 
     def wait(self) -> BaseException | None:
-        """Block until the job has ended."""
+        """Block until the job has ended. Return the exception that it raised, or None."""
         return self._future.result()
 
 
 class LoopTaskExecutor:
-    """The executor of a server: an asyncio loop and its worker threads."""
+    """The task executor of a server: an asyncio loop and its worker threads."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, executor: Executor) -> None:
         self._loop = loop
@@ -57,7 +57,7 @@ class LoopTaskExecutor:
         self._loop.call_soon(callback)
 
     def work(self, job: Callable[[], object], done: Done) -> Job:
-        """Run `job` on a worker thread."""
+        """Run `job` on a worker thread, then `done` on the loop."""
         loop = self._loop
 
         def run() -> BaseException | None:
@@ -66,7 +66,7 @@ class LoopTaskExecutor:
                 job()
             except BaseException as failure:
                 error = failure
-            with contextlib.suppress(RuntimeError):  # the loop is closed: whoever waited is gone
+            with contextlib.suppress(RuntimeError):  # the loop is closed, so nobody waits any more
                 loop.call_soon_threadsafe(done, error)
             return error
 

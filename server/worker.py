@@ -1,4 +1,7 @@
-"""Slow work off the loop: password hashes. Threads are made when first needed and gone after `stop`."""
+"""Worker: runs slow work, such as checking password hashes, on threads.
+
+The threads are created when they are first needed. None is left after `stop`.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,9 @@ _THREADS = 2
 
 
 class Worker:
-    """Runs functions on threads and hands results back on the loop; a function that raises counts as
-    False.
+    """Runs functions on threads and returns their results on the loop.
+
+    A function that raises counts as one that returned False.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -22,7 +26,7 @@ class Worker:
         self._pool: ThreadPoolExecutor | None = None
 
     def __call__(self, function: Callable[[], bool], done: Callable[[bool], None]) -> None:
-        """Run `function` elsewhere, then `done(result)` on the loop."""
+        """Run `function` on a thread, then `done(result)` on the loop."""
         if self._pool is None:
             from concurrent.futures import ThreadPoolExecutor
 
@@ -38,7 +42,7 @@ class Worker:
             self._loop.call_soon_threadsafe(done, result)
 
     def stop(self) -> None:
-        """Wait for what runs, drop what does not yet."""
+        """Wait for the functions that run, and drop those that have not begun."""
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None

@@ -1,7 +1,7 @@
 """Accounts: who may connect, what they may publish and receive, and who receives what.
 
-The router's interface: `Account`, `Message`, `Subscription`, `AccountRegistry`. No I/O and no loop, time
-apart.
+`Account`, `Message`, `Subscription` and `AccountRegistry` are the interface of the router. Nothing here does
+I/O or knows the event loop, except through the clock.
 """
 
 from .account import Account

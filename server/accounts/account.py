@@ -1,7 +1,7 @@
-"""Account: a space of subjects with what it exports and imports, its limits, and who is connected.
+"""Account: a space of subjects with its exports, imports and limits, and with its connections.
 
-Here the server itself subscribes and publishes. Promises: callbacks of internal subscribers run synchronously
-on the loop. Never does I/O.
+The server itself subscribes and publishes through it. Promises that callbacks of internal subscribers run
+synchronously on the loop. Never does I/O.
 """
 
 from __future__ import annotations
@@ -39,7 +39,13 @@ UNLIMITED = -1
 
 
 class ConnectionLimits:
-    """Limits of an account; -1 is unlimited. payload in bytes."""
+    """The limits of an account; -1 is unlimited.
+
+    connections: clients, not counting leafs.
+    subscriptions: how many one connection may have.
+    payload: the size of a message in bytes.
+    leafs: leaf connections.
+    """
 
     __slots__ = ("connections", "leafs", "payload", "subscriptions")
 
@@ -57,16 +63,16 @@ class ConnectionLimits:
 
 
 class AccountConnection(Protocol):
-    """A client or a leaf that is connected to an account. id: the later, the higher."""
+    """A client or leaf that is connected to an account. A later connection has a higher `id`."""
 
     id: int
 
     def fail(self, text: str, reason: str) -> None:
-        """Tell it why, then close it."""
+        """Tell the peer why, then close."""
 
 
 def _hand_out(plan: Plan, header: bytes, size: int, tail: bytes, shown: bytes) -> int:
-    """The quick way of the server's own messages to clients that take them as they are."""
+    """Deliver a message of the server to clients that take it as it is, without `route`. Return how many."""
     for subscription, queue, _, prefix, header_prefix in plan.targets:
         subscription.delivered += 1
         if shown:
@@ -78,14 +84,14 @@ def _hand_out(plan: Plan, header: bytes, size: int, tail: bytes, shown: bytes) -
 
 
 class Account(SubjectSpace):
-    """One account: its space of subjects, exports, imports, limits, and who is connected.
+    """One account: its space of subjects, exports, imports, limits and connections.
 
-    connections, leafs: counted by the listeners.
-    elsewhere: (clients, leafs) connected to other servers, by server id.
+    connections, leafs: the connections to this server; the listeners keep them.
+    elsewhere: how many (clients, leafs) are connected to other servers, by server id.
     serves_jetstream: set by JetStream as long as it serves the account.
-    grants: the account's limits there by tier ("" is the account as a whole); None: it has no JetStream.
-    account_token: of an account made from a token, whose public key is then the name.
-    display: what people call it.
+    grants: the account's JetStream limits by tier ("" is the account as a whole); None means no JetStream.
+    account_token: of an account made from a token; the account's name is then its public key.
+    display: the name that operators gave the account.
     """
 
     def __init__(
@@ -121,24 +127,24 @@ class Account(SubjectSpace):
 
     @property
     def label(self) -> str:
-        """The name for logs: with what people call it, if that is another."""
+        """The name for logs, with the display name if that is different."""
         return self.name if self.display == self.name else f"{self.name}/{self.display}"
 
-    # --- connections, those to other servers of the cluster included
+    # --- connections, including those to other servers of the cluster
 
     def elsewhere_sums(self) -> tuple[int, int]:
-        """How many clients and leafs are connected to other servers."""
+        """Return how many clients and how many leafs are connected to other servers."""
         numbers = self.elsewhere.values()
         return sum(clients for clients, _ in numbers), sum(leafs for _, leafs in numbers)
 
     @property
     def full(self) -> bool:
-        """Whether one more client would be too many."""
+        """Whether one more client would exceed the limit."""
         return 0 <= self.limits.connections <= len(self.connections) + self.elsewhere_sums()[0]
 
     @property
     def full_of_leafs(self) -> bool:
-        """Whether one more leaf would be too many."""
+        """Whether one more leaf would exceed the limit."""
         return 0 <= self.limits.leafs <= len(self.leafs) + self.elsewhere_sums()[1]
 
     # --- internal subscribers and publishers
@@ -151,9 +157,9 @@ class Account(SubjectSpace):
         queue: str = "",
         reader: ReadCallback | None = None,
     ) -> Subscription:
-        """Subscribe to `subject` (wildcards allowed) in the server itself. The callback must not block.
+        """Subscribe the server itself to `subject` (wildcards allowed). The callback must not block.
 
-        reader: see Subscription. Raises ValueError for an invalid subject.
+        reader: see Subscription. Raises ValueError if the subject is invalid.
         """
         if not is_valid(subject):
             raise ValueError(f"invalid subject {subject!r}")
@@ -163,7 +169,7 @@ class Account(SubjectSpace):
         return subscription
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        """Unsubscribe; harmless when done twice."""
+        """End a subscription; harmless when called twice."""
         self.remove_subscription(subscription)
 
     def publish(
@@ -177,11 +183,15 @@ class Account(SubjectSpace):
         show_as: str = "",
         own: bool = False,
     ) -> int:
-        """Send a message as `source` (the server itself if None); gives how many took it.
+        """Send a message and return how many took it.
 
-        own: the server asks of its own accord. All else that it sends is an answer, whatever the subject is
-        that somebody chose for it, and nobody receives it where it would be a request (see `is_request`).
-        show_as: `subject` decides who receives it, clients see `show_as`. Mappings do not apply.
+        source: the sender; None is the server itself.
+        own: the server makes a request of its own. Everything else that it sends is an answer, even if a
+        client chose the subject; where that subject would be a request (see `is_request`), nobody receives
+        it.
+        show_as: the subject that clients see. `subject` still decides who receives the message.
+
+        Mappings do not apply.
         """
         raw = subject.encode("utf-8", "surrogateescape")
         plan = self.plans.get(raw)
@@ -206,7 +216,7 @@ class Account(SubjectSpace):
         return delivered
 
     def publish_each(self, messages: Iterable[tuple[bytes, bytes]]) -> None:
-        """Send many messages (subject, body), in order, as `publish` for each."""
+        """Send many messages (subject, body) in order, each as `publish` would."""
         plans, pending_flush = self.plans, self.flusher.pending_flush
         for subject, body in messages:
             plan = plans.get(subject)
@@ -230,9 +240,10 @@ class Account(SubjectSpace):
         self.flusher.schedule()
 
     def _send_once(self, subject: bytes, body: bytes) -> bool:
-        """Send to the one client subscribed to `subject` by a pattern, as inboxes are; else False.
+        """Send to the only subscriber, if that is a client subscribed by a pattern, as to inboxes.
 
-        Such a subject hardly comes again: a plan would cost more than it saves, and drive others out.
+        Return False if it is not. Such a subject hardly ever comes again: a plan would cost more than it
+        saves, and push others out of the cache.
         """
         text = subject.decode("utf-8", "surrogateescape")
         plain, groups = self.sublist.match(text)
@@ -254,8 +265,9 @@ class Account(SubjectSpace):
     # --- interest
 
     def has_interest(self, subject: str, *, own: bool = False) -> bool:
-        """Whether anyone would receive what the server sends to the literal `subject`: here, on leafs, or on
-        imports and pending responses. own: as in `publish`.
+        """Return whether anyone would receive what the server sends to the literal `subject`.
+
+        Counts interest here and on leafs, imports and pending responses. own: as in `publish`.
         """
         raw = subject.encode("utf-8", "surrogateescape")
         if not own and is_request(raw):
@@ -266,15 +278,15 @@ class Account(SubjectSpace):
     # --- imports
 
     def set_imports(self, streams: Iterable[StreamImport], services: Iterable[ServiceImport]) -> None:
-        """Replace all imports at once, see `replace_imports`."""
+        """Replace all imports at once; see `replace_imports`."""
         at_once(self.replacing_imports(streams, services))
 
     def replacing_imports(
         self, streams: Iterable[StreamImport], services: Iterable[ServiceImport]
     ) -> Steps[None]:
-        """The same in steps."""
+        """Replace all imports in steps; see `replace_imports`."""
         return replace_imports(self, self.imports_services, streams, services)
 
     def stop(self) -> None:
-        """Leave no timer running."""
+        """Cancel all timers."""
         self.responses.stop()

@@ -1,7 +1,7 @@
-"""Account specs: what an account is going to be, from the configuration or from a token.
+"""Account specs: what an account will be, according to the configuration or a token.
 
-Promises that an import which cannot be is an AccountsError that says why: who makes the accounts decides
-whether to refuse the lot or to go without the one.
+Promises that an impossible import raises an AccountsError that says why. Whoever makes the accounts decides
+whether to refuse all of them or to do without this import.
 """
 
 from __future__ import annotations
@@ -29,11 +29,15 @@ E = TypeVar("E", StreamExport, ServiceExport)
 
 
 class AccountsError(ValueError):
-    """Accounts that cannot be: an import not exported, not allowed or in a cycle, an impossible mapping."""
+    """Impossible accounts: an import that is not exported, not allowed or in a cycle, or a bad mapping."""
 
 
 class ImportSpec(NamedTuple):
-    """An import asked for: `subject` of `account` (its name), here as `local`. kind: "stream", "service"."""
+    """A request to import `subject` of the account named `account` under the local subject `local`.
+
+    kind: "stream" or "service".
+    share: whether the exporter of a service learns who sends a request.
+    """
 
     kind: str
     account: str
@@ -43,7 +47,7 @@ class ImportSpec(NamedTuple):
 
     @property
     def local_pattern(self) -> str:
-        """The local subject as a pattern, placeholders as wildcards."""
+        """The local subject as a pattern, with wildcards for placeholders."""
         return without_placeholders(self.local)
 
 
@@ -60,14 +64,14 @@ class ImportSpecs:
         return iter(self._all)
 
     def add(self, import_spec: ImportSpec) -> None:
-        """Have one more."""
+        """Add one import."""
         self._all.append(import_spec)
         self._by_pattern.setdefault(import_spec.kind, SubjectTree()).setdefault(
             import_spec.local_pattern, []
         ).append(import_spec)
 
     def colliding(self, kind: str, subject: str) -> Iterator[ImportSpec]:
-        """Those of a kind whose local subjects share something with `subject`."""
+        """Yield the imports of this kind whose local subjects overlap with `subject`."""
         tree = self._by_pattern.get(kind)
         if tree is not None:
             for import_specs in tree.colliding(subject):
@@ -76,9 +80,9 @@ class ImportSpecs:
 
 @dataclass(slots=True)
 class AccountSpec:
-    """What an account is going to be, its imports apart: those need the exporters' specs.
+    """What an account will be, except for its imports, which need the exporters' specs.
 
-    jetstream: limits by tier, "" for those of the account as a whole; None: no JetStream.
+    jetstream: limits by tier, "" for those of the account as a whole; None means no JetStream.
     """
 
     limits: ConnectionLimits
@@ -88,16 +92,19 @@ class AccountSpec:
     jetstream: dict[str, AccountJetStream] | None = None
 
     def keep_exports(self, account: Account) -> None:
-        """Let the exports that stay the same be the objects that `account` has: imports hold those."""
+        """Keep the export objects of `account` where an export stays the same.
+
+        Imports refer to these objects.
+        """
         at_once(self.keep_exports_in_steps(account))
 
     def keep_exports_in_steps(self, account: Account) -> Steps[None]:
-        """The same in steps."""
+        """Do the same as `keep_exports` in steps."""
         self.streams = yield from _kept(account.exports_streams, self.streams)
         self.services = yield from _kept(account.exports_services, self.services)
 
     def apply(self, account: Account) -> None:
-        """Make `account` so; call `keep_exports` before, and `set_imports` after."""
+        """Give `account` these properties. Call `keep_exports` before this, and `set_imports` after it."""
         account.exports_streams = self.streams
         account.exports_services = self.services
         account.mappings = self.mappings
@@ -117,7 +124,7 @@ def _kept(old: Iterable[E], new: Iterable[E]) -> Steps[list[E]]:
 def make_import(
     import_spec: ImportSpec, importer: Account, exporter: Account, export: AnyExport
 ) -> AnyImport:
-    """The import that `import_spec` asks for. Raises AccountsError for a renaming that cannot be."""
+    """Return the import that `import_spec` asks for. Raises AccountsError if the renaming is impossible."""
     try:
         if isinstance(export, StreamExport):
             return StreamImport(exporter, export, import_spec.subject, import_spec.local)
@@ -136,10 +143,10 @@ def make_import(
 
 
 def comes_round(start: str, import_spec: ImportSpec, specs_of: Callable[[str], ImportSpecs]) -> bool:
-    """Whether what `import_spec` brings to the account `start` was brought there from `start` itself.
+    """Return whether what `import_spec` brings to the account `start` originally came from `start`.
 
     Follows the imports (`specs_of` an account's name) that feed what is imported. An account may import from
-    itself: what is imported is not imported again.
+    itself, since an import is not imported again.
     """
     if import_spec.account == start:
         return False

@@ -1,4 +1,4 @@
-"""AccountToken: what an account that was made from a token keeps of it, for whoever must check or show it."""
+"""AccountToken: what an account made from a token keeps of it, to check it later and to show it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class AccountToken:
-    """The token in force and what became of it.
+    """The token in force, and which parts of it are not.
 
-    updated: ns, when it was applied. expired: its time is over or it was deleted, nobody may connect.
-    imports: those that are not served, each with the reason; errors: whatever else is not in force.
+    updated: when it was applied, in ns.
+    expired: it is past its time or was deleted, so nobody may connect.
+    imports: the imports that are not served, each with the reason.
+    errors: everything else that is not in force.
     """
 
     token: str

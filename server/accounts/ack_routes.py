@@ -1,8 +1,9 @@
-"""AckRouteCache: acks of one consumer differ in their numbers only, and no pattern tells them apart.
+"""AckRouteCache: one cached plan for all acks of a consumer.
 
-Each ack has a subject of its own, so that a cache by literal subject never has it. What is worked out
-here once is the plan of all acks of a consumer, `$JS.ACK.<stream>.<consumer>.*.*.*.*.*` (or the longer
-form with domain and account), provided that every interest in one of them is an interest in all.
+Each ack has a subject of its own, so a cache by literal subject never finds it. But the acks of one consumer
+differ only in their numbers, and hardly any pattern tells them apart. The plan of all acks of a consumer,
+`$JS.ACK.<stream>.<consumer>.*.*.*.*.*` (or the longer form with domain and account), is worked out here once,
+provided that every interest in one of them is an interest in all of them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ _MOST = 4096
 
 
 class AckRouteCache:
-    """The plans of one account's ack subjects, by what their patterns can tell apart."""
+    """The plans of one account's ack subjects, by what their patterns can tell apart.
+
+    It holds at most `_MOST` plans, and is emptied when it would hold more.
+    """
 
     __slots__ = ("_draw", "_plans", "_sublist")
 
@@ -31,9 +35,10 @@ class AckRouteCache:
         self._plans: dict[tuple[bytes, int], Plan | None] = {}
 
     def plan(self, subject: bytes) -> Plan | None:
-        """The plan of an ack subject (one that starts with `ACKS`), by the name of one with the same route.
+        """Return the plan of an ack subject, which starts with `ACKS`.
 
-        None: work it out by itself.
+        The plan may bear the subject of another ack that has the same route. None means that the acks of this
+        consumer do not share a plan, so that this subject needs one of its own.
         """
         dots = subject.count(b".")
         if dots == 8:
@@ -64,7 +69,7 @@ class AckRouteCache:
         return plan
 
     def forget(self, subject: str) -> None:
-        """Interest in `subject` (wildcards allowed) has changed."""
+        """Forget what depends on the interest in `subject` (wildcards allowed), which has changed."""
         if self._plans and subject.partition(".")[0] in _FIRST:
             self._plans.clear()
 

@@ -1,12 +1,13 @@
-"""Advertiser: tells a peer of the interest of one account, no more than it needs to know.
+"""Advertiser: tells a peer of the interest of one account, and no more than it needs to know.
 
-Counts the interest that the peer may know of by subject, queue and what else the peer tells apart. The first
-plain subscription is advertised and the last one's end, and every change of a queue group's size. Promises
-that the peer's picture is right after each change, in the order of the connection's other frames; and that no
-account is so large that telling of it keeps others waiting: `sync` works in slices, and what the peer sends
-is not served before it ends.
+It counts the interest that the peer may know of by subject, queue and whatever else the peer distinguishes.
+It advertises the first plain subscription and the end of the last one, and every change of a queue group's
+size. Promises that the peer's picture is right after each change, in the order of the connection's other
+frames. Promises also that even a very large account keeps nobody waiting: `sync` works in slices, and what
+the peer sends is not served before it ends.
 
-A sync walks the subjects. A change of a subject that it has not come to is not counted: it is found there.
+A sync walks through the subjects. A change of a subject that it has not reached yet is not counted, because
+the sync will find it there.
 """
 
 from __future__ import annotations
@@ -22,16 +23,19 @@ if TYPE_CHECKING:
     from .space import InterestWatch, SubjectSpace
     from .subscription import InterestChange, Subscription
 
-K = TypeVar("K", bound="tuple[str, ...]")  # subject, queue, and what else the peer tells apart
-SERVICE_REPLY = "_R_."  # answers to what was asked through an import find their way back by these
+K = TypeVar("K", bound="tuple[str, ...]")  # subject, queue, and what else the peer distinguishes
+SERVICE_REPLY = "_R_."  # begins the reply subjects of requests that went through an import
 _AT_ONCE = 64  # subscriptions of a subject that are counted in one step
 
 
 class _Sync(Generic[K]):
-    """One walk. ahead: the subjects that are to come; None before it begins.
+    """One walk through the subjects of an account.
 
-    subject, counts, uncounted: the one that is being counted, what was found of it, and what not yet.
-    repeats: whether what the peer was told is told again.
+    repeats: whether the peer is told again what it already knows.
+    ahead: the subjects that are still to come; None before the walk begins.
+    subject: the subject that is being counted.
+    counts: what was found of it.
+    uncounted: its subscriptions that are not counted yet.
     """
 
     __slots__ = ("ahead", "counts", "repeats", "slices", "subject", "uncounted")
@@ -45,7 +49,7 @@ class _Sync(Generic[K]):
         self.slices: Slices | None = None
 
     def will_count(self, subscription: Subscription) -> bool:
-        """Whether a subscription that has just changed is one that the walk is still to come to."""
+        """Return whether the walk has yet to reach a subscription that has just changed."""
         if self.ahead is None or subscription.subject in self.ahead:
             return True
         if subscription.subject != self.subject or subscription not in self.uncounted:
@@ -56,12 +60,12 @@ class _Sync(Generic[K]):
 
 
 class Advertiser(ABC, Generic[K]):
-    """What one peer was told of an account's interest. Each kind of peer says what concerns it."""
+    """What one peer was told of an account's interest. Each kind of peer defines what concerns it."""
 
     def __init__(self, turns: Shared) -> None:
         self._turns = turns
         self._counts: dict[K, int] = {}
-        self._before: dict[K, int] = {}  # told before the sync under way, which has not come to it
+        self._before: dict[K, int] = {}  # what the peer was told, and the current sync has not reached yet
         self._account: SubjectSpace | None = None
         self._watch: InterestWatch | None = None
         self._sync: _Sync[K] | None = None
@@ -74,7 +78,7 @@ class Advertiser(ABC, Generic[K]):
         self.sync()
 
     def stop(self) -> dict[K, int]:
-        """Advertise nothing more; gives what was."""
+        """Stop advertising, and return what the peer was told."""
         if self._watch is not None:
             self._watch.cancel()
         if self._sync is not None and self._sync.slices is not None:
@@ -88,14 +92,14 @@ class Advertiser(ABC, Generic[K]):
         return told
 
     def withdraw(self) -> None:
-        """Advertise nothing more, and tell the peer that all of it has ended."""
+        """Stop advertising, and tell the peer that all of the interest has ended."""
         for key in self.stop():
             self._tell(key, 0)
 
     def sync(self, *, repeats: bool = False) -> None:
-        """Tell what differs from what was told: mappings or permissions have changed.
+        """Tell the peer what differs from what it was told, because mappings or permissions have changed.
 
-        repeats: tell all, to a peer that takes other interest than before.
+        repeats: tell it everything, because it now takes other interest than before.
         """
         if self._watch is None:
             return
@@ -109,30 +113,30 @@ class Advertiser(ABC, Generic[K]):
             self._holding = True
             self._hold()
 
-    # --- what the peer is like
+    # --- what each kind of peer defines
 
     @abstractmethod
     def _concerns(self, subscription: Subscription) -> bool:
-        """Whether the peer may know of it."""
+        """Return whether the peer may know of the subscription."""
 
     @abstractmethod
     def _key(self, subscription: Subscription) -> K:
-        """By what it is counted."""
+        """Return the key under which the subscription is counted."""
 
     @abstractmethod
     def _tell(self, key: K, count: int) -> None:
-        """Send the peer how many there are now; 0: no more."""
+        """Send the peer the present count of a key; 0 ends the interest."""
 
     @abstractmethod
     def _hold(self) -> None:
-        """Serve nothing that the peer sends, until `_go_on`."""
+        """Serve nothing that the peer sends until `_go_on`."""
 
     @abstractmethod
     def _go_on(self) -> None:
-        """Serve it."""
+        """Serve again what the peer sends."""
 
     def _besides(self, account: SubjectSpace) -> Iterable[K]:
-        """What else is advertised; the last of it is the last that a new peer is told."""
+        """Return what else to advertise. A new peer is told of this last, and in this order."""
         del account
         return ()
 

@@ -1,8 +1,8 @@
-"""Who may connect: credentials against the configuration's users, nkeys, token or single user.
+"""Authentication by the configuration: users, nkeys, a token or a single user.
 
-Promises constant-time comparison of secrets and never to run bcrypt itself: an `AuthResult` with a `check`
-wants that run off the loop. Knows no connection. `Authentication` is whoever decides; by
-tokens that is `operator`.
+Promises that secrets are compared in constant time, and that bcrypt never runs here: an `AuthResult` with a
+`check` asks its caller to run that off the loop. Knows no connection. `Authentication` is the interface of
+whatever decides; `operator` implements it for tokens.
 """
 
 from __future__ import annotations
@@ -40,15 +40,17 @@ class ClientCredentials(NamedTuple):
 
     @property
     def empty(self) -> bool:
-        """Whether nothing was given at all."""
+        """Whether no credentials were given at all."""
         return not any(self)
 
 
 class AuthResult(NamedTuple):
-    """user None: refused. check: run it on another thread, refused unless it gives True.
+    """The outcome of an authentication.
 
-    lookup: nothing is decided; call it with what takes the final result, later and once. why: of a refusal,
-    for the log.
+    user: None means refused.
+    check: to run on another thread; the user is refused unless it returns True.
+    lookup: if set, nothing is decided yet. Call it with a function that gets the final result later, once.
+    why: the reason of a refusal, for the log.
     """
 
     user: User | None
@@ -61,11 +63,11 @@ REFUSED = AuthResult(None)
 
 
 class Authentication(Protocol):
-    """Who decides about clients. The attributes are as `Authenticator` has them."""
+    """Decides about clients. The attributes are those of `Authenticator`."""
 
     @property
     def required(self) -> bool:
-        """Whether anyone must identify himself."""
+        """Whether anyone must authenticate."""
 
     @property
     def uses_nkeys(self) -> bool:
@@ -77,10 +79,10 @@ class Authentication(Protocol):
 
     @property
     def no_auth_user(self) -> User | None:
-        """Who those are that give no credentials; None: nobody."""
+        """The user that clients without credentials become; None means that they are refused."""
 
     def find(self, name: str) -> User | None:
-        """A user of the configuration."""
+        """Return a user of the configuration, None if there is none."""
 
     def authenticate(
         self, given: ClientCredentials, nonce: bytes, connection_type: str = STANDARD, host: str = ""
@@ -89,14 +91,14 @@ class Authentication(Protocol):
 
 
 class Authenticator:
-    """The users of one configuration. A reload makes a new one."""
+    """The users of one configuration. A reload makes a new object."""
 
     def __init__(self, options: Options, registry: AccountRegistry) -> None:
         at_once(self._know(options, registry))
 
     @classmethod
     def making(cls, options: Options, registry: AccountRegistry) -> Steps[Authenticator]:
-        """The same in steps."""
+        """Make an authenticator in steps."""
         made = cls.__new__(cls)
         yield from made._know(options, registry)
         return made
@@ -137,17 +139,24 @@ class Authenticator:
 
     @property
     def no_auth_user(self) -> User | None:
-        """Who those are that give no credentials; None: they are refused, if anything is required."""
+        """The user that clients without credentials become.
+
+        None means that they are refused, if anything is required at all.
+        """
         return self._no_auth_user if self.required else self._anyone
 
     def find(self, name: str) -> User | None:
-        """A user by name or public nkey."""
+        """Return a user by name or public nkey, None if there is none."""
         return self._users.get(name) or self._nkeys.get(name)
 
     def authenticate(
         self, given: ClientCredentials, nonce: bytes, connection_type: str = STANDARD, host: str = ""
     ) -> AuthResult:
-        """Decide about one CONNECT. `nonce` is what was sent in INFO; connection_type as in users' lists."""
+        """Decide about one CONNECT.
+
+        nonce: what was sent in INFO.
+        connection_type: as in the users' allowed_connection_types.
+        """
         del host
         if not self.required:
             return AuthResult(self._anyone)
@@ -198,14 +207,14 @@ class Authenticator:
 
 
 def _is_system_only(options: Options, registry: AccountRegistry) -> bool:
-    """Whether there are users of the system account and nothing else says who may log in.
+    """Return whether there are users of the system account, and nothing else says who may log in.
 
-    All others are then of `$G`, without credentials (nats-server: configureAccounts in server.go, which lets
-    them in beside users of `$G`, too).
+    Everyone else then becomes a user of `$G` without credentials (nats-server: configureAccounts in
+    server.go, which admits them even if there are users of `$G`).
     """
     if registry.system is None or options.no_auth_user or "authorization" in options.positions:
         return False
-    if options.authorization != AuthorizationOptions():  # as the command line has it
+    if options.authorization != AuthorizationOptions():  # given on the command line
         return False
     others = [name for name, account in options.accounts.items() if account.users or name != GLOBAL]
     return others == [registry.system.name] != [GLOBAL]
@@ -218,7 +227,10 @@ def _compare(expected: str, given: str, user: User) -> AuthResult:
 
 
 def verify(public: str, nonce: bytes, signature: str) -> bool:
-    """Whether `signature` (base64, URL or standard alphabet) is that of `nonce` by the user nkey `public`."""
+    """Return whether `signature` is the signature of `nonce` by the user nkey `public`.
+
+    The signature is in base64, of the URL or the standard alphabet.
+    """
     from ...keys.nkey import verify as verify_raw
 
     text = signature.rstrip("=").replace("-", "+").replace("_", "/")

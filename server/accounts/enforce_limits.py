@@ -1,6 +1,7 @@
-"""Connections beyond an account's limits: a limit became lower, or others let more in at the same time.
+"""Close the connections beyond an account's limits.
 
-The latest ones go, here as on every other server that counts the same.
+There are some after a limit was lowered, or if several servers admitted connections at the same time. The
+latest connections are closed, here as on every other server that counts the same ones.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ FULL_REASON = "Maximum Account Connections Exceeded"
 def close_excess(account: Account, clients: int = 0, leafs: int = 0) -> None:
     """Close the latest connections of an account that has more than its limits allow.
 
-    clients, leafs: how many other servers have, where these are to be counted.
+    clients, leafs: how many other servers have, if those count too.
     """
     for limit, held, others in (
         (account.limits.connections, account.connections, clients),

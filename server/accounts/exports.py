@@ -1,4 +1,4 @@
-"""What an account offers to others, and who may take it."""
+"""Exports: what an account offers to others, and who may import it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 
 from ...protocol.subject import is_subset
 
-DEFAULT_RESPONSE_THRESHOLD = 120_000_000_000  # ns: a response that took longer finds no way back
+DEFAULT_RESPONSE_THRESHOLD = 120_000_000_000  # ns: a response that takes longer is not delivered
 
 
 class ResponseType(enum.Enum):
@@ -18,10 +18,11 @@ class ResponseType(enum.Enum):
 
 
 class Export:
-    """A stream or service under `subject`, for everyone or for the accounts named.
+    """A stream or service under `subject` that other accounts may import.
 
-    accounts None: public. token_position: 1-based token of the subject that must be the importer's name; 0:
-    none. private: importers need an activation token, which whoever makes the import has checked.
+    accounts: the names of the accounts that may import it; None means every account (a public export).
+    token_position: the 1-based token of the subject that must be the importer's name; 0 means none.
+    private: importers need an activation token. Whoever makes the import has checked it.
     """
 
     __slots__ = ("accounts", "private", "subject", "token_position")
@@ -41,11 +42,11 @@ class Export:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Equal for exports that are the same."""
+        """A value that is equal for equal exports."""
         return self.subject, self.accounts, self.token_position, self.private
 
     def allows(self, importer: str, subject: str) -> bool:
-        """Whether the account named `importer` may import `subject`, all of it, through this export."""
+        """Return whether the account named `importer` may import all of `subject` through this export."""
         if not is_subset(subject, self.subject):
             return False
         if self.token_position:
@@ -57,13 +58,17 @@ class Export:
 
 
 class StreamExport(Export):
-    """Messages that others may receive."""
+    """An export of messages that other accounts may receive."""
 
     __slots__ = ()
 
 
 class ServiceExport(Export):
-    """Requests others may make. threshold: ns a response may take."""
+    """An export of a service that other accounts may send requests to.
+
+    response_type: how many messages answer one request.
+    threshold: how long a response may take, in ns; 0 stands for `DEFAULT_RESPONSE_THRESHOLD`.
+    """
 
     __slots__ = ("response_type", "threshold")
 
@@ -83,5 +88,5 @@ class ServiceExport(Export):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """As for every export; the way of answering belongs to it."""
+        """A value that is equal for equal exports, response type and threshold included."""
         return *super().key, self.response_type, self.threshold

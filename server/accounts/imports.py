@@ -1,10 +1,11 @@
-"""Services that an account takes from others, the way of a response back, and how imports are replaced.
+"""Service imports: services of other accounts, the way of a response back, and how imports are replaced.
 
-A service import is a sink in the importing account: it hands each request on to the exporting account under
-the exported subject and a reply of its own, `_R_.<account>.<id>`. A response to that reply is another such
-step, in the opposite direction. Promises: a request goes through an export at most once (loops end), through
-`MOST_STEPS` imports at most; what never gets its response is forgotten after the export's threshold, by one
-timer per account; one pattern serves all responses that an account awaits, no subscription per request.
+A service import is a sink in the importing account: it passes each request to the exporting account, under
+the exported subject and with a reply subject of its own, `_R_.<account>.<id>`, where both parts are random.
+A response to that subject is another such step, in the opposite direction. Promises: a request goes through
+an export at most once (so loops end), and through at most `MOST_STEPS` imports; a response that never comes
+is forgotten after the export's threshold, by one timer per account; one pattern serves all responses that an
+account awaits, without a subscription per request.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 REQUEST_INFO = b"Nats-Request-Info"
 JS_ACK = b"$JS.ACK."
-# Each is a few calls within calls, and as many on the way back: many hundreds would exhaust the stack.
+# Each step nests a few calls, and as many on the way back: many hundreds would exhaust the stack.
 MOST_STEPS = 64
 _ID = 6
 
@@ -38,10 +39,12 @@ M = TypeVar("M", StreamImport, "ServiceImport")
 
 
 class ServiceImport(MessageEndpoint):
-    """Requests made in one account on `local`, answered by another on `subject`. A sink.
+    """Requests that are made in one account on `local`, and answered by another account on `subject`. A sink.
 
-    importer, exporter: the responses that each of the two awaits, with its space.
-    step: this import in the chain of a message that came through it.
+    importer, exporter: the responses that each of the two accounts awaits, with its space.
+    export: the export that the import comes through.
+    share: whether the exporter learns who sends a request.
+    step: this import as it stands in the chain of a message that came through it.
     """
 
     __slots__ = (
@@ -81,11 +84,14 @@ class ServiceImport(MessageEndpoint):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Equal for imports that are the same, down to the export they come through."""
+        """A value that is equal for equal imports, down to the export they come through."""
         return id(self.exporter), id(self.export), self.subject, self._given, self.share
 
     def deliver(self, subscription: Subscription, msg: RoutedMessage) -> bool:
-        """Hand the request on; False when nobody there received it (the requestor then gets its 503)."""
+        """Pass the request on.
+
+        Return False if nobody received it there; the requestor then gets a 503.
+        """
         del subscription
         chain = msg.chain
         if len(chain) >= MOST_STEPS or any(step.export is self.export for step in chain):
@@ -97,7 +103,7 @@ class ServiceImport(MessageEndpoint):
             return False
         response: Response | None = None
         reply = msg.reply
-        # An acknowledgement's subject stays itself: cross-account pull consumers rely on it.
+        # The subject of an acknowledgement does not change: cross-account pull consumers rely on it.
         if reply and not reply.startswith(JS_ACK):
             response = exporter.expect(self, self.importer, msg)
             reply = response.subject
@@ -114,8 +120,10 @@ class ServiceImport(MessageEndpoint):
 
 
 class Response:
-    """The way back of one request: what is published to `subject` in one account goes to `reply` in
-    `asker`.
+    """The way back of one request: what is published to `subject` in one account goes to `reply` in `asker`.
+
+    service: the import that the request came through.
+    due: when the response is no longer expected, in ns.
     """
 
     __slots__ = ("asker", "due", "reply", "response_type", "service", "subject")
@@ -131,7 +139,7 @@ class Response:
         self.due = due
 
     def has_interest(self) -> bool:
-        """Whether anyone would receive it at its end, after any number of such ways back."""
+        """Return whether anyone would receive the response in the end, after any number of such ways back."""
         response: Response | None = self
         while response is not None:
             asker, reply = response.asker, response.reply
@@ -144,7 +152,7 @@ class Response:
 class ServiceResponses(MessageEndpoint):
     """The responses that one account awaits, in its space. A sink for the account's reply pattern.
 
-    pending: by the subject that each is published to.
+    pending: by the subject that each response is published to.
     """
 
     __slots__ = ("_clock", "_prefix", "_random", "_subscription", "_timer", "pending", "space")
@@ -165,11 +173,11 @@ class ServiceResponses(MessageEndpoint):
 
     @property
     def name(self) -> str:
-        """The account's."""
+        """The name of the account."""
         return self.space.name
 
     def expect(self, service: ServiceImport, asker: ServiceResponses, msg: RoutedMessage) -> Response:
-        """Make the way back of one request from `asker`: to the message's reply there."""
+        """Make the way back of one request of `asker`, to the reply subject of `msg` there."""
         if self._subscription is None:
             self._prefix = f"_R_.{new_id(self._random, _ID)}."
             self._subscription = Subscription(self._prefix + ">", self)
@@ -182,11 +190,11 @@ class ServiceResponses(MessageEndpoint):
         return response
 
     def forget(self, response: Response) -> None:
-        """No response is expected there any more."""
+        """Stop expecting a response."""
         self.pending.pop(response.subject, None)
 
     def forget_service(self, service: ServiceImport) -> None:
-        """Forget everything that waits for one import's responses."""
+        """Stop expecting the responses to everything that was sent through one import."""
         for response in [r for r in self.pending.values() if r.service is service]:
             del self.pending[response.subject]
 
@@ -206,7 +214,7 @@ class ServiceResponses(MessageEndpoint):
         return delivered
 
     def stop(self) -> None:
-        """Forget all, timer included."""
+        """Forget all responses and cancel the timer."""
         self.pending.clear()
         if self._timer is not None:
             self._timer.cancel()
@@ -223,9 +231,9 @@ class ServiceResponses(MessageEndpoint):
 
 
 def respond(response: Response, responder: ServiceResponses, msg: RoutedMessage) -> bool:
-    """Carry one response from `responder` to who asked; tells whether anyone took it.
+    """Carry one response from `responder` to the asker. Return whether anyone took it.
 
-    A pulled message keeps the subject of its acknowledgement; any other reply gets a way back of its own.
+    A pulled message keeps the subject of its acknowledgement. Any other reply gets a way back of its own.
     """
     asker, service = response.asker, response.service
     reply = msg.reply
@@ -241,13 +249,17 @@ def respond(response: Response, responder: ServiceResponses, msg: RoutedMessage)
 
 
 def is_last(response: Response, msg: RoutedMessage) -> bool:
-    """Whether `msg` ends the exchange: the one answer, or the empty message that ends a stream."""
+    """Return whether `msg` ends the exchange.
+
+    It does if it is the only answer, or the empty message that ends a stream.
+    """
     return response.response_type is ResponseType.SINGLETON or msg.size == 0
 
 
 def _with_request_info(service: ServiceImport, msg: RoutedMessage) -> bytes:
-    """The request's header with who asks. A chained request keeps the first asker and names the last
-    account.
+    """Return the request's header with a description of who asks.
+
+    A request that came through several imports keeps the first asker and names the last account.
     """
     header = msg.header
     source = msg.source
@@ -276,11 +288,13 @@ def replace_imports(
     streams: Iterable[StreamImport],
     services: Iterable[ServiceImport],
 ) -> Steps[None]:
-    """Replace all imports of a space, in steps while it serves; nobody else may meanwhile. Live subscriptions
-    follow in the end, whatever comes and goes between two steps.
+    """Replace all imports of a space, in steps while it serves.
 
-    Imports that stay the same stay the same objects, and responses awaited through them still come. present:
-    the services imported so far, of which this makes those that are imported now.
+    Nobody else may replace them meanwhile. In the end live subscriptions have the new imports, whatever comes
+    and goes between two steps. Imports that stay the same remain the same objects, and responses awaited
+    through them still arrive.
+
+    present: the services imported so far; the list is changed to those that are imported now.
     """
     kept_streams = yield from _kept(space.imports_streams, streams)
     if kept_streams != space.imports_streams:
@@ -314,7 +328,7 @@ def _take_streams(space: SubjectSpace, streams: list[StreamImport]) -> Steps[Non
 
 
 def _kept(old: Iterable[M], new: Iterable[M]) -> Steps[list[M]]:
-    """`new` without repetitions, and with the old objects where they are the same."""
+    """Return `new` without repetitions, and with the old objects where they are equal."""
     old_by_key: dict[tuple[object, ...], M] = {}
     for each in old:
         old_by_key[each.key] = each

@@ -1,8 +1,8 @@
-"""Leaving: the subscriptions of a connection that is gone are taken out in slices.
+"""Leaving: how the subscriptions of a closed connection are removed, in slices.
 
-Promises that nobody finds one of them from the first moment on, so that no message goes to who has left, not
-even through a queue group; and that watchers of interest are told of each as it is taken out. The same peer
-that comes again comes with another sink, and is found at once.
+Promises that nobody finds one of them from the first moment on, so that no message goes to a peer that has
+left, not even through a queue group; and that watchers of interest are told of each one as it is removed.
+A peer that comes back has another sink, and is found at once.
 """
 
 from __future__ import annotations
@@ -21,8 +21,11 @@ _FREED = 64  # between two looks at the clock
 
 
 class Leaver(NamedTuple):
-    """`subscriptions` are all of `sink` in `account` and in those that it imports from; it will never receive
-    anything in these accounts again. told: what of their interest was announced to it.
+    """A connection that leaves an account, where it will never receive anything again.
+
+    sink: the connection's endpoint.
+    subscriptions: all subscriptions of `sink` in `account` and in the accounts that it imports from.
+    told: the interest of these accounts that was announced to the peer.
     """
 
     account: SubjectSpace
@@ -32,7 +35,7 @@ class Leaver(NamedTuple):
 
 
 def leave(clock: Clock, leavers: list[Leaver]) -> None:
-    """Take out their subscriptions; empties `subscriptions` and `told`."""
+    """Remove the subscriptions of all `leavers`. Empties their `subscriptions` and `told`."""
     if sum(len(leaver.subscriptions) + len(leaver.told) for leaver in leavers) <= _AT_ONCE:
         at_once(_removing(leavers))
         return
@@ -47,7 +50,7 @@ def leave(clock: Clock, leavers: list[Leaver]) -> None:
         for sink, sublist in marked:
             sublist.leaving.pop(sink, None)
 
-    # Each connection has its own steps, so that those who come and go all the time are kept up with.
+    # Each connection has steps of its own: the work keeps up with connections that come and go all the time.
     Slices(EachTurn(clock), paced(_removing(leavers)), done)
 
 

@@ -1,6 +1,6 @@
-"""Subject mappings of an account: published subject -> one of several weighted destinations.
+"""Subject mappings of an account: from a published subject to one of several weighted destinations.
 
-Pure: randomness is an argument. The first mapping whose source matches decides; literal sources go first.
+Pure: randomness is an argument. The first mapping whose source matches decides. Literal sources come first.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ FULL = 100
 
 
 class MappingError(ValueError):
-    """A mapping that cannot be: bad subject, weights above 100 %, a destination twice."""
+    """An impossible mapping: a bad subject, weights above 100 %, or the same destination twice."""
 
 
 class Mapping:
     """One source subject with its destinations and their weights in percent.
 
-    A missing remainder maps to the subject itself, unless the source is itself listed: then the remainder is
-    loss.
+    What the weights leave of 100 % keeps its subject. If the source itself is one of the destinations, the
+    remainder is lost instead.
     """
 
     __slots__ = ("_cumulative", "source", "weights")
@@ -62,7 +62,7 @@ class Mapping:
             self._cumulative.append((FULL, None))
 
     def choose(self, subject: str, draw: Callable[[], float]) -> str | None:
-        """The destination of one message; None: it is lost. `draw` gives numbers in [0, 1)."""
+        """Return the destination of one message, None if it is lost. `draw` returns numbers in [0, 1)."""
         point = draw() * FULL
         for limit, transform in self._cumulative:
             if point < limit:
@@ -71,13 +71,13 @@ class Mapping:
 
 
 class Mappings:
-    """All mappings of one account. Empty is falsy."""
+    """All mappings of one account. It is false when empty."""
 
     __slots__ = ("_count", "_literal", "_patterns")
 
     def __init__(self, mappings: Iterable[Mapping] = ()) -> None:
         self._literal: dict[str, Mapping] = {}
-        self._patterns: SubjectTree[tuple[int, Mapping]] = SubjectTree()  # with their turn
+        self._patterns: SubjectTree[tuple[int, Mapping]] = SubjectTree()  # with their order
         self._count = itertools.count()
         for mapping in mappings:
             self.add(mapping)
@@ -90,7 +90,7 @@ class Mappings:
         yield from (mapping for _, mapping in sorted(self._patterns.values(), key=_turn))
 
     def add(self, mapping: Mapping) -> None:
-        """Add one; it replaces another of the same source."""
+        """Add a mapping. It replaces another one with the same source."""
         if has_wildcard(mapping.source):
             self._patterns[mapping.source] = next(self._count), mapping
         else:
@@ -98,11 +98,11 @@ class Mappings:
             self._literal[mapping.source] = mapping
 
     def remove(self, source: str) -> bool:
-        """Take out the mapping of `source`; False when there is none."""
+        """Remove the mapping of `source`. Return False if there is none."""
         return (self._literal.pop(source, None) or self._patterns.pop(source)) is not None
 
     def find(self, subject: str) -> Mapping | None:
-        """The mapping that decides about the literal `subject`."""
+        """Return the mapping that applies to the literal `subject`, None if there is none."""
         found = self._literal.get(subject)
         if found is not None:
             return found

@@ -1,15 +1,18 @@
-"""Passwords that are kept as bcrypt hashes: when each is checked, and which need no check any more.
+"""Passwords that are kept as bcrypt hashes: the order of the checks, and which are no longer needed.
 
-A check takes a thread tens of milliseconds, on purpose, and whoever can connect can ask for it. Promises:
+A check occupies a thread for tens of milliseconds, by design, and anyone who can connect can ask for one.
+Promises:
 
-- Of those who wait, one of each address has its turn after one of another. Of one address the latest comes
-  first, three times of four: who comes now waits for a few, not for the thousand that came before and may
-  have given up. The fourth time it is the oldest: nobody waits for ever.
-- A password that was right is not worked out again. Kept is an HMAC of it with a secret of this process, and
-  of the hash, so that another hash asks for another check; at most `_KNOWN` of them, the latest used.
+- Addresses take turns: one connection of each address has its turn after one of another address. Among those
+  of one address the latest comes first, three times out of four, so that a new connection waits for a few
+  and not for the thousand that came before it and may have given up. The fourth time it is the oldest, so
+  that nobody waits forever.
+- A password that was right is not checked again. An HMAC of the password and its hash, made with a secret of
+  this process, is kept, so that a changed hash needs another check. At most `_KNOWN` are kept, those that
+  were used last.
 
-As many wait as there are connections. The reference checks all at once, side by side (`comparePasswords` in
-auth.go), so that each takes as long as all together.
+As many checks can wait as there are connections. The reference runs all checks at once, side by side
+(`comparePasswords` in auth.go), so that each takes as long as all of them together.
 """
 
 from __future__ import annotations
@@ -24,9 +27,9 @@ from functools import partial
 from threading import Lock
 
 BCRYPT = re.compile(r"\$2[abxy]\$\d{2}\$.{53}\Z", re.DOTALL)
-_AT_ONCE = 2  # checks under way
+_AT_ONCE = 2  # checks that run at the same time
 _KNOWN = 4096
-_OLDEST = 4  # each so many turns
+_OLDEST = 4  # the oldest has every fourth turn
 _MEASURED = 72  # bytes of a password that bcrypt looks at
 
 Check = Callable[[], bool]
@@ -35,7 +38,7 @@ Offload = Callable[[Check, Callable[[bool], None]], None]
 
 
 class _Queue:
-    """Those of one address."""
+    """The waiting checks of one address."""
 
     __slots__ = ("_turns", "waiting")
 
@@ -44,13 +47,13 @@ class _Queue:
         self._turns = 0
 
     def take(self) -> tuple[Check, Callable[[bool], None]]:
-        """The one whose turn it is."""
+        """Remove and return the check whose turn it is."""
         self._turns += 1
         return self.waiting.pop() if self._turns % _OLDEST else self.waiting.popleft()
 
 
 class PasswordChecks:
-    """The checks of all connections of a server. `len()` is how many wait."""
+    """The password checks of all connections of a server. `len()` is how many wait."""
 
     def __init__(self, offload: Offload) -> None:
         self._offload = offload
@@ -61,7 +64,7 @@ class PasswordChecks:
         return sum(len(queue.waiting) for queue in self._queues.values())
 
     def __call__(self, check: Check, done: Callable[[bool], None], address: str) -> None:
-        """Call `done` on the loop with what `check` gives, for somebody at `address`."""
+        """Run `check` for a connection from `address`, and call `done` on the loop with its result."""
         queue = self._queues.get(address)
         if queue is None:
             queue = self._queues[address] = _Queue()
@@ -85,7 +88,7 @@ class PasswordChecks:
 
 
 class Known:
-    """Passwords that were right. Threads may ask at the same time."""
+    """The passwords that were right. Safe to use from several threads."""
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
@@ -93,7 +96,7 @@ class Known:
         self._lock = Lock()
 
     def has(self, hashed: str, given: str) -> bool:
-        """Whether this password was right for this hash."""
+        """Return whether this password is known to be right for this hash."""
         digest = self._digest(hashed, given)
         with self._lock:
             if digest not in self._digests:
@@ -103,7 +106,7 @@ class Known:
         return True
 
     def add(self, hashed: str, given: str) -> None:
-        """This password is right for this hash."""
+        """Remember that this password is right for this hash."""
         digest = self._digest(hashed, given)
         with self._lock:
             self._digests[digest] = None
@@ -119,12 +122,12 @@ _known = Known(os.urandom(32))
 
 
 def check_for(hashed: str, given: str) -> Check | None:
-    """The check of a password against a bcrypt hash; None: it is known to be right."""
+    """Return the check of a password against a bcrypt hash, None if it is known to be right."""
     if _known.has(hashed, given):
         return None
 
     def check() -> bool:
-        # Who waited for the same password finds it known.
+        # Another check of the same password may have succeeded while this one waited.
         right = _known.has(hashed, given) or check_bcrypt(hashed, given)
         if right:
             _known.add(hashed, given)
@@ -134,10 +137,10 @@ def check_for(hashed: str, given: str) -> Check | None:
 
 
 def check_bcrypt(hashed: str, given: str) -> bool:
-    """Whether `given` is the password of a bcrypt hash. Slow by design: call it off the loop."""
+    """Return whether `given` is the password of a bcrypt hash. Slow by design: call it off the loop."""
     import bcrypt
 
-    # The library writes 2b; 2a, 2x and 2y differ from it only by bugs long gone.
+    # The library writes 2b; 2a, 2x and 2y differ from it only by bugs that were fixed long ago.
     normal = "$2b" + hashed[3:]
     try:
         return bcrypt.checkpw(given.encode()[:_MEASURED], normal.encode())

@@ -1,7 +1,7 @@
-"""What a user may publish and receive.
+"""Permissions: what a user may publish and receive.
 
-Pure decisions over subjects; caching and the tracking of replies belong to the connection. "subject queue"
-entries of the subscribe lists concern queue groups.
+Pure decisions about subjects. Caching, and the tracking of replies, belong to the connection. Entries of the
+form "subject queue" in the subscribe lists apply to queue groups.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ def _lookup(entries: tuple[Entry, ...]) -> Lookup:
     tree: Lookup = SubjectTree()
     for subject, queue in entries:
         tokens = subject.split(".")
-        if (
-            ANY_REST in tokens
-        ):  # in the middle, where a user's token may have it: it stands for all that follows
+        # In a user's token it may be in the middle: it stands for all that follows.
+        if ANY_REST in tokens:
             del tokens[tokens.index(ANY_REST) + 1 :]
         tree.setdefault(".".join(tokens), []).append(queue)
     return tree
 
 
 class Permissions:
-    """Both sides of a user's permissions. allow None: everything that is not denied.
+    """The publish and subscribe permissions of a user.
 
-    responses: (replies per request or negative, ns or negative) that may be published to the reply of a
-    message received.
+    publish_allow, subscribe_allow: None means everything that is not denied.
+    responses: how many replies may be published to the reply subject of a received message, and within how
+    many ns. A number that is not positive means no limit. None means that replies need the usual permission.
     """
 
     __slots__ = (
@@ -85,33 +85,34 @@ class Permissions:
         return hash(repr(self.options))
 
     def may_publish(self, subject: str) -> bool:
-        """Whether the lists allow publishing to `subject` (replies apart)."""
+        """Return whether the lists allow publishing to `subject`, apart from replies."""
         if self.publish_allow is not None and not self._publish_allow.covering(subject):
             return False
         return not self._publish_deny.covering(subject)
 
     def may_subscribe(self, subject: str, queue: str = "") -> bool:
-        """Whether a subscription to `subject`, with `queue`, may be made.
+        """Return whether a subscription to `subject`, with `queue`, is allowed.
 
-        A queue named in the allow list for the subject decides alone; so does one in the deny list.
+        If the allow list has queues for the subject, they alone decide about a queue. A queue that the deny
+        list has for the subject is denied.
         """
         if self.subscribe_allow is not None:
             plain, queues = _found(self._subscribe_allow.covering(subject))
             allowed = _in_queues(queue, queues) if queue and queues else plain
             if not allowed:
                 return False
-        # A pattern is denied like a literal subject here: "no.>" by a deny of "no.*" too, though it is wider.
+        # A pattern is denied like a literal subject here: a deny of "no.*" covers "no.>" too, which is wider.
         plain, queues = _found(self._subscribe_deny.matching(subject))
         return not plain and not (queue and _in_queues(queue, queues))
 
     def needs_filter(self, subject: str, queue: str = "") -> bool:
-        """Whether some, but not all, of what a permitted subscription receives is denied."""
+        """Return whether a permitted subscription receives some messages that are denied."""
         if not queue and not has_wildcard(subject):
             return False
         return next(self._subscribe_deny.colliding(subject), None) is not None
 
     def may_receive(self, subject: str, queue: str) -> bool:
-        """Whether one message on the literal `subject` passes the deny list on delivery."""
+        """Return whether a message with the literal `subject` passes the deny list on delivery."""
         plain, queues = _found(self._subscribe_deny.matching(subject))
         return not plain and not (queue and _in_queues(queue, queues))
 
@@ -125,7 +126,7 @@ def _deny(side: SubjectPermission | None) -> tuple[Entry, ...]:
 
 
 def _found(entries: list[list[str]]) -> tuple[bool, list[str]]:
-    """Whether one is without a queue, and the queues of the others."""
+    """Return whether an entry has no queue, and the queues of the others."""
     queues = [queue for each in entries for queue in each]
     return "" in queues, [queue for queue in queues if queue]
 

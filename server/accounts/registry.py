@@ -1,8 +1,8 @@
-"""All accounts of a server: made from options, linked by their imports, and re-made in place by a reload.
+"""AccountRegistry: all accounts of a server, made from its options and linked by their imports.
 
 Promises that an account keeps its identity (and with it its subscriptions and streams) through reloads.
-Refuses imports that are not exported, not allowed, or that form a cycle, before anything is changed.
-Accounts made from tokens live here too; who makes them (`operator`) wires them, and no reload touches them.
+Refuses imports that are not exported, not allowed or in a cycle before it changes anything. Accounts made
+from tokens are kept here too, but `operator` makes and links them, and a reload does not touch them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,11 @@ SYSTEM = "$SYS"
 
 
 class AccountRegistry:
-    """Accounts by name. `global_account` is `$G`; `system` the system account, or None when switched off."""
+    """Accounts by name.
+
+    global_account: the account `$G`.
+    system: the system account; None when it is switched off.
+    """
 
     def __init__(
         self, options: Options, clock: Clock, *, random_bytes: Callable[[int], bytes] = random.randbytes
@@ -62,17 +66,17 @@ class AccountRegistry:
         self.reload(options)
 
     def get(self, name: str) -> Account | None:
-        """The account called `name`."""
+        """Return the account called `name`, None if there is none."""
         return self.accounts.get(name)
 
     def reload(self, options: Options) -> list[Account]:
-        """See `reloading`; at once."""
+        """Do the same as `reloading`, at once."""
         return at_once(self.reloading(options))
 
     def reloading(self, options: Options) -> Steps[list[Account]]:
-        """Make the accounts those of `options`, in steps; gives the ones that are no more.
+        """Make the accounts those of `options`, in steps. Return the accounts that no longer exist.
 
-        Raises AccountsError, and then has changed nothing but empty new accounts.
+        Raises AccountsError, in which case nothing has changed except that there are new, empty accounts.
         """
         system = self._system_name(options)
         names = {GLOBAL, *options.accounts, *([system] if system else [])}
@@ -101,13 +105,13 @@ class AccountRegistry:
         return gone
 
     def appoint(self, account: Account) -> None:
-        """Make an account that no configuration names the system account, whatever reloads come."""
+        """Make `account`, which no configuration names, the system account. It remains so through reloads."""
         self._appointed = self.system = account
 
     def _system_name(self, options: Options) -> str:
-        """The account that the options make the system account; "" for none.
+        """Return the name of the system account according to the options; "" means none.
 
-        By operators' tokens it comes later, unless they name none.
+        With operators' tokens the system account comes later, unless the options name none.
         """
         if options.no_system_account or self._appointed is not None:
             return ""
@@ -115,18 +119,18 @@ class AccountRegistry:
         return "" if by_tokens and options.system_account else options.system_account or SYSTEM
 
     def stop(self) -> None:
-        """Leave no timer running."""
+        """Cancel all timers."""
         for account in self.accounts.values():
             account.stop()
 
     def make(self, name: str) -> Account:
-        """A new account, which as yet may and does nothing."""
+        """Make and return a new account, which has no users, exports or imports yet."""
         account = self.accounts[name] = Account(name, self.flusher, random_bytes=self._random)
         return account
 
 
 class _Prepared:
-    """What one account is going to be, by the options."""
+    """What one account will be according to the options."""
 
     def __init__(
         self, registry: AccountRegistry, account: Account, given: AccountOptions | None, options: Options
@@ -186,7 +190,7 @@ class _Prepared:
             self.service_imports.append(made)
 
     def offered(self, kind: str, subject: str, importer: str) -> AnyExport | None:
-        """The first export by which an account may import `subject`."""
+        """Return the first export by which `importer` may import `subject`, None if there is none."""
         exports: Sequence[AnyExport] = self.spec.streams if kind == STREAM else self.spec.services
         tree = self._offers.get(kind)
         if tree is None:

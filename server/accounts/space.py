@@ -1,11 +1,11 @@
-"""SubjectSpace: the subjects of one account, who subscribes to them, and who receives what is sent.
+"""SubjectSpace: the subjects of one account, their subscriptions, and who receives what is sent.
 
-It is the data of an account that imports, responses and the account itself work on. Promises: interest
-changes are seen by the next message (plans are invalidated at once), watchers are told of each change in
-order. Publishes nothing and does no I/O.
+This is the data of an account that imports, responses and the account itself work on. Promises: the next
+message sees every change of interest (plans are invalidated at once), and watchers are told of the changes
+in order. Publishes nothing and does no I/O.
 
-A stream import shows part of another space here: each subscription that meets it has a shadow in that space,
-which delivers to the same sink.
+A stream import shows a part of another space here: each subscription that overlaps with it has a shadow in
+that space, which delivers to the same sink.
 """
 
 from __future__ import annotations
@@ -23,14 +23,17 @@ from .sublist import Sublist
 from .subscription import ConnectionKind, InterestChange, MessageEndpoint, Subscription, SubscriptionOwner
 
 _MOST_PLANS = 8192
-_MOST_HEARERS = 1 << 16  # in all plans together: so much memory, and so much to free at once
+_MOST_HEARERS = 1 << 16  # in all plans together: limits their memory, and what is freed at once
 _FEW_PLANS = 64
 
 Watcher = Callable[[InterestChange], None]
 
 
 class InterestWatch:
-    """A watcher of interest, until cancelled. number: in the order in which they began, from 1."""
+    """A watcher of interest, until it is cancelled.
+
+    number: counts the watches of a space from 1, in the order in which they began.
+    """
 
     __slots__ = ("_space", "callback", "number", "subject")
 
@@ -41,14 +44,14 @@ class InterestWatch:
         self.number = number
 
     def cancel(self) -> None:
-        """Stop watching; harmless when done twice."""
+        """Stop watching; harmless when called twice."""
         self._space.unwatch(self)
 
 
 class SubjectSpace(SubscriptionOwner):
-    """Interest, mappings and stream imports of the account `name`, and the plans that follow from them.
+    """The interest, mappings and stream imports of the account `name`, and the plans that follow from them.
 
-    plans: the hot path's cache, subject bytes -> Plan; `plan()` fills it.
+    plans: the cache of the hot path, from subject bytes to Plan; `plan()` fills it.
     generation: counts the changes of interest and mappings.
     """
 
@@ -69,7 +72,10 @@ class SubjectSpace(SubscriptionOwner):
     # --- interest
 
     def add_subscription(self, subscription: Subscription) -> None:
-        """Let it receive from the next message on, here and where the account imports streams from."""
+        """Add a subscription here and to the streams that the account imports.
+
+        It receives from the next message on.
+        """
         subscription.account = self
         subscription.closed = False
         self.sublist.insert(subscription)
@@ -80,7 +86,7 @@ class SubjectSpace(SubscriptionOwner):
             self._announce(subscription, subscription.weight)
 
     def remove_subscription(self, subscription: Subscription) -> None:
-        """Let it receive nothing more; harmless when done twice."""
+        """Remove a subscription, which receives nothing more. Harmless when called twice."""
         subscription.closed = True
         if not self.sublist.remove(subscription):
             return
@@ -91,7 +97,7 @@ class SubjectSpace(SubscriptionOwner):
             self._announce(subscription, -subscription.weight)
 
     def subscription_changed(self, subscription: Subscription) -> None:
-        """Its max, or its connection's `fast`, changed: plans that hold it are no longer right."""
+        """Drop the plans that hold the subscription: its max, or its sink's `fast`, has changed."""
         self._invalidate(subscription.subject)
         for shadow in subscription.shadows or ():
             if shadow.account is not None:
@@ -99,7 +105,7 @@ class SubjectSpace(SubscriptionOwner):
                 shadow.account.subscription_changed(shadow)
 
     def set_weight(self, subscription: Subscription, weight: int) -> None:
-        """A remote queue group has `weight` members now."""
+        """Set the number of members that a remote queue group has now."""
         delta = weight - subscription.weight
         subscription.weight = weight
         self._invalidate(subscription.subject)
@@ -107,35 +113,34 @@ class SubjectSpace(SubscriptionOwner):
             self._announce(subscription, delta)
 
     def subscriptions(self) -> Iterator[Subscription]:
-        """All present interest, imports included."""
+        """Return an iterator over all present interest, imports included."""
         leaving = self.sublist.leaving
         if not leaving:
             return iter(self.sublist)
         return (each for each in self.sublist if each.sink not in leaving)
 
     def tells(self, watch: InterestWatch, subscription: Subscription) -> bool:
-        """Whether a watcher will be told of the end of present interest: not if it leaves, and has left for
-        those who began to watch since.
+        """Return whether a watcher will be told when this subscription is removed.
+
+        It will not if the subscription was already leaving when the watch began.
         """
         leaving = self.sublist.leaving
         return not leaving or watch.number <= leaving.get(subscription.sink, watch.number)
 
     def leave(self, sink: MessageEndpoint) -> None:
-        """Find no subscription of `sink` any more, before its subscriptions are removed: see `leaving`."""
+        """Stop finding the subscriptions of `sink`, before they are removed; see `leaving`."""
         self.sublist.leaving[sink] = self._last_watch
         self.forget_plans()
 
     def watch_interest(self, callback: Watcher, subject: str = ANY_REST) -> InterestWatch:
-        """Tell `callback` of every change from now on; with a literal `subject` only of those that match
-        it.
-        """
+        """Call `callback` for every change of interest from now on that overlaps with `subject`."""
         self._last_watch += 1
         watch = InterestWatch(self, callback, subject, self._last_watch)
         self._watches.setdefault(subject, {})[watch] = None
         return watch
 
     def unwatch(self, watch: InterestWatch) -> None:
-        """See InterestWatch.cancel."""
+        """End a watch; see InterestWatch.cancel."""
         watches = self._watches.get(watch.subject)
         if watches is not None:
             watches.pop(watch, None)
@@ -156,7 +161,7 @@ class SubjectSpace(SubscriptionOwner):
     # --- plans
 
     def plan(self, subject: bytes) -> Plan:
-        """Who receives the literal `subject`; from the cache when nothing changed."""
+        """Return the plan of the literal `subject`, from the cache if nothing has changed."""
         plan = self.plans.get(subject)
         if plan is None:
             text = subject.decode("utf-8", "surrogateescape")
@@ -172,7 +177,7 @@ class SubjectSpace(SubscriptionOwner):
         return plan
 
     def shared_plan(self, subject: bytes) -> Plan:
-        """As `plan`; but one with a reader may bear another subject that has the same ack route."""
+        """Return a plan as `plan` does. One with a reader may bear another subject of the same ack route."""
         if subject.startswith(ACKS) and not self.mappings and subject not in self.plans:
             plan = self.ack_routes.plan(subject)
             if plan is not None and plan.reader is not None:
@@ -180,12 +185,12 @@ class SubjectSpace(SubscriptionOwner):
         return self.plan(subject)
 
     def mapped(self, subject: str) -> str | None:
-        """The subject that a message published to `subject` really goes to; None: it is lost."""
+        """Return the subject that a message published to `subject` goes to, None if it is lost."""
         mapping = self.mappings.find(subject) if self.mappings else None
         return subject if mapping is None else mapping.choose(subject, self._draw)
 
     def forget_plans(self) -> None:
-        """Work everything out anew from the next message on."""
+        """Drop all plans: the next message makes new ones."""
         self.generation += 1
         self.ack_routes.clear()
         self._clear_plans()
@@ -211,13 +216,16 @@ class SubjectSpace(SubscriptionOwner):
     def set_stream_imports(
         self, streams: list[StreamImport], indexes: SubjectTree[list[int]]
     ) -> list[Subscription]:
-        """Import these streams, `indexes` in the list by local subject; gives whose shadows follow."""
+        """Import these streams. Return the subscriptions whose shadows the caller must renew.
+
+        indexes: the places of the streams in the list, by local subject.
+        """
         self.imports_streams = streams
         self._imports_at = indexes
         return [s for s in self.sublist if _imports_streams(s)]
 
     def add_shadows(self, subscription: Subscription) -> None:
-        """Subscribe, for one subscription, to what the account imports as streams."""
+        """Add the shadows of one subscription, in the accounts whose streams it receives."""
         if subscription.sink in self.sublist.leaving:
             return
         met = sorted(p for found in self._imports_at.colliding(subscription.subject) for p in found)
@@ -243,7 +251,7 @@ class SubjectSpace(SubscriptionOwner):
             stream.exporter.add_subscription(shadow)
 
     def remove_shadows(self, subscription: Subscription) -> None:
-        """Undo add_shadows."""
+        """Remove the shadows of one subscription."""
         shadows, subscription.shadows = subscription.shadows or (), None
         for shadow in shadows:
             if shadow.account is not None:
@@ -251,7 +259,10 @@ class SubjectSpace(SubscriptionOwner):
 
 
 class StreamImport:
-    """Messages of `exporter` under `subject`, seen here under `local`."""
+    """Messages of `exporter` under `subject`, which subscribers here see under `local`.
+
+    transform: from the exported subject to the local one; None if they are equal.
+    """
 
     __slots__ = ("_given", "_reverse", "export", "exporter", "local", "subject", "transform")
 
@@ -265,11 +276,14 @@ class StreamImport:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Equal for imports that are the same, down to the export they come through."""
+        """A value that is equal for equal imports, down to the export they come through."""
         return id(self.exporter), id(self.export), self.subject, self._given
 
     def shadow_subject(self, wanted: str) -> str | None:
-        """What to subscribe to in the exporter for an interest in `wanted` here; None: they do not meet."""
+        """Return what to subscribe to in the exporter for interest in `wanted` here.
+
+        None means that the two do not overlap.
+        """
         if not collide(wanted, self.local):
             return None
         if wanted == self.local or is_subset(self.local, wanted):
@@ -279,9 +293,10 @@ class StreamImport:
 
 
 def _imports_streams(subscription: Subscription) -> bool:
-    """Whether it gets imported streams through this server; a route's interest gets them through its own.
+    """Return whether a subscription gets imported streams through this server.
 
-    The server's services do not: what another account publishes is no request here.
+    A route's interest gets them through its own server. The services of this server get none: what another
+    account publishes is not a request here.
     """
     if subscription.parent is not None or subscription.kind in (ConnectionKind.IMPORT, ConnectionKind.ROUTER):
         return False
@@ -291,7 +306,7 @@ def _imports_streams(subscription: Subscription) -> bool:
 
 
 def intersection(a: str, b: str) -> str:
-    """The pattern of what both `a` and `b` match; they must collide."""
+    """Return the pattern that matches what both `a` and `b` match; they must collide."""
     left, right = a.split("."), b.split(".")
     tokens: list[str] = []
     for i in range(max(len(left), len(right))):
@@ -306,7 +321,10 @@ def intersection(a: str, b: str) -> str:
 
 
 def import_transforms(source: str, local: str) -> tuple[SubjectTransform | None, SubjectTransform | None]:
-    """exported -> local and back; (None, None) when they are the same. Raises TransformError."""
+    """Return the transforms from exported to local subjects and back, (None, None) if these are equal.
+
+    Raises TransformError if a transform is impossible.
+    """
     if source == local:
         return None, None
     forward = SubjectTransform(source, with_placeholders(local), strict=True)

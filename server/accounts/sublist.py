@@ -1,9 +1,9 @@
-"""The interest of one account: which subscriptions a literal subject finds.
+"""Sublist: the interest of one account, which finds the subscriptions that match a literal subject.
 
-Literal subjects live in a dict, patterns in a subject tree. Promises: a match costs the tokens of the
-subject times the patterns that share them, never the number of subscriptions; order within a subject is that
-of insertion. Never caches (plans do) and never looks into a subscription beyond `subject` and `queue`, and
-`sink` while some are leaving.
+Literal subjects are kept in a dict, patterns in a subject tree. Promises: the cost of a match grows with the
+tokens of the subject and the patterns that share them, never with the number of subscriptions; the
+subscriptions of one subject keep the order of insertion. Never caches (plans do), and never looks into a
+subscription beyond `subject` and `queue`, and `sink` while some are leaving.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ ACKS = "$JS.ACK."
 Groups = dict[str, list[Subscription]]
 
 
-# Shared by the many buckets without queue groups; never written to.
+# Shared by the many buckets that have no queue groups. Never written to.
 _NO_GROUPS: dict[str, dict[Subscription, None]] = {}
 
 
 class _Bucket:
-    """Subscriptions of exactly one subject or pattern."""
+    """The subscriptions of exactly one subject or pattern."""
 
     __slots__ = ("groups", "plain")
 
@@ -64,15 +64,15 @@ class _Bucket:
 class Sublist:
     """A set of subscriptions, found by subject. `len()` is how many there are.
 
-    leaving: whose subscriptions are no longer found, although some are still to be removed; with the latest
-    watch that has known them.
+    leaving: the sinks whose subscriptions are no longer found, although some have yet to be removed. Each has
+    the number of the latest watch that knew its subscriptions.
     """
 
     __slots__ = ("_count", "_literal", "_patterns", "_tree", "leaving")
 
     def __init__(self) -> None:
         self._literal: dict[str, _Bucket] = {}
-        self._patterns: dict[str, _Bucket] = {}  # what the tree has, by its subject
+        self._patterns: dict[str, _Bucket] = {}  # the buckets in the tree, by subject
         self._tree: SubjectTree[_Bucket] = SubjectTree()
         self._count = 0
         self.leaving: dict[MessageEndpoint, int] = {}
@@ -86,16 +86,16 @@ class Sublist:
                 yield from list(bucket)
 
     def subjects(self) -> dict[str, Any]:
-        """All subjects, of which there may be very many: a dict that is the caller's, made in no time."""
+        """Return all subjects as a new dict, which belongs to the caller. There may be very many."""
         return self._literal | self._patterns
 
     def exactly(self, subject: str) -> dict[Subscription, None]:
-        """The subscriptions of this very subject (or pattern), in a dict that is the caller's."""
+        """Return the subscriptions of exactly this subject or pattern, as a new dict."""
         bucket = self._bucket(subject)
         return {} if bucket is None else dict.fromkeys(bucket)
 
     def insert(self, subscription: Subscription) -> None:
-        """Add one; its subject must be valid."""
+        """Add a subscription, whose subject must be valid."""
         subject = subscription.subject
         bucket = self._bucket(subject)
         if bucket is None:
@@ -108,7 +108,7 @@ class Sublist:
         self._count += 1
 
     def remove(self, subscription: Subscription) -> bool:
-        """Take one out; False when it was not there."""
+        """Remove a subscription. Return False if it was not there."""
         subject = subscription.subject
         bucket = self._bucket(subject)
         if bucket is None or not bucket.discard(subscription):
@@ -120,7 +120,10 @@ class Sublist:
         return True
 
     def weight(self, subject: str, queue: str) -> int:
-        """Members with exactly this subject (or pattern) and queue, remote groups by their weights."""
+        """Return how many members have exactly this subject (or pattern) and queue.
+
+        A remote queue group counts as many members as its weight says.
+        """
         bucket = self._bucket(subject)
         if bucket is None:
             return 0
@@ -131,9 +134,9 @@ class Sublist:
         return self._patterns.get(subject) if bucket is None else bucket
 
     def match(self, subject: str) -> tuple[list[Subscription], Groups]:
-        """Everyone who receives the literal `subject`: plain ones, and members by queue group.
+        """Return the receivers of the literal `subject`: plain subscriptions, and members by queue group.
 
-        A subject with an empty token finds nobody.
+        A subject with an empty token matches nothing.
         """
         plain: list[Subscription] = []
         groups: Groups = {}
@@ -152,14 +155,17 @@ class Sublist:
         return [each for each in subscriptions if each.sink not in leaving]
 
     def has_match(self, subject: str) -> bool:
-        """Whether anyone receives the literal `subject`."""
+        """Return whether anyone receives the literal `subject`."""
         found = self._matching(subject)
         if not self.leaving:
             return bool(found)
         return any(each.sink not in self.leaving for bucket in found for each in bucket)
 
     def on_acks(self, pattern: str) -> Iterator[Subscription]:
-        """Those that match something of `pattern`, which stands for acknowledgements (begins with `ACKS`)."""
+        """Yield the subscriptions that match a part of `pattern`, which is a pattern of acks.
+
+        It begins with `ACKS`.
+        """
         for bucket in self._tree.colliding(pattern):
             yield from bucket
 
@@ -174,5 +180,9 @@ class Sublist:
 
 
 def _in_tree(subject: str) -> bool:
-    """Whether it is no literal for the dict: an ack route is asked for what they share."""
+    """Return whether `subject` goes into the tree.
+
+    All patterns do, and the literal subjects of acks too, because `on_acks` looks for what collides with a
+    pattern.
+    """
     return has_wildcard(subject) or subject.startswith(ACKS)

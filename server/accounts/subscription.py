@@ -1,9 +1,9 @@
-"""Who sends and receives, one interest in a subject, and one message on its way.
+"""Subscriptions, the endpoints that send and receive, and the messages between them.
 
-`MessageEndpoint` is the base class of everything that sends messages or takes them: client and leaf
+`MessageEndpoint` is the base class of everything that sends or receives messages: client and leaf
 connections, one account's part of a route, the server itself, service imports. `Subscription` is one interest
 of an endpoint: a client's SUB, a leaf's LS+, an internal callback, an import. `RoutedMessage` is a message as
-the router carries it, `Message` the same as an internal subscriber sees it. The four name each other, and
+the router carries it, and `Message` is what an internal subscriber gets. The four refer to each other, and to
 nothing above them.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .flusher import OutboundQueue
 
 Callback = Callable[["Message"], None]
-# A publish as the wire brings it: subject, reply, header size, size, tail (see protocol.wire.ops).
+# A publish as it is parsed: subject, reply, header size, size, tail (see protocol.wire.ops).
 Publish = tuple[bytes, bytes, int, int, bytes]
 ReadCallback = Callable[[list[Publish]], None]
 
@@ -33,21 +33,21 @@ class ConnectionKind(enum.IntEnum):
     LEAF = 1
     ROUTER = 2
     INTERNAL = 3
-    IMPORT = 4  # a service import: only ever a sink
+    IMPORT = 4  # a service import, which is never a source
 
 
 class MessageEndpoint:
     """Where a message entered this server (its source), or what a subscription delivers to (its sink).
 
     kind: decides, with the kind of the other end, what may go from one to the other.
-    id: of a connection; 0 for all else.
-    echo: the endpoint receives what it sent itself.
-    is_spoke: a leaf connection of which this server is the spoke and the peer the hub.
-    remote_cluster: the cluster of a leaf connection's peer, never echoed to; of a route, that of the leaf
-    which the last message came from.
-    server_id: of the server at the other end of a route.
+    id: the id of a connection; 0 for everything else.
+    echo: whether the endpoint receives its own messages.
+    is_spoke: of a leaf connection: this server is the spoke and the peer is the hub.
+    remote_cluster: of a leaf connection: the peer's cluster, to which its messages never return. Of a route:
+    the cluster of the leaf that the last message came from.
+    server_id: of a route: the id of the server at the other end.
     fast: the endpoint takes every message as it is (echo, no filter of deliveries, no tracking of replies).
-    outbound: where messages for a connection are queued.
+    outbound: the queue of messages for a connection.
     """
 
     __slots__ = ()
@@ -62,68 +62,79 @@ class MessageEndpoint:
 
     @property
     def server_id(self) -> str:
-        """See the class."""
+        """The id of the server at the other end of a route, else ""."""
         return ""
 
     def client_info(self, *, share: bool = True) -> dict[str, Any]:
-        """Who this is, in the shape of advisories and `Nats-Request-Info`; without `share` only account and
-        rtt. Nobody in particular: {}.
+        """Return who this is, in the form used in advisories and `Nats-Request-Info`.
+
+        share: False leaves out everything but account and rtt. An endpoint that is no connection returns {}.
         """
         del share
         return {}
 
     def deliver(self, subscription: Subscription, msg: RoutedMessage) -> bool:
-        """Take one message; False when it was not taken (so that a queue group may try another member)."""
+        """Deliver one message. Return False if it was not taken.
+
+        A queue group can then try another member.
+        """
         del subscription, msg
         return False
 
     def may_send(self, subject: str) -> bool:
-        """Of leafs and routes: whether deny lists and permissions let `subject` out."""
+        """Return whether deny lists and permissions let `subject` out. For leafs and routes."""
         del subject
         return False
 
     def prefixes(self, subject: bytes) -> tuple[bytes, bytes]:
-        """Of leafs and routes that are `fast`: what precedes a message without headers, and one with."""
+        """Return what precedes a message without headers, and one with.
+
+        For leafs and routes that are `fast`.
+        """
         raise NotImplementedError
 
     def deliver_leaf(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
-        """Of leafs and routes: send one message, once however many of their interests match; `queues` are the
-        groups the peer must serve (plain interest is then implied too).
+        """Send one message to a leaf or route, once however many of its interests match.
+
+        queues: the groups that the peer must serve; plain interest is then implied too.
         """
         del msg, queues
         return False
 
 
 class SubscriptionOwner:
-    """What holds subscriptions: an account, as those who subscribe in it see it."""
+    """What holds subscriptions: an account, as its subscribers see it."""
 
     def add_subscription(self, subscription: Subscription) -> None:
-        """Let it receive from the next message on."""
+        """Add a subscription, which receives from the next message on."""
         raise NotImplementedError
 
     def remove_subscription(self, subscription: Subscription) -> None:
-        """Let it receive nothing more; harmless when done twice."""
+        """Remove a subscription, which receives nothing more. Harmless when called twice."""
         raise NotImplementedError
 
     def subscription_changed(self, subscription: Subscription) -> None:
-        """Its max, or its sink's `fast`, changed."""
+        """Take note that the subscription's max, or its sink's `fast`, has changed."""
         raise NotImplementedError
 
     def set_weight(self, subscription: Subscription, weight: int) -> None:
-        """A remote queue group has `weight` members now."""
+        """Set the number of members that a remote queue group has now."""
         raise NotImplementedError
 
 
 class Subscription:
-    """One interest of one endpoint in one account. It is identified by itself, not by its fields.
+    """One interest of one endpoint in one account. It is compared by identity, not by its fields.
 
-    subject may have wildcards; queue "" is none; sid is the client's own name for it.
-    max: deliver so many in all, then forget (0: no limit); delivered counts.
-    weight: the members that a remote queue group stands for.
-    parent: of a shadow, which a stream import adds in the exporting account, the subscription it is for.
-    transform: of a shadow, subject as exported -> as the importer sees it; None when the same.
-    reader: takes, instead of `callback`, publishes that came together and that nobody else receives; it does
-    not keep the list.
+    subject: may have wildcards.
+    queue: the queue group; "" means none.
+    sid: the client's own name for the subscription.
+    max: how many messages to deliver before the subscription ends; 0 means no limit.
+    delivered: how many were delivered so far.
+    weight: how many members a remote queue group stands for.
+    parent: of a shadow, which a stream import adds in the exporting account: the importer's subscription.
+    transform: of a shadow: from the exported subject to the one the importer sees; None if they are equal.
+    reader: is called instead of `callback` with publishes that arrived together and that nobody else
+    receives; it must not keep the list.
     """
 
     __slots__ = (
@@ -174,7 +185,7 @@ class Subscription:
         self.shadows: list[Subscription] | None = None
 
     def shown(self, text: str) -> bytes:
-        """The subject that its holder sees for `text`, which is another one if this is a shadow."""
+        """Return the subject that the subscriber sees for `text`. Only a shadow shows another one."""
         shown = self.transform.apply(text) if self.transform is not None else None
         return (text if shown is None else shown).encode("utf-8", "surrogateescape")
 
@@ -185,10 +196,10 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class InterestChange:
-    """What a watcher of interest is told.
+    """What a watcher of interest is told about one change.
 
-    count: members (weights added) that `subject` and `queue` have now in the account, of all kinds.
-    delta: what changed by (negative when leaving).
+    count: how many members (the sum of weights) of any kind `subject` and `queue` now have in the account.
+    delta: by how much the count changed; negative when members leave.
     """
 
     subject: str
@@ -202,8 +213,8 @@ class InterestChange:
 class ImportStep(NamedTuple):
     """One service import that a message came through.
 
-    export: a message goes through the same one, told by identity, only once.
-    share: the exporter is told who asks.
+    export: a message goes through the same export (by identity) only once.
+    share: whether the exporter learns who sent the request.
     """
 
     export: object
@@ -211,14 +222,15 @@ class ImportStep(NamedTuple):
 
 
 class RoutedMessage:
-    """A message being routed. It never changes while it is being delivered: a rewrite makes a new one.
+    """A message being routed. It never changes during delivery: a rewrite makes a new message.
 
-    subject: what is matched.
-    shown: the subject that a client is shown instead, or b"" for the same.
-    header_size, size: bytes, size including the header.
-    tail: the wire form from the size on, kept so that handing it to a client or a leaf copies nothing.
-    chain: the service imports it came through, oldest first.
-    answer: the server sends it because it was asked, so that it is no request itself.
+    subject: the subject that subscriptions are matched with.
+    shown: the subject that a client sees instead; b"" means the same.
+    header_size: the size of the header in bytes.
+    size: the size of header and payload in bytes.
+    tail: the wire form from the size on, kept so that delivery to a client or leaf copies nothing.
+    chain: the service imports that it came through, oldest first.
+    answer: the server sends this as an answer, so it is not a request itself.
     """
 
     __slots__ = (
@@ -258,7 +270,7 @@ class RoutedMessage:
 
     @property
     def header(self) -> bytes:
-        """The header block, or b""."""
+        """The header block; b"" if there is none."""
         if not self.header_size:
             return b""
         start = len(self.tail) - self.size - 2
@@ -271,7 +283,7 @@ class RoutedMessage:
         return self.tail[end - self.size + self.header_size : end]
 
     def renamed(self, subject: bytes) -> RoutedMessage:
-        """The same message under another subject."""
+        """Return the same message under another subject."""
         return RoutedMessage(
             self.source,
             subject,
@@ -293,7 +305,7 @@ class RoutedMessage:
         *,
         answer: bool = False,
     ) -> RoutedMessage:
-        """The same payload under another subject, reply and header; an answer stays one."""
+        """Return the same payload under another subject, reply and header. An answer remains an answer."""
         body = self.body
         return RoutedMessage(
             self.source,
@@ -309,7 +321,11 @@ class RoutedMessage:
 
 
 class Message:
-    """What an internal subscriber's callback gets. Sizes in bytes; `header` is the whole block or b""."""
+    """What the callback of an internal subscriber gets.
+
+    header: the whole header block; b"" if there is none.
+    source: the endpoint that sent the message, None if unknown.
+    """
 
     __slots__ = ("body", "header", "reply", "source", "subject")
 
@@ -327,7 +343,10 @@ class Message:
 
 
 def message_of(publish: Publish) -> Message:
-    """What a callback would have got, for a reader that wants a message by itself; its source is not told."""
+    """Return the message that a callback would have got for `publish`, but without a source.
+
+    For a reader that wants one message by itself.
+    """
     subject, reply, header_size, size, tail = publish
     start = len(tail) - 2 - size
     body_at = start + header_size
@@ -341,14 +360,14 @@ def message_of(publish: Publish) -> Message:
 
 
 class InternalEndpoint(MessageEndpoint):
-    """The server itself: the source of what it sends, the sink that calls a subscription's callback."""
+    """The server itself: the source of what it sends, and the sink that calls a subscription's callback."""
 
     __slots__ = ()
 
     kind = ConnectionKind.INTERNAL
 
     def deliver(self, subscription: Subscription, msg: RoutedMessage) -> bool:
-        """Take the message; False only if the subscription has no callback."""
+        """Call the subscription's callback. Return False only if it has none."""
         subscription.delivered += 1
         text = (msg.shown or msg.subject).decode("utf-8", "surrogateescape")
         if subscription.transform is not None and not msg.shown:

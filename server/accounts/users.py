@@ -1,4 +1,4 @@
-"""A user: who someone is once authenticated, and what follows from it."""
+"""Users: an authenticated user, and the session of a login by token."""
 
 from __future__ import annotations
 
@@ -10,43 +10,51 @@ if TYPE_CHECKING:
 
 
 class AuthenticatedConnection(Protocol):
-    """Whoever logged in, as a session needs it."""
+    """The connection that logged in, as its login session sees it."""
 
     def fail(self, text: str, reason: str) -> None:
-        """Say why, and close."""
+        """Tell the peer why, and close."""
 
     def close(self, reason: str) -> None:
-        """Close without a word."""
+        """Close without telling the peer why."""
 
     def refuse(self) -> None:
-        """Say that the login no longer holds, and close."""
+        """Tell the peer that its login no longer holds, and close."""
 
     def apply(self, user: User) -> None:
-        """The same user, with other permissions or limits from now on."""
+        """Go on as the same user with other permissions or limits."""
 
 
 class LoginSession(Protocol):
-    """What remains of a login by a token: it watches over the connection. expires: ns, 0 never."""
+    """What remains of a login by a token: it watches over the connection.
+
+    expires: when the login ends, in ns; 0 means never.
+    """
 
     expires: int
 
     def begin(self, holder: AuthenticatedConnection) -> None:
-        """The login is done."""
+        """Begin to watch over `holder`, whose login is done."""
 
     def end(self) -> None:
-        """The connection is gone, or logs in anew; harmless when done twice."""
+        """Stop watching: the connection is gone, or logs in again. Harmless when called twice."""
 
     def recheck(self) -> None:
-        """Authenticate anew: whether, and as what, the holder may stay."""
+        """Authenticate again, to find out whether the holder may stay and as what."""
 
     def describe(self) -> dict[str, Any]:
-        """jwt, issuer_key, name_tag and tags, as client info has them."""
+        """Return jwt, issuer_key, name_tag and tags, as client info shows them."""
 
 
 class User:
-    """name "" for an nkey user. permissions None: no restriction. connection_types None: any.
+    """A user of an account.
 
-    subscriptions, payload (bytes): limits of the user's own, -1 unlimited. session: of a login by a token.
+    name: "" for a user that is known by its nkey.
+    permissions: None means no restriction.
+    connection_types: the types of connection that the user may make; None means any.
+    subscriptions: the user's own limit of subscriptions; -1 is unlimited.
+    payload: the user's own limit of a message's size in bytes; -1 is unlimited.
+    session: set if the user logged in by a token.
     """
 
     __slots__ = (

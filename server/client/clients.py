@@ -1,4 +1,4 @@
-"""All clients of a server: makes their connections, and does what concerns all of them.
+"""Clients: all clients of a server. Makes their connections, and does what concerns all of them.
 
 Knows no socket: a connection is given its wire.
 """
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 
 class Clients(ClientContext):
-    """What client connections share, and the list of them.
+    """The context that client connections share, and the connections themselves.
 
     connections: the open ones, by id.
-    closed: the latest `max_closed_clients`, oldest first, as (connection, reason, ns).
+    closed: the latest `max_closed_clients` that were closed, oldest first, as (connection, reason, ns).
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Clients(ClientContext):
         *,
         gatekeeper: Authentication | None = None,
     ) -> None:
-        """`gatekeeper` decides who may connect; without one the users of the options."""
+        """`gatekeeper` decides who may connect. Without one, the users of the options may."""
         log = log or NullLogger()
         super().__init__(
             options,
@@ -73,26 +73,26 @@ class Clients(ClientContext):
         self.info.auth_required = self.authenticator.asks
 
     def accept(self, wire: Wire, peer: tuple[str, int]) -> ClientConnection:
-        """A connection for a socket that was accepted from `peer`, (host, port)."""
+        """Return a connection for a socket that was accepted from `peer`, (host, port)."""
         return ClientConnection(self, self, wire, peer)
 
     @property
     def full(self) -> bool:
-        """Whether one more connection would be too many."""
+        """Whether one more connection would exceed the limit."""
         return len(self.connections) >= max(0, self.options.max_connections)
 
     def enter(self, connection: ClientConnection) -> None:
-        """A connection begins."""
+        """Add a connection that begins."""
         self.connections[connection.id] = connection
 
     def forget(self, connection: ClientConnection, reason: str) -> None:
-        """A connection is closed."""
+        """Remove a connection that is closed, and remember it in `closed`."""
         if self.connections.pop(connection.id, None) is None:
             return
         self.closed.append((connection, reason, self.clock.now()))
 
     def totals(self) -> dict[str, int]:
-        """Messages and bytes of all clients, open and closed, as far as they were written."""
+        """Return the messages and bytes of all clients, open and closed. Output counts once it is written."""
         statistics = self.statistics
         return {
             "in_msgs": statistics.in_msgs,
@@ -102,19 +102,19 @@ class Clients(ClientContext):
         }
 
     def announce(self) -> None:
-        """Send INFO anew to every client that understands it."""
+        """Send the present INFO to every client that understands an INFO after the first."""
         for connection in list(self.connections.values()):
             connection.send_async_info()
         self.flusher.flush()
 
     def set_connect_urls(self, urls: list[str]) -> None:
-        """Other places to connect to; tells the clients when they changed."""
+        """Set the other addresses to connect to, and tell the clients if they have changed."""
         if urls != self.info.connect_urls:
             self.info.connect_urls = urls
             self.announce()
 
     def lame_duck(self, other_urls: list[str]) -> None:
-        """Send every client lame duck mode's INFO, with where others are."""
+        """Send every client the INFO of lame duck mode, with the addresses of other servers."""
         self.info.lame_duck = True
         self.info.connect_urls = other_urls
         self.announce()
@@ -125,14 +125,14 @@ class Clients(ClientContext):
             connection.close(reason)
 
     def reload(self, options: Options) -> None:
-        """See `reloading`; at once."""
+        """Do the same as `reloading`, at once."""
         at_once(self.reloading(options))
 
     def reloading(self, options: Options) -> Steps[None]:
-        """Apply new options to everyone connected, in steps. The registry has been reloaded before.
+        """Apply new options to all connected clients, in steps. The registry must have been reloaded before.
 
-        Clients that may no longer connect are closed; permissions, limits and accounts of the others are
-        those of the new configuration from the next message on.
+        Clients that may no longer connect are closed. The others have the permissions, limits and accounts of
+        the new configuration from the next message on.
         """
         authenticator = self._gatekeeper or (yield from Authenticator.making(options, self.registry))
         advertised = self.options.client_advertise != options.client_advertise
@@ -159,5 +159,8 @@ class Clients(ClientContext):
 
 
 def most_buffered(options: Options) -> int:
-    """Bytes that may be buffered for all connections: what the options say, or an eighth of the memory."""
+    """Return how many bytes may be buffered for all connections.
+
+    That is `max_buffered` of the options, or else an eighth of the available memory.
+    """
     return options.max_buffered or memory.available() // 8

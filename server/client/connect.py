@@ -1,4 +1,4 @@
-"""What a client sends about itself in CONNECT."""
+"""ConnectOptions: what a client sends about itself in CONNECT."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..connection import connect_info
 
 @dataclass(slots=True)
 class ConnectOptions:
-    """Defaults are those of fields that are absent, so `{}` is verbose and pedantic."""
+    """The fields of CONNECT. The defaults are those of absent fields, so `{}` is verbose and pedantic."""
 
     echo: bool = True
     verbose: bool = True
@@ -33,16 +33,16 @@ class ConnectOptions:
 
     @classmethod
     def parse(cls, raw: bytes, before: ConnectOptions) -> ConnectOptions:
-        """Read CONNECT's JSON on top of an earlier CONNECT. Names of fields may have any case.
+        """Parse the JSON of a CONNECT on top of an earlier one. Names of fields may have any case.
 
-        Raises PeerError (closes, without a text) when it is no object or a field has the wrong type.
+        Raises PeerError (which closes without a text) if it is no object or a field has the wrong type.
         """
         known, _ = connect_info.read(raw, "CONNECT", _KINDS)
         return replace(before, **known)
 
     @property
     def credentials(self) -> ClientCredentials:
-        """What is authenticated. A token may also come as a password without a user."""
+        """The credentials to authenticate."""
         return ClientCredentials(self.user, self.password, self.auth_token, self.nkey, self.sig, self.jwt)
 
 

@@ -1,8 +1,8 @@
-"""How a client becomes known: INFO, CONNECT, authentication, its account, and what a reload makes of it.
+"""ClientHandshake: the login of a client, from INFO and CONNECT to its account, and again after a reload.
 
-Promises that nothing but CONNECT is read before the login, that bcrypt runs off the loop, and
-that a second CONNECT starts over. While the account of a token is looked up, the time to log in runs on;
-while a password is checked it does not, as on the reference (`processConnect` in client.go).
+Promises that before the login nothing but CONNECT is read, that bcrypt runs off the loop, and that a second
+CONNECT starts over. While the account of a token is looked up, the time to log in continues to run. While a
+password is checked it does not, as in the reference (`processConnect` in client.go).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ClientHandshake(Part["ClientPeer"]):
         self._nonce = b""
 
     def greet(self) -> None:
-        """Send the first INFO and give a time to answer it."""
+        """Send the first INFO, and start the time in which the client must log in."""
         connection = self._connection
         context = connection.context
         if context.authenticator.uses_nkeys:
@@ -49,7 +49,7 @@ class ClientHandshake(Part["ClientPeer"]):
         self._ask()
 
     def _ask(self) -> None:
-        """Take nothing but CONNECT, in time, from a client that must log in."""
+        """Accept only CONNECT, within the time to log in, from a client that must log in."""
         connection = self._connection
         context = connection.context
         if context.authenticator.asks:
@@ -57,29 +57,29 @@ class ClientHandshake(Part["ClientPeer"]):
             self._timer = connection.clock.call_later(context.options.auth_timeout, self._too_late)
 
     def stop(self) -> None:
-        """No more timers."""
+        """Cancel the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def leave(self) -> None:
-        """The connection is gone, or logs in anew."""
+        """End the login: the connection is gone, or logs in again."""
         self.stop()
         user = self._connection.user
         if user is not None and user.session is not None:
             user.session.end()
 
     def send_info(self, **more: object) -> None:
-        """Send INFO as it is now."""
+        """Send the present INFO, with `more` fields."""
         connection = self._connection
         fields: dict[str, Any] = {"client_id": connection.id, "client_ip": connection.peer[0], **more}
-        fields["max_payload"] = connection.parser.max_payload  # the user's own, once it is known
+        fields["max_payload"] = connection.parser.max_payload  # the limit of the user, once it is known
         if self._nonce:
             fields["nonce"] = self._nonce.decode()
         connection.send_line(connection.context.info.render(fields))
 
     def send_connect_info(self) -> None:
-        """Send the client INFO, once it can take it."""
+        """Send the INFO that follows CONNECT, with the client's account."""
         connection = self._connection
         account = connection.account
         assert account is not None
@@ -90,7 +90,11 @@ class ClientHandshake(Part["ClientPeer"]):
         )
 
     def may_speak(self) -> bool:
-        """Whether an operation other than CONNECT may be served; if not, the connection is closed."""
+        """Return whether an operation other than CONNECT may be served.
+
+        A client that need not log in becomes the user of clients without credentials. If the operation may
+        not be served, the connection is closed.
+        """
         connection = self._connection
         if connection.identified:
             return True
@@ -101,7 +105,7 @@ class ClientHandshake(Part["ClientPeer"]):
         return self._accept(user)
 
     def connect(self, raw: bytes) -> None:
-        """CONNECT."""
+        """Serve CONNECT: authenticate the client."""
         connection = self._connection
         try:
             options = ConnectOptions.parse(raw, connection.options)
@@ -115,7 +119,7 @@ class ClientHandshake(Part["ClientPeer"]):
             self.leave()
         connection.options = options
         connection.ping_timer.estimate()
-        connection.ping_timer.start()  # anew
+        connection.ping_timer.start()  # again from now
         self._credentials = options.credentials
         self._follow(self._authenticate(), self._decided)
 
@@ -139,7 +143,7 @@ class ClientHandshake(Part["ClientPeer"]):
             result.lookup(come)
         elif result.check is not None:
             connection.hold()
-            self.stop()  # it has said who it is in time
+            self.stop()  # the client has sent its credentials in time
             user = result.user
             connection.context.passwords(
                 result.check, lambda passed: come(AuthResult(user if passed else None)), connection.peer[0]
@@ -165,7 +169,7 @@ class ClientHandshake(Part["ClientPeer"]):
             connection.send_line(encode.OK)
 
     def _accept(self, user: User) -> bool:
-        """Enter the user's account; False, and closed, when it is full."""
+        """Enter the user's account. Return False if a limit does not allow it, and close the connection."""
         connection = self._connection
         account = user.account
         if not self._enter(account):
@@ -223,9 +227,7 @@ class ClientHandshake(Part["ClientPeer"]):
         connection.fail("Authentication Timeout", "Authentication Timeout")
 
     def reload(self) -> None:
-        """Authenticate again by the new configuration. A password already checked is not hashed again if it
-        is the same.
-        """
+        """Authenticate again by the new configuration. An unchanged password is not hashed again."""
         connection = self._connection
         before = connection.user
         if not connection.identified or before is None:
@@ -253,22 +255,22 @@ class ClientHandshake(Part["ClientPeer"]):
             return
         self._become(user)
 
-    # --- what its session does (accounts.users.Holder)
+    # --- what the login session calls (accounts.users.AuthenticatedConnection)
 
     def fail(self, text: str, reason: str) -> None:
-        """Say why, and close."""
+        """Tell the client why, and close."""
         self._connection.fail(text, reason)
 
     def close(self, reason: str) -> None:
-        """Close without a word."""
+        """Close without telling the client why."""
         self._connection.close(reason)
 
     def refuse(self) -> None:
-        """Say that the login no longer holds, and close."""
+        """Tell the client that its login no longer holds, and close."""
         self._refuse()
 
     def apply(self, user: User) -> None:
-        """The same user, with other permissions or limits from now on."""
+        """Go on as the same user with other permissions or limits."""
         connection = self._connection
         before = connection.user
         if before is not None and before.permissions == user.permissions:
@@ -291,7 +293,7 @@ class ClientHandshake(Part["ClientPeer"]):
         connection.refresh()
 
     def who(self) -> dict[str, Any]:
-        """User, name and what it is written in, and the token if there is one."""
+        """Return user, name, language and version, and what is known of a token."""
         options, user = self._connection.options, self._connection.user
         who = {"user": "", "name": options.name, "lang": options.lang, "ver": options.version}
         if user is not None:

@@ -1,4 +1,4 @@
-"""INFO as clients get it: one document of the server, a few fields of the connection."""
+"""InfoDocument: the INFO that clients get, from fields of the server and a few of the connection."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ PROTOCOL = 1
 
 
 class InfoDocument:
-    """The INFO of all clients. Change fields, then send anew. Fields that are false or empty are left
-    out.
+    """The INFO of all clients. Whoever changes a field then sends it again.
+
+    Fields that are false or empty are left out.
     """
 
     def __init__(self, options: Options, identity: ServerIdentity, port: int) -> None:
@@ -30,14 +31,20 @@ class InfoDocument:
         self.connect_urls: list[str] = []
 
     def _address(self) -> tuple[str, int]:
-        """The URLs in INFO where clients may connect: the listener, or what is advertised instead of it."""
+        """Return the host and port in INFO where clients may connect.
+
+        These are the listener's, or what is advertised instead.
+        """
         host, _, port = self.options.client_advertise.rpartition(":")
         if host and port.isdigit():
             return host.strip("[]"), int(port)
         return self.options.client_advertise or self.options.host, self.port
 
     def render(self, client: dict[str, Any]) -> bytes:
-        """The INFO line for one connection, whose own fields are `client`; `max_payload` is a must."""
+        """Return the INFO line of one connection.
+
+        client: the connection's own fields, which must include `max_payload`.
+        """
         options, identity = self.options, self.identity
         host, port = self._address()
         document = connect_info.of_server(

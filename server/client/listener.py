@@ -1,4 +1,4 @@
-"""The listening socket for clients, and the sockets it has accepted."""
+"""ClientListener: the listening socket for clients, and the sockets that it has accepted."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 
 class ClientListener(Listener):
-    """See Listener. INFO has the port once it is known."""
+    """A listener for clients. INFO contains its port once that is known."""
 
     def __init__(self, clients: Clients) -> None:
         super().__init__(clients.log)
         self._clients = clients
 
     async def start(self, host: str, port: int) -> None:
-        """Listen; port 0 or -1 takes a free one.
+        """Listen on `host` and `port`; port 0 or -1 takes a free one.
 
-        Raises OSError, naming the address, when it is taken; TLSConfigError for certificates that cannot be
+        Raises OSError, which names the address, if it is in use, and TLSConfigError if certificates cannot be
         used.
         """
         if self._clients.options.tls is not None:

@@ -1,6 +1,6 @@
-"""ClientPeer: one client as the parts of its connection see it; ClientContext: what all clients share.
+"""ClientPeer is one client as the parts of its connection see it, ClientContext what all clients share.
 
-Both know neither the parts nor the list of clients: `ClientConnection` makes the parts, `Clients` the
+Neither knows the parts or the list of clients: `ClientConnection` makes the parts, and `Clients` the
 connections.
 """
 
@@ -31,7 +31,13 @@ if TYPE_CHECKING:
 
 
 class Statistics:
-    """Counters since start: messages and bytes of clients in and out, refusals."""
+    """Counters since the start of the server.
+
+    in_msgs, in_bytes, out_msgs, out_bytes: messages and bytes from and to clients.
+    slow_consumers, stale: clients that were closed because they did not read, or did not answer pings.
+    stalls: how often a client was stalled because others read too slowly.
+    total: how many clients have connected.
+    """
 
     __slots__ = ("in_bytes", "in_msgs", "out_bytes", "out_msgs", "slow_consumers", "stale", "stalls", "total")
 
@@ -41,25 +47,25 @@ class Statistics:
 
 
 class ClientEvents(Protocol):
-    """Told of clients coming and going: the system services."""
+    """Is called when clients come and go; the system services implement it."""
 
     def client_connected(self, connection: ClientPeer) -> None:
-        """After authentication."""
+        """A client has authenticated."""
 
     def client_disconnected(self, connection: ClientPeer, reason: str) -> None:
-        """After it was closed. A client that was not let in had no account."""
+        """A client was closed. One that was never let in has no account."""
 
     def client_refused(self, connection: ClientPeer, reason: str) -> None:
-        """Authentication failed."""
+        """A client failed to authenticate."""
 
 
 class ClientContext(ConnectionContext):
-    """What client connections share, see ConnectionContext.
+    """What client connections share; see ConnectionContext.
 
     info: the INFO of all clients.
     authenticator: decides who may connect.
-    statistics: what all clients did.
-    events: told of clients, if anyone is.
+    statistics: counters of all clients.
+    events: is called when clients come and go, if set.
     """
 
     def __init__(
@@ -86,12 +92,12 @@ class ClientContext(ConnectionContext):
 
 
 class ClientPeer(Connection, MessageEndpoint):
-    """What is known of one client, and the way to answer it.
+    """What is known of one client, and how to answer it.
 
-    options: what CONNECT said.
-    user: who it is; None before the login.
-    identified: CONNECT has been accepted, or the first operation of a client that need not log in.
-    client_permissions: what it may publish and receive.
+    options: what the client sent in CONNECT.
+    user: the authenticated user; None before the login.
+    identified: CONNECT was accepted, or the first operation of a client that need not log in.
+    client_permissions: what the client may publish and receive.
     """
 
     kind = ConnectionKind.CLIENT
@@ -113,10 +119,10 @@ class ClientPeer(Connection, MessageEndpoint):
         )
 
     def refresh(self) -> None:
-        """Work out what depends on CONNECT, permissions and account: one of them has changed."""
+        """Recompute what depends on CONNECT, permissions and account, because one of them has changed."""
         raise NotImplementedError
 
     def violation(self, text: str) -> None:
-        """Tell of something the client may not do; it stays connected."""
+        """Tell the client that it may not do something, and log it. The client stays connected."""
         self.context.log.error(f"{self} - {text}")
         self.send_line(encode.err(text))

@@ -1,8 +1,8 @@
-"""What a client may publish and receive, message by message: its user's permissions, with caches of what they
-decided, and the replies that it may send.
+"""ClientPermissions: what a client may publish and receive, message by message.
 
-One per connection, of which it knows nothing. Promises that a cache never changes a decision and stays
-bounded.
+It decides by the permissions of the client's user, caches the decisions, and tracks the replies that the
+client may send. There is one for each connection, of which it knows nothing. Promises that a cache never
+changes a decision and stays bounded.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _MOST_REPLIES = 4096
 class ClientPermissions:
     """The decisions about one client.
 
-    permissions: the user's; None for a user without restrictions.
-    denies: some of what the client subscribes to is denied, so that `may_receive` must be asked.
-    expects_replies: what it receives with a reply must be told to `expect_reply`.
-    filters: deliveries must be looked at one by one.
-    restricts_publish: publishes must be looked at one by one.
+    permissions: those of its user; None for a user without restrictions.
+    denies: a part of what the client subscribes to is denied, so `may_receive` decides about each message.
+    expects_replies: `expect_reply` must be called for each message with a reply that the client receives.
+    filters: each delivery needs a check.
+    restricts_publish: each publish needs a check.
     """
 
     __slots__ = (
@@ -48,16 +48,16 @@ class ClientPermissions:
 
     @property
     def filters(self) -> bool:
-        """Whether what the client receives must be looked at."""
+        """Whether each message that the client receives needs a check."""
         return self.denies or self.expects_replies
 
     @property
     def restricts_publish(self) -> bool:
-        """Whether what it publishes must be looked at."""
+        """Whether each message that the client publishes needs a check."""
         return self.permissions is not None
 
     def set_permissions(self, permissions: Permissions | None) -> None:
-        """Other permissions hold from now on."""
+        """Replace the permissions, and forget the decisions."""
         self.permissions = permissions
         self._publish.clear()
         self._may_receive_cache.clear()
@@ -67,12 +67,12 @@ class ClientPermissions:
             self._replies.clear()
 
     def watch_denied(self, subject: str, queue: str) -> None:
-        """A new subscription: if it overlaps what is denied, filter from now on."""
+        """Filter from now on if a new subscription overlaps with what is denied."""
         if self.permissions is not None and not self.denies and self.permissions.needs_filter(subject, queue):
             self.denies = True
 
     def may_publish(self, subject: str) -> bool:
-        """Whether the client may publish to `subject` now; counts a reply as sent."""
+        """Return whether the client may publish to `subject` now. A reply counts as sent."""
         permissions = self.permissions
         if permissions is None:
             return True
@@ -94,13 +94,13 @@ class ClientPermissions:
             del self._replies[subject]
             return False
         if count + 1 == most:
-            del self._replies[subject]  # that was the last
+            del self._replies[subject]  # this is the last reply
         else:
             self._replies[subject] = (count + 1, asked)
         return True
 
     def may_receive(self, subject: str, queue: str) -> bool:
-        """Whether a message on `subject` may be delivered to a subscription with this queue."""
+        """Return whether a message on `subject` may be delivered to a subscription with this queue."""
         allowed = self._may_receive_cache.get((subject, queue))
         if allowed is None:
             allowed = self.permissions is None or self.permissions.may_receive(subject, queue)
@@ -110,11 +110,11 @@ class ClientPermissions:
         return allowed
 
     def expect_reply(self, reply: str) -> None:
-        """The client has received a message with this reply, to which it may publish."""
+        """Let the client publish to `reply`, because it has received a message with this reply."""
         if self.permissions is None or self.permissions.may_publish(reply):
             return
         now = self._clock.now()
-        self._replies.pop(reply, None)  # asked again, it is the newest
+        self._replies.pop(reply, None)  # a repeated reply becomes the newest
         if len(self._replies) >= _MOST_REPLIES:
-            del self._replies[next(iter(self._replies))]  # the oldest: the first to expire
+            del self._replies[next(iter(self._replies))]  # the oldest is the first to expire
         self._replies[reply] = (0, now)

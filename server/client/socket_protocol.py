@@ -1,7 +1,7 @@
-"""The shell of one client socket: when TLS begins.
+"""ClientProtocol: the shell of one client socket, which decides when TLS begins.
 
-The client's first byte shows whether it uses TLS, which it must unless `allow_non_tls`. INFO comes before,
-in the clear, or with `handshake_first` after.
+The client's first byte shows whether it uses TLS, which it must unless `allow_non_tls` is set. INFO is sent
+before that in the clear, or with `handshake_first` after the TLS handshake.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ class ClientProtocol(SocketProtocol):
         return self._clients.accept(wire, peer)
 
     def _begin(self, connection: Connection) -> None:
-        """Greet the client, unless TLS is to come before anything else."""
+        """Greet the client, unless TLS must come first.
+
+        If `handshake_first` is a time, the client is greeted in the clear when it has not begun TLS by then.
+        """
         tls = self._clients.options.tls
         self._undecided = tls is not None
         if tls is not None and tls.handshake_first:

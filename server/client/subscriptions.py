@@ -1,4 +1,4 @@
-"""A client's subscriptions: SUB and UNSUB with their refusals and limits."""
+"""A client's subscriptions: SUB and UNSUB, and why they are refused."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..connection.part import Part
 if TYPE_CHECKING:
     from .peer import ClientPeer
 
-# The group in which servers of a cluster share system requests; not for clients.
+# The queue group in which the servers of a cluster share system requests; clients may not join it.
 _SYSTEM_GROUP = "sys"
 
 
 class Subscriptions(Part["ClientPeer"]):
-    """By sid. `len()` is how many there are."""
+    """The subscriptions of one client, by sid. `len()` is how many there are."""
 
     __slots__ = ("_by_sid",)
 
@@ -31,12 +31,12 @@ class Subscriptions(Part["ClientPeer"]):
         return len(self._by_sid)
 
     def all(self) -> list[Subscription]:
-        """A list of them, in order of their making."""
+        """Return a list of them, in the order in which they were made."""
         return list(self._by_sid.values())
 
     @property
     def limit(self) -> int:
-        """The most there may be; -1: any number."""
+        """The smallest limit that applies to the client; -1 means no limit."""
         connection = self._connection
         limits = [connection.context.options.max_subscriptions or -1]
         if connection.account is not None:
@@ -46,7 +46,7 @@ class Subscriptions(Part["ClientPeer"]):
         return min((limit for limit in limits if limit >= 0), default=-1)
 
     def subscribe(self, raw_subject: bytes, raw_queue: bytes, sid: bytes) -> None:
-        """SUB. The same sid again is accepted and changes nothing."""
+        """Serve SUB. A sid that is already in use is accepted and changes nothing."""
         connection = self._connection
         account = connection.account
         assert account is not None
@@ -72,7 +72,7 @@ class Subscriptions(Part["ClientPeer"]):
             connection.send_line(encode.OK)
 
     def _refusal(self, subject: str, queue: str) -> str:
-        """Why the subscription may not be; "" when it may."""
+        """Return why the subscription is not allowed, "" if it is."""
         connection = self._connection
         permissions = connection.client_permissions.permissions
         violation = f"Permissions Violation for Subscription to {quoted(subject)}"
@@ -96,11 +96,11 @@ class Subscriptions(Part["ClientPeer"]):
             connection.refresh()
 
     def unsubscribe(self, sid: bytes, most: int) -> None:
-        """UNSUB; with `most`, only after so many messages in all."""
+        """Serve UNSUB. With `most`, the subscription ends after that many messages in all."""
         connection = self._connection
         subscription = self._by_sid.get(sid)
         if subscription is not None:
-            # Shadows count for themselves while they take the quick way; from now on all is counted here.
+            # Shadows count their own messages while there is no maximum; from now on all are counted here.
             for shadow in subscription.shadows or ():
                 subscription.delivered += shadow.delivered
                 shadow.delivered = 0
@@ -114,31 +114,31 @@ class Subscriptions(Part["ClientPeer"]):
             connection.send_line(encode.OK)
 
     def drop(self, subscription: Subscription) -> None:
-        """Receive nothing more through one subscription."""
+        """End one subscription."""
         self._by_sid.pop(subscription.sid, None)
         if subscription.account is not None:
             subscription.account.remove_subscription(subscription)
 
     def clear(self) -> None:
-        """Drop all."""
+        """End all subscriptions."""
         for subscription in self.all():
             self.drop(subscription)
 
     def leave(self) -> None:
-        """Drop all of a closed connection, see `accounts.leaving`."""
+        """End all subscriptions of a closed connection; see `accounts.leaving`."""
         connection = self._connection
         subscriptions, self._by_sid = self._by_sid, {}
         if subscriptions and connection.account is not None:
             leave(connection.clock, [Leaver(connection.account, connection, subscriptions, {})])
 
     def changed(self) -> None:
-        """What the connection takes has changed: plans that hold its subscriptions are stale."""
+        """Drop the plans that hold these subscriptions: the connection takes other messages now."""
         for subscription in self._by_sid.values():
             if subscription.account is not None:
                 subscription.account.subscription_changed(subscription)
 
     def matching(self, subject: str) -> Subscription | None:
-        """One that matches the literal `subject`."""
+        """Return a subscription that matches the literal `subject`, None if there is none."""
         account = self._connection.account
         if account is None:
             return None
@@ -147,7 +147,7 @@ class Subscriptions(Part["ClientPeer"]):
         return next((s for s in matched if s.sink is self._connection and s.sid in self._by_sid), None)
 
     def move(self) -> None:
-        """The connection's account is another one now: the subscriptions go with it."""
+        """Move all subscriptions to the connection's account, which has changed."""
         account = self._connection.account
         for subscription in self.all():
             if subscription.account is not None:
@@ -156,7 +156,7 @@ class Subscriptions(Part["ClientPeer"]):
                 account.add_subscription(subscription)
 
     def recheck(self) -> None:
-        """Permissions are others: drop what is no longer allowed, and tell."""
+        """End the subscriptions that new permissions no longer allow, and tell the client."""
         connection = self._connection
         permissions = connection.client_permissions.permissions
         for subscription in self.all():
@@ -175,7 +175,7 @@ class Subscriptions(Part["ClientPeer"]):
         self.recheck_limit()
 
     def recheck_limit(self) -> None:
-        """Limits are others: close with too many."""
+        """Close the connection if it has more subscriptions than the new limits allow."""
         connection = self._connection
         if 0 <= self.limit < len(self._by_sid):
             connection.fail("maximum subscriptions exceeded", "Maximum Subscriptions Exceeded")

@@ -1,4 +1,4 @@
-"""What goes over a client's wire, in the words of nats-server's trace log. Secrets never appear."""
+"""Trace lines of a client connection, in the words of nats-server's trace log. Without secrets."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from ..connection.trace import control, text
 
 
 def incoming(operation: Op, most: int) -> list[str]:
-    """One parsed operation as trace lines, the payload on its own; `most` bytes of it, 0: all."""
+    """Return the trace lines of a parsed operation, with a line of its own for the payload.
+
+    most: how many bytes of the payload to show; 0 means all.
+    """
     code = operation[0]
     if code in {PUB, HPUB}:
         name = NAMES[code]
@@ -20,14 +23,14 @@ def incoming(operation: Op, most: int) -> list[str]:
 
 
 def outgoing(lead: bytes, tail: bytes, size: int, most: int) -> list[str]:
-    """A message on its way to a client."""
+    """Return the trace lines of a message to a client. `most` is as in `incoming`."""
     head = lead + tail[: len(tail) - size - 4]
     payload = tail[len(tail) - 2 - size : -2]
     return [f"->> [{text(head)}]", f"->> MSG_PAYLOAD: [{_payload(payload, most)}]"]
 
 
 def line(raw: bytes) -> str:
-    """A protocol line on its way to a client."""
+    """Return the trace line of a protocol line to a client."""
     return f"->> [{text(raw.rstrip())}]"
 
 

@@ -1,1 +1,1 @@
-"""Clusters: what several servers decide together."""
+"""Clusters: Raft groups of several servers, and how a server joins, runs and leaves one."""

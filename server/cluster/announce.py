@@ -1,8 +1,8 @@
-"""Announce: what servers announce about themselves before, and beside, a group's Raft.
+"""Announce: what a server says about itself in a group, before and beside the group's Raft.
 
-A member's id is one incarnation of one server in one group: `<node>-<incarnation>`. `node` is the hash of the
-server's name that logs show; the second part is drawn when the group's folder on this server is new. So a
-server that lost what it had promised comes back as another member and cannot vote twice.
+A member's id stands for one incarnation of one server in one group: `<node>-<incarnation>`. `node` is the
+hash of the server's name that logs show. The second part is drawn when the group's folder on this server is
+new. So a server that lost what it had promised comes back as another member and cannot vote twice.
 """
 
 from __future__ import annotations
@@ -15,27 +15,32 @@ from typing import Any
 
 
 class AnnounceError(ValueError):
-    """These bytes are no announcement."""
+    """Raised for bytes that are not an announcement."""
 
 
 def node_of(member: str) -> str:
-    """The node of a member's id."""
+    """Return the node of a member's id."""
     return member.partition("-")[0]
 
 
 def founders_hash(founders: Iterable[str]) -> str:
-    """A short name of a set of founders; it tells apart groups of one name that were bootstrapped twice."""
+    """Return a short hash of a set of founders, which tells groups apart that were bootstrapped twice."""
     return hashlib.sha256(" ".join(sorted(founders)).encode()).hexdigest()[:8]
 
 
 @dataclass(frozen=True, slots=True)
 class Announce:
-    """One server about itself in one group.
+    """What one server says about itself in one group.
 
-    group: its name. name: of the server. server: its id, another one each time it starts. domain: "" for
-    none. member: its id in the group. founders: of the group it belongs to, () while it is fresh. members:
-    ids of the newest configuration it knows, and commit, how far it knows the log to be committed. answer:
-    whether those who receive it should announce themselves, too.
+    group: the name of the group.
+    name: the name of the server.
+    server: the id of the server, which is another one each time it starts.
+    domain: the JetStream domain, "" for none.
+    member: the server's id in the group.
+    founders: those of the group it belongs to, () while it belongs to none.
+    members: the ids of the newest configuration that it knows.
+    commit: the index up to which it knows the log to be committed.
+    answer: whether those who receive the announcement should announce themselves, too.
     """
 
     group: str
@@ -50,21 +55,21 @@ class Announce:
 
     @property
     def node(self) -> str:
-        """The server's node."""
+        """The node of the server."""
         return node_of(self.member)
 
     @property
     def fresh(self) -> bool:
-        """Whether it belongs to no group yet."""
+        """Whether the server belongs to no group yet."""
         return not self.founders
 
     def encode(self) -> bytes:
-        """As bytes."""
+        """Return the announcement as bytes."""
         return json.dumps(asdict(self)).encode()
 
     @classmethod
     def decode(cls, data: bytes) -> Announce:
-        """Read what `encode` gave. Raises AnnounceError."""
+        """Return the announcement that `encode` made bytes of. Raises AnnounceError for anything else."""
         try:
             fields: dict[str, Any] = json.loads(data)
             for name in ("founders", "members"):

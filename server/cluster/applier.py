@@ -1,8 +1,11 @@
-"""Applier: gives the application of a group what is committed.
+"""Applier: passes committed entries to the application of a group.
 
-Promises: in order, each entry once for one state; while the application takes something in, in
-steps, one in each turn of the loop, it is given nothing else (`busy`); proposals are answered when all that
-was given with them is applied. What has begun goes on to its end, whatever becomes of the group.
+Promises:
+- Entries are applied in order, each one once to the same state.
+- While the application applies something in steps, one in each turn of the loop, it gets nothing else
+  (`busy`).
+- A proposal is answered when all entries that were passed along with it are applied.
+- What has begun is finished, whatever becomes of the group.
 """
 
 from __future__ import annotations
@@ -20,7 +23,12 @@ if TYPE_CHECKING:
 
 
 class Applier:
-    """applied: up to which index. grown: bytes applied since that was last set to 0."""
+    """Applies the committed entries of one group.
+
+    applied: the index up to which entries are applied.
+    busy: whether the application is applying something in steps.
+    grown: bytes applied since this was last set to 0.
+    """
 
     __slots__ = ("_application", "_executor", "_proposals", "applied", "busy", "grown")
 
@@ -32,9 +40,10 @@ class Applier:
         self.busy = False
 
     def give(self, ready: CommittedEntries, ended: Callable[[Exception | None], None]) -> None:
-        """Have these entries applied.
+        """Apply these entries.
 
-        ended: gets what the application raised; it is not called for what is applied before `give` returns.
+        ended: called with the exception of the application, or with None at the end of its steps. It is not
+        called for entries that are applied before `give` returns.
         """
         upto = ready.first + len(ready.entries) - 1
         if upto <= self.applied:
@@ -70,7 +79,7 @@ class Applier:
         self._proposals.applied(ready.first, ready.entries)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Have all state replaced by that of a snapshot. Raises what the application raises."""
+        """Replace all state by that of a snapshot. Raises what the application raises."""
         self._application.restore(snapshot.data, snapshot.index)
         self.applied = snapshot.index
         self._proposals.jumped(snapshot.index)

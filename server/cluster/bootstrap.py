@@ -1,16 +1,19 @@
-"""Bootstrap: how a group begins, and how servers join it: decided from announcements and time alone.
+"""Bootstrap: how a group begins and how servers join it, decided from announcements and time alone.
 
-Rules.
-1. Fresh servers bootstrap a group only when all that are expected are there, fresh, and each the only one of
-   its name; the one with the smallest id names the founders, the others follow it. Of founders that were
-   chosen (`BootstrapExpect.chosen`) some may be missing after a while, but so few that of two such bootstraps
-   only one can commit anything: any majority of the one has a member in common with any of the other.
-2. A server that learns of a group that lists it among the founders begins with them; one that learns of
-   another group that has committed something begins with nothing, and is added by its leader.
-3. A bootstrap that cannot have committed anything is left: nothing of it is committed here, and of its
-   founders fewer than a majority are not known to belong elsewhere (an id belongs to one bootstrap for ever).
-So servers that lost their disks never make an empty group beside one that has something, as long as one of
-those expected remembers it.
+Rules:
+1. Fresh servers bootstrap a group only when all expected servers are there, are fresh, and are each the only
+   one of their name. The server with the smallest id names the founders, and the others follow it. If the
+   founders were chosen (`BootstrapExpect.chosen`), some may be missing after a while, but only so few that of
+   two such bootstraps only one can commit anything: any majority of one shares a member with any majority of
+   the other.
+2. A server that learns of a group that lists it among the founders begins with them. A server that learns of
+   another group that has committed something begins with nothing, and that group's leader adds it.
+3. A server that meets a group that has committed something leaves its own bootstrap if that cannot have
+   committed anything: nothing of it is committed here, and too few of its founders for a majority may still
+   belong to it. (An id belongs to one bootstrap for ever.)
+
+So servers that lost their disks never create an empty group beside one that has data, as long as one of the
+expected servers remembers it.
 """
 
 from __future__ import annotations
@@ -21,18 +24,22 @@ from dataclasses import dataclass, field
 from ..clock import SECOND
 from .announce import Announce, node_of
 
-PRESENT = 3 * SECOND  # how long an announcement counts
-LATE = 2 * SECOND  # how long one waits for the last ones of those chosen
+PRESENT = 3 * SECOND  # ns for which an announcement counts
+LATE = 2 * SECOND  # ns to wait for the last ones of the chosen founders
 _CONFLICT = 10 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
 class BootstrapExpect:
-    """Who must be there for a bootstrap, besides this server: nodes, servers by their ids, and addresses at
-    which nobody has answered yet. None of them at all: this server does not bootstrap a group.
+    """Which servers must be there for a bootstrap, besides this one.
 
-    alone: the configuration names this server, so that, with nobody else, it may bootstrap a group by itself.
-    chosen: `nodes` and this server are all that may ever bootstrap this group.
+    nodes: servers by their nodes.
+    servers: servers by their ids.
+    unreached: addresses at which nobody has answered yet.
+    alone: whether the configuration names this server and no other, so that it may bootstrap a group alone.
+    chosen: whether `nodes` and this server are all that may ever bootstrap this group.
+
+    If `nodes` and `servers` are empty and `alone` is False, this server does not bootstrap a group.
     """
 
     nodes: frozenset[str] = frozenset()
@@ -42,57 +49,64 @@ class BootstrapExpect:
     chosen: bool = False
 
     def suffice(self, present: int) -> bool:
-        """Whether so many of the chosen may bootstrap the group."""
+        """Whether `present` of the chosen servers are enough to bootstrap the group."""
         return self.chosen and 2 * (present // 2 + 1) > len(self.nodes)
 
 
 @dataclass(frozen=True, slots=True)
 class FoundGroup:
-    """Begin a group of these founders."""
+    """The decision to begin a group of these founders."""
 
     founders: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class JoinGroup:
-    """Begin as a member of a group that is there; as one of its founders if they include it."""
+    """The decision to begin in an existing group, as a founder if `founders` includes this server."""
 
     founders: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveGroup:
-    """Begin another incarnation: this bootstrap came to nothing."""
+    """The decision to begin another incarnation, because this bootstrap failed."""
 
 
 @dataclass(slots=True)
 class _Peer:
-    """The latest announcement of a node, when it came, and the ids of servers that had its name before."""
+    """What is known of another node.
+
+    announce: its latest announcement.
+    last_seen: when that came, in ns.
+    before: the ids of servers that had its name before.
+    conflict: the time (ns) until which two servers of this name are taken to be there.
+    """
 
     announce: Announce
     last_seen: int
     before: set[str] = field(default_factory=set)
-    conflict: int = 0  # until then two servers of this name are taken to be there
+    conflict: int = 0
 
 
 class Bootstrap:
-    """One server's view of who is there for one group.
+    """One server's view of which servers are there for one group.
 
-    me: what this server announces; its owner replaces it when that changes. bare: it has begun and has
-    nothing of the log yet.
+    me: what this server announces. Its owner replaces it when that changes.
+    bare: whether this server has begun and has nothing of the log yet.
+    twin: the id of another server with this server's name.
     """
 
     def __init__(self, me: Announce) -> None:
         self.me = me
         self.bare = False
-        self.twin = ""  # the id of another server of this one's name
+        self.twin = ""
         self._twin_until = 0
-        self._short_since = 0  # since when only those lack that can be done without
+        self._short_since = 0  # since when only servers are missing that can be done without
         self._last_seen = -PRESENT  # when the last announcement came
         self._peers: dict[str, _Peer] = {}
 
     def receive(self, announce: Announce, now: int) -> bool:
-        """Take an announcement; gives whether to answer it. `now` in ns."""
+        """Take an announcement and return whether to answer it. `now` is in ns."""
         if announce.server == self.me.server or announce.domain != self.me.domain:
             return False
         if announce.node == self.me.node:
@@ -111,11 +125,11 @@ class Bootstrap:
         return announce.answer
 
     def is_silent(self, now: int) -> bool:
-        """Whether no announcement came for so long that nobody is `present`."""
+        """Whether no announcement has come for so long that nobody is `present`."""
         return now - self._last_seen >= PRESENT
 
     def present(self, now: int) -> list[Announce]:
-        """Who announced itself a short while ago and is the only one of its name."""
+        """Return the recent announcements of servers that are the only ones of their name."""
         return [
             peer.announce
             for peer in self._peers.values()
@@ -123,18 +137,18 @@ class Bootstrap:
         ]
 
     def node_of(self, server: str) -> str:
-        """The node of a server that announced itself; "" for one that did not."""
+        """Return the node of a server that announced itself; "" for any other."""
         return next((node for node, peer in self._peers.items() if peer.announce.server == server), "")
 
     def in_conflict(self, node: str, now: int) -> bool:
-        """Whether two servers have the same name."""
+        """Whether two servers have the name of this node."""
         if node == self.me.node:
             return self._twin_until > now
         peer = self._peers.get(node)
         return peer is not None and peer.conflict > now
 
     def decide(self, expected: BootstrapExpect, now: int) -> FoundGroup | JoinGroup | LeaveGroup | None:
-        """What to do now; None: wait."""
+        """Return what to do now; None means to wait."""
         me = self.me
         present = self.present(now)
         if not me.fresh:
@@ -167,7 +181,7 @@ class Bootstrap:
         return now - self._short_since >= LATE
 
     def missing(self, expected: BootstrapExpect, now: int) -> list[str]:
-        """Who is waited for, in words for the log."""
+        """Return which expected servers are missing, in words for the log."""
         present = self.present(now)
         nodes, servers = {h.node for h in present}, {h.server for h in present}
         known = {node: peer.announce.name for node, peer in self._peers.items()}
@@ -176,7 +190,7 @@ class Bootstrap:
         return sorted(missing) + list(expected.unreached)
 
     def rival(self, now: int) -> Announce | None:
-        """A member of another bootstrap of the same group that has committed something, as this one has."""
+        """Return an announcement from another bootstrap of this group, if both have committed something."""
         mine = self.me.founders
         for announce in self.present(now):
             if (
@@ -199,7 +213,7 @@ class Bootstrap:
         if not any(announce.commit > 0 for announce in strangers):
             return False
         if me.member not in me.founders:
-            return True  # it began with nothing, and was given nothing
+            return True  # it began with nothing and got nothing since
         lost = {announce.member for announce in strangers} & set(me.founders)
         return len(set(me.founders) - lost) < len(me.founders) // 2 + 1
 

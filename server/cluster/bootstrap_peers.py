@@ -1,4 +1,4 @@
-"""Who must be there before the first meta group is bootstrapped: all servers that `cluster.routes` names."""
+"""The servers that must be there before a meta group is bootstrapped: those that `cluster.routes` names."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from .bootstrap import BootstrapExpect
 
 
 class ConfiguredRoute(Protocol):
-    """A configured address, as `server/route` keeps it; that of this server itself is dropped there."""
+    """A configured address, as `server/route` keeps it. It drops the address of this server itself."""
 
     @property
     def explicit(self) -> bool:
-        """Whether the configuration names it."""
+        """Whether the configuration names the address."""
 
     @property
     def server_id(self) -> str:
-        """Who answered there, "" for nobody yet."""
+        """The id of the server that answered there; "" if none has yet."""
 
     @property
     def target(self) -> object:
@@ -25,7 +25,10 @@ class ConfiguredRoute(Protocol):
 
 
 def expected(remotes: Iterable[ConfiguredRoute], *, configured: bool) -> BootstrapExpect:
-    """configured: whether the configuration has any routes; without them no group is bootstrapped here."""
+    """Return what a bootstrap must wait for.
+
+    configured: whether the configuration has any routes. Without them no group is bootstrapped here.
+    """
     named = [remote for remote in remotes if remote.explicit]
     return BootstrapExpect(
         servers=frozenset(remote.server_id for remote in named if remote.server_id),

@@ -1,12 +1,13 @@
-"""Which incarnation of a server takes part in a group: kept beside the group's Raft state.
+"""Incarnations: which incarnation of a server takes part in a group, stored beside the group's Raft state.
 
-Layout of a group's folder: `life`, a line of JSON with a CRC in front, kept twice (`store.copies`); `<member
-id>/`, the Raft state of that incarnation; `lost.<member id>/`, of the one before, when it ended because
-something could not be read.
+Layout of a group's folder:
+- `life`: a line of JSON with a CRC in front, stored twice (`store.copies`).
+- `<member id>/`: the Raft state of that incarnation.
+- `lost.<member id>/`: the state of the one before, if that ended because something could not be read.
 
-Promises: an id is used for one Raft state only. It is durable, in both files, before anyone learns it. That
-a state begins is durable before it begins: a server that finds no state where there was one begins another
-incarnation.
+Promises: an id is used for one Raft state only. It is durable, in both files, before anyone learns it. The
+fact that a state begins is durable before the state begins, so that a server that finds no state where there
+was one begins another incarnation.
 """
 
 from __future__ import annotations
@@ -28,16 +29,22 @@ _LOST = "lost."
 
 @dataclass(frozen=True, slots=True)
 class Incarnation:
-    """member: the id. founders: of the group it belongs to, () while it belongs to none."""
+    """One incarnation of this server.
+
+    member: the id.
+    founders: those of the group it belongs to, () while it belongs to none.
+    """
 
     member: str
     founders: tuple[str, ...] = ()
 
 
 class Incarnations:
-    """The incarnations of `node` in the group whose folder is `path`. All calls block and may raise OSError.
+    """The incarnations of `node` in the group whose folder is `path`.
 
-    faults: what `open` found that cannot be read, and what came of it.
+    All methods block and may raise OSError.
+
+    faults: what `open` could not read, and what it did about that.
     """
 
     def __init__(self, path: str, node: str, *, fs: FileSystem, random_bytes: Callable[[int], bytes]) -> None:
@@ -48,7 +55,7 @@ class Incarnations:
         self.faults: list[str] = []
 
     def open(self) -> Incarnation:
-        """The present incarnation, or a new one when there is none that can go on."""
+        """Return the present incarnation, or a new one if there is none that can continue."""
         incarnation = self._read()
         if incarnation is None and not self.faults and self._fs.names(self.path):
             self.faults.append(f"{self.path}/{_FILE} is missing: a new member begins")
@@ -62,17 +69,17 @@ class Incarnations:
         return incarnation
 
     def store(self, incarnation: Incarnation) -> RaftStore:
-        """Where an incarnation's Raft state is."""
+        """Return the store of an incarnation's Raft state."""
         return RaftStore(f"{self.path}/{incarnation.member}", fs=self._fs)
 
     def begin(self, incarnation: Incarnation, founders: tuple[str, ...]) -> Incarnation:
-        """A Raft state is about to begin: from now on its absence is a loss."""
+        """Record that a Raft state is about to begin. If it is missing afterwards, it was lost."""
         incarnation = Incarnation(incarnation.member, founders)
         self._write(incarnation)
         return incarnation
 
     def renew(self) -> Incarnation:
-        """Begin another incarnation; what the last one left is kept under another name."""
+        """Begin another incarnation. The files of the last one are kept under another name."""
         self._fs.make_directory(self.path)
         incarnation = Incarnation(f"{self._node}-{self._random_bytes(4).hex()}")
         self._write(incarnation)
@@ -87,12 +94,12 @@ class Incarnations:
         return incarnation
 
     def begun(self) -> bool:
-        """Whether an incarnation that belongs to a group is here."""
+        """Whether there is an incarnation here that belongs to a group."""
         incarnation = self._read(change=False)
         return incarnation is not None and bool(incarnation.founders)
 
     def remove(self) -> None:
-        """The group is no more: first its name, so that no half of it is taken for a member."""
+        """Remove the group's files, `life` first, so that what is left is never taken for a member."""
         if self._fs.exists(self.path):
             remove_copies(self._fs, f"{self.path}/{_FILE}")
             self._fs.sync_directory(self.path)

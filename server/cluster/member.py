@@ -1,8 +1,8 @@
-"""RaftMember: a server's membership in one group: it joins or bootstraps the group, then runs `RaftNode`.
+"""RaftMember: a server's membership in one group. It joins or bootstraps the group, then runs `RaftNode`.
 
-It announces itself, decides by `Bootstrap`, begins and ends incarnations, restarts a group whose disk refused
-a write, and, while it leads, changes the members as wanted (`membership_changes`). Promises: `stop` leaves
-nothing behind.
+It announces itself, decides by `Bootstrap`, begins and ends incarnations, and restarts a group whose disk
+failed. While it leads, it changes the members as wanted (`membership_changes`). Promises: after `stop`
+nothing is left behind.
 """
 
 from __future__ import annotations
@@ -31,15 +31,17 @@ if TYPE_CHECKING:
 
 _FRESH = 2  # ticks between two announcements of a server that has no group yet
 _LEADERLESS = 8  # ticks between two announcements of a member without a leader
-_WARN_TICKS = 20  # ticks after which the log names again the servers it waits for
-_AGAIN = 20  # ticks until a group whose disk refused is started again
+_WARN_TICKS = 20  # ticks after which the log names again the servers that are missing
+_AGAIN = 20  # ticks until a group whose disk failed is started again
 
 
 @dataclass(frozen=True, slots=True)
 class GroupEnvironment:
-    """What all Raft members of a server share. path: the folder of the groups; server: its id.
+    """What all Raft members of a server share.
 
-    reader: does what costs by what is stored, so that it keeps no other work waiting; None: `executor` does.
+    path: the folder of the groups.
+    server: the server's id.
+    reader: runs work whose cost grows with what is stored, so that it delays nothing else; None: `executor`.
     """
 
     name: str
@@ -59,22 +61,24 @@ class GroupEnvironment:
     reader: TaskExecutor | None = None
 
     def incarnations(self, group: str) -> Incarnations:
-        """This server's incarnations in a group."""
+        """Return this server's incarnations in a group."""
         return Incarnations(f"{self.path}/{group}", self.node, fs=self.fs, random_bytes=self.random_bytes)
 
     def random(self) -> Random:
-        """A new random number generator."""
+        """Return a new random number generator."""
         return Random(int.from_bytes(self.random_bytes(8), "big"))
 
 
 class RaftMember:
-    """One per group and server.
+    """One server's membership in one group.
 
-    make: gives the application in its state as it is durable by itself; called for each incarnation and each
-    start. expected: who must be there before the group may be bootstrapped. wanted: see `MembershipView`.
-    holds: whether a learner that has the log also has what is older than that; asked again and again.
-    observes: whether this member votes and is not to lead. prepare: reads what `make` needs; called on a
-    worker thread, raises nothing.
+    make: returns the application with the state that it has made durable itself; called for each incarnation
+        and at each start.
+    expected: the servers that must be there before the group may be bootstrapped.
+    wanted: see `MembershipView`.
+    holds: whether a learner that has the log also has what is older than the log; asked repeatedly.
+    observes: whether this member votes but must not lead.
+    prepare: reads what `make` needs; called on a worker thread, must not raise.
     """
 
     def __init__(
@@ -106,9 +110,9 @@ class RaftMember:
         self._bootstrap: Bootstrap | None = None
         self._now = 0  # ticks
         self._busy = False
-        self._again = -1  # the tick at which what failed is tried again
+        self._again = -1  # the tick at which to retry what failed
         self._last_warning = ""
-        self._creating: Members | None = None  # its Raft state is not known to have begun yet
+        self._creating: Members | None = None  # set until its Raft state is known to have begun
         self._campaign_soon = False  # it has just begun, and there may be no leader
         self._stopped: Callable[[], None] | None = None
 
@@ -121,7 +125,7 @@ class RaftMember:
         self._open(renew=False)
 
     def stop(self, done: Callable[[], None]) -> None:
-        """Stop the member; `done` is called when nothing is under way any more."""
+        """Stop the member and call `done` when nothing is under way any more."""
         self._environment.ticker.remove(self._tick)
         self._environment.transport.ignore(self.name)
         self._stopped = done
@@ -129,11 +133,11 @@ class RaftMember:
             self._end()
 
     def erase(self) -> None:
-        """Remove its files, once it has been left. Blocks; raises OSError."""
+        """Remove the files of the group after the member has left it. Blocks. Raises OSError."""
         self._incarnations.remove()
 
     def health(self) -> str:
-        """What is wrong, "" for nothing."""
+        """Return what is wrong, "" if nothing is."""
         if self.failure:
             return self.failure
         return (
@@ -141,7 +145,7 @@ class RaftMember:
         )
 
     def quorum_diagnosis(self) -> str:
-        """Why nobody can lead the group, "" while somebody leads or may be elected."""
+        """Return why nobody can lead the group; "" while somebody leads or may be elected."""
         group, bootstrap = self.group, self._bootstrap
         if bootstrap is None or (group is not None and (group.leader or group.failure or group.node is None)):
             return ""
@@ -154,12 +158,12 @@ class RaftMember:
         return self._incarnation.member if self._incarnation is not None else ""
 
     def renew(self) -> None:
-        """Begin another incarnation: what this one promised cannot be read any more, here or elsewhere."""
+        """Begin another incarnation: what this one promised can no longer be read, here or elsewhere."""
         if not self._busy and self._stopped is None:
             self._leave(lambda: self._open(renew=True))
 
     def server_lost(self, server: str) -> None:
-        """There is no route to the server of that id any more: if it led, another one shall soon."""
+        """Call an election soon if the server with this id, to which no route is left, led the group."""
         bootstrap, group = self._bootstrap, self.group
         if bootstrap is None or group is None or not group.leader:
             return
@@ -180,7 +184,7 @@ class RaftMember:
         done: Callable[[Incarnation], None],
         executor: TaskExecutor | None = None,
     ) -> None:
-        """Run blocking work on incarnations; a disk that refuses is tried again later."""
+        """Run blocking work on incarnations. If the disk fails, it is tried again later."""
         found: list[Incarnation] = []
 
         def finished(error: BaseException | None) -> None:
@@ -231,7 +235,7 @@ class RaftMember:
     # --- the group
 
     def _become(self, founders: tuple[str, ...]) -> None:
-        """Begin this incarnation's Raft state."""
+        """Begin the Raft state of this incarnation."""
         incarnation = self._incarnation
         assert incarnation is not None
         self._work(lambda: self._incarnations.begin(incarnation, founders), self._create)
@@ -241,7 +245,7 @@ class RaftMember:
         self._begin(Members.of(incarnation.founders if incarnation.member in incarnation.founders else ()))
 
     def _begin(self, create: Members | None) -> None:
-        """Begin the group's member here, once what its application needs has been read."""
+        """Start the group's node here, after `prepare` has read what its application needs."""
         prepare, incarnation = self._prepare, self._incarnation
         assert incarnation is not None
         if prepare is None:
@@ -277,7 +281,7 @@ class RaftMember:
         self._campaign_soon = True
 
     def _leave(self, then: Callable[[], None]) -> None:
-        """Let go of the group, then go on."""
+        """Stop the group's node, then call `then`."""
         group, self.group = self.group, None
         if group is None:
             then()
@@ -320,7 +324,7 @@ class RaftMember:
             self._keep(group)
 
     def _is_quiet(self) -> bool:
-        """Whether time alone changes nothing here: the usual case, in which a tick costs next to nothing."""
+        """Whether passing time changes nothing here. In this usual case a tick costs next to nothing."""
         bootstrap, group = self._bootstrap, self.group
         if bootstrap is None or group is None or not group.commit:
             return False
@@ -342,7 +346,7 @@ class RaftMember:
             self._again = self._now + _AGAIN
 
     def _meet(self, group: RaftNode) -> None:
-        """It has begun: when a majority is there and nobody leads, do not wait for long."""
+        """After a start: if a majority is there and nobody leads, call an election soon."""
         assert self._bootstrap is not None
         if self._creating is not None:
             self._creating = None
@@ -366,7 +370,7 @@ class RaftMember:
             self._announce_to_all()
 
     def _announce_to_all(self) -> None:
-        """Announce this server to all, and ask them for their announcements."""
+        """Announce this server to all, and ask them to announce themselves."""
         if self._bootstrap is not None:
             self._environment.transport.announce(replace(self._me(), answer=True))
 
@@ -425,7 +429,7 @@ class RaftMember:
     # --- members
 
     def _keep(self, group: RaftNode) -> None:
-        """Make the next change of members, if there is one."""
+        """Make the next change of members, if one is due."""
         bootstrap, node = self._bootstrap, group.node
         assert bootstrap is not None and node is not None
         present = tuple(h for h in bootstrap.present(self._environment.clock.now()) if self._fits(h))
@@ -442,9 +446,9 @@ class RaftMember:
             elif surplus(view) and node.accepts:
                 group.resign()
         except (MembersError, NotLeaderError):
-            return  # one is under way
+            return  # a change is already under way
 
     def _fits(self, announce: Announce) -> bool:
-        """Whether a server that is there may be added: it is fresh, or takes part in the same bootstrap."""
+        """Whether a server may be added: it is fresh, or takes part in the same bootstrap."""
         assert self._incarnation is not None
         return announce.fresh or announce.founders == self._incarnation.founders

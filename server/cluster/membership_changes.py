@@ -1,8 +1,8 @@
-"""What a leader does about its group's members: the next change, if there is one to make.
+"""The next change that a leader makes to the members of its group, if one is due.
 
-Promises one voter per node; to remove a voter only while a majority of those that stay is alive; and one that
-is alive only when all that are wanted vote, so that there are never fewer living copies on the way than
-before and after it.
+Promises: each node has one voter. A voter is removed only while a majority of the remaining ones is alive. A
+living voter is removed only when all wanted nodes vote, so that at no time there are fewer living copies than
+before and after the change.
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ from .announce import Announce, node_of
 
 @dataclass(frozen=True, slots=True)
 class MembershipView:
-    """What a leader sees.
+    """What a leader knows of its members.
 
-    own: its id. alive: members that answered a short while ago. caught_up: learners that have, as good as,
-    everything. present: announcements of servers that are there. wanted: the nodes that shall be members,
-    None for everyone who comes.
+    own: its own id.
+    members: the present configuration.
+    alive: members that answered recently.
+    caught_up: learners that have nearly everything.
+    present: announcements of servers that are there.
+    wanted: the nodes that should be members; None for everyone who comes.
     """
 
     own: str
@@ -32,7 +35,7 @@ class MembershipView:
 
 
 def next_members(view: MembershipView) -> Members | None:
-    """The configuration to propose next; None when all is as it shall be, or nothing can be done now."""
+    """Return the configuration to propose next; None if no change is needed or possible now."""
     members = view.members
     for learner in sorted(members.learners & view.caught_up & view.alive):
         if _wants(view, learner):
@@ -51,12 +54,12 @@ def next_members(view: MembershipView) -> Members | None:
 
 
 def is_stable(members: Members, wanted: frozenset[str] | None) -> bool:
-    """Whether, as long as nobody new is there, all is as it shall be, whoever is alive."""
+    """Whether no change is needed as long as nobody new comes, whoever is alive."""
     return not members.learners and (wanted is None or all(node_of(one) in wanted for one in members.voters))
 
 
 def surplus(view: MembershipView) -> bool:
-    """Whether the leader itself shall be no member any more: another one must lead, and remove it."""
+    """Whether the leader itself should be removed. Another member must then lead, and remove it."""
     return not _wants(view, view.own) and _complete(view)
 
 
@@ -69,7 +72,7 @@ def _goes(view: MembershipView, member: str) -> bool:
 
 
 def _complete(view: MembershipView) -> bool:
-    """Whether all that are wanted vote."""
+    """Whether all wanted nodes vote."""
     return (view.wanted or frozenset()) <= {node_of(voter) for voter in view.members.voters}
 
 
@@ -78,7 +81,7 @@ def _wants(view: MembershipView, member: str) -> bool:
 
 
 def _replaced(view: MembershipView, member: str) -> bool:
-    """Whether its server is there under another id, and it is not."""
+    """Whether its server is there under another id, and the member itself is silent."""
     if member in view.alive:
         return False
     return any(announce.node == node_of(member) and announce.member != member for announce in view.present)

@@ -1,4 +1,4 @@
-"""What became of proposals: each is answered once, when it is committed and applied, or known to be lost."""
+"""Proposals: what became of each one. Each is answered once: when it is applied, lost, or undecidable."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class ProposalError(Exception):
 
 
 class ProposalLostError(ProposalError):
-    """Nothing of it was, or ever will be, committed."""
+    """Nothing of the proposal was or ever will be committed."""
 
 
 class ProposalUnknownError(ProposalError):
-    """All, some or nothing of it may be, or become, committed."""
+    """All, some or nothing of the proposal may have been committed, or may still be."""
 
 
 Outcome = int | ProposalError
@@ -27,7 +27,11 @@ Done = Callable[[Outcome], None]
 
 @dataclass(slots=True)
 class _Waiting:
-    """first, last: the indexes it was given, in `term`. patience: ticks, once its leader leads no more."""
+    """A proposal without an answer.
+
+    first, last: the indexes of its entries, proposed in `term`.
+    patience: ticks left before it is given up, counted once its leader no longer leads.
+    """
 
     first: int
     last: int
@@ -37,22 +41,25 @@ class _Waiting:
 
 
 class Proposals:
-    """Those under way, of one member. patience: ticks after the end of a leadership before it is unknown."""
+    """The proposals of one member that are under way.
+
+    patience: ticks after the end of a leadership before a proposal counts as unknown.
+    """
 
     def __init__(self, patience: int) -> None:
         self._patience = patience
-        self._current: deque[_Waiting] = deque()  # of the present leadership, in order
+        self._current: deque[_Waiting] = deque()  # those of the present leadership, in order
         self._doubtful: list[_Waiting] = []
 
     def __len__(self) -> int:
         return len(self._current) + len(self._doubtful)
 
     def add(self, first: int, last: int, term: int, done: Done) -> None:
-        """Wait for these indexes."""
+        """Wait for the entries `first` to `last`, proposed in `term`, and call `done` with the outcome."""
         self._current.append(_Waiting(first, last, term, done, self._patience))
 
     def applied(self, first: int, entries: Sequence[Entry]) -> None:
-        """Entries from `first` on were applied."""
+        """Answer the proposals that are decided now that `entries`, from index `first` on, are applied."""
         if not self._current and not self._doubtful:
             return
         end = first + len(entries)
@@ -64,19 +71,19 @@ class Proposals:
             self._doubtful = [w for w in self._doubtful if not _resolve(w, first, entries)]
 
     def jumped(self, index: int) -> None:
-        """A snapshot took the place of all up to `index`."""
+        """Answer those in doubt that a snapshot up to `index` took the place of."""
         gone = [w for w in self._doubtful if w.first <= index]
         self._doubtful = [w for w in self._doubtful if w.first > index]
         for waiting in gone:
             waiting.done(ProposalUnknownError("a snapshot came instead of it"))
 
     def leadership_lost(self) -> None:
-        """Those under way are in doubt now."""
+        """Treat all proposals under way as doubtful, because this member no longer leads."""
         self._doubtful.extend(self._current)
         self._current.clear()
 
     def tick(self) -> None:
-        """Time passes."""
+        """Count a tick, and answer those whose patience has run out."""
         if not self._doubtful:
             return
         for waiting in self._doubtful:
@@ -87,7 +94,7 @@ class Proposals:
             waiting.done(ProposalUnknownError("the leadership was lost before it was committed"))
 
     def fail(self, why: str) -> None:
-        """None of them will be decided any more."""
+        """Answer all as unknown, because this member will not learn their outcome."""
         self.leadership_lost()
         doubtful, self._doubtful = self._doubtful, []
         for waiting in doubtful:
@@ -95,7 +102,7 @@ class Proposals:
 
 
 def _resolve(waiting: _Waiting, first: int, entries: Sequence[Entry]) -> bool:
-    """Answer a doubtful one if these entries decide it; whether they did."""
+    """Answer a proposal if these entries decide it, and return whether they did."""
     end = first + len(entries)
     if first <= waiting.first < end and entries[waiting.first - first].term != waiting.term:
         waiting.done(ProposalLostError("another leader's entry took its place"))

@@ -1,4 +1,4 @@
-"""Quorum diagnosis: why nobody can lead a group, in words, as one of its servers sees it."""
+"""Quorum diagnosis: says in words why nobody can lead a group, as one of its servers sees it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def why(me: Announce, members: Members, present: Iterable[Announce]) -> str:
-    """Why there is no leader; "" while an election may still give one.
+    """Return why there is no leader; "" while an election may still produce one.
 
-    me, present: the announcements of this server and of those that were there a short while ago. members: of
-    the group as it is known here, none of them on a server that came back with nothing.
+    me, present: the announcements of this server and of those that were there recently.
+    members: those of the group as known here; empty on a server that came back with nothing.
     """
     announces = [me, *present]
     known = max(announces, key=lambda announce: (bool(announce.members), announce.commit))

@@ -1,4 +1,4 @@
-"""Between a member and its directory: what the core calls a log and a state, the store keeps as files."""
+"""Translates between a member's core, with its log and state, and the files in which the store keeps them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from ...store.raft import RaftStore, StoredRaft, StoredSnapshot, StoredState
 
 
 def create(store: RaftStore, snapshot: Snapshot) -> None:
-    """Create a member's files with what all of its group begin with. Raises OSError."""
+    """Create a member's files from the snapshot that all members of its group begin with. Raises OSError."""
     store.create(_stored(snapshot))
 
 
 def load(stored: StoredRaft, applied: int = 0) -> tuple[RaftLog, HardState]:
-    """What `RaftStore.open` found, as a log and a state. BrokenLogError: the log ends before `applied`."""
+    """Return the log and state that were read. Raises BrokenLogError if the log ends before `applied`."""
     found = stored.snapshot
     members = Members.decode(found.members) if found.members else Members.of(())
     snapshot = Snapshot(found.index, found.term, members, found.data)
@@ -22,7 +22,7 @@ def load(stored: StoredRaft, applied: int = 0) -> tuple[RaftLog, HardState]:
 
 
 def persist(store: RaftStore, write: StorageAppend) -> None:
-    """Make a write durable (it blocks), then `RawNode.written`. Raises OSError: then `RawNode.fail`."""
+    """Make a write durable. Blocks. Then call `RawNode.written`, or `RawNode.fail` after an OSError."""
     store.write(
         state=StoredState(*write.state) if write.state is not None else None,
         snapshot=_stored(write.snapshot) if write.snapshot is not None else None,
@@ -32,7 +32,7 @@ def persist(store: RaftStore, write: StorageAppend) -> None:
 
 
 def compact(store: RaftStore, snapshot: Snapshot, base: int) -> None:
-    """Keep what `RawNode.compact` was given, and let go of what is before (it blocks). Raises OSError."""
+    """Store a snapshot of `RawNode.compact` and drop the log before `base`. Blocks. Raises OSError."""
     store.compact(_stored(snapshot), base)
 
 

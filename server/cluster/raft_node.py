@@ -1,9 +1,9 @@
 """RaftNode: this server's member of one Raft group, with its disk, its messages and its application.
 
-Promises: writes block a worker thread, never the loop, one at a time; all that is proposed in one turn of the
-loop goes out, and to the disk, together; the application is given what is committed as in `applier`; a
-proposal is answered once. After a refused write, or an application that raised, it sends nothing more
-(`failure`). `stop` leaves no work behind, and no entry half applied, once it calls back.
+Promises: writes block a worker thread, never the loop, and happen one at a time. Everything proposed in one
+turn of the loop is sent, and written to the disk, together. The application gets committed entries as
+`applier` says. A proposal is answered once. After a failed write, or when the application raised, it sends
+nothing more (`failure`). When `stop` calls back, no work is left and no entry is half applied.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ TIMING = RaftConfig(heartbeat=2, election=10)
 COMPACT_ENTRIES = 8192
 COMPACT_BYTES = 16 << 20
 _APPLY_BYTES = 512 * 1024  # applied in one turn of the loop
-_ALIVE = 8  # ticks without a word after which a member is not taken to be alive
-_PATIENCE = 40  # ticks
-_STALLED = 20  # ticks that a write may take before a leader gives up its place
-_NEAR = 256  # entries that a learner may be behind when it becomes a voter
-_TAKE_AGAIN = 4  # ticks between two snapshots asked for
-_STAGGER = 2  # ticks between the elections that voters call when their leader is gone
+_ALIVE = 8  # ticks of silence after which a member does not count as alive
+_PATIENCE = 40  # ticks until a proposal counts as unknown, see `Proposals`
+_STALLED = 20  # ticks that a write may take before a leader resigns
+_NEAR = 256  # entries that a learner may lack when it becomes a voter
+_TAKE_AGAIN = 4  # ticks between two requests for a snapshot
+_STAGGER = 2  # ticks between the elections that voters call after their leader is gone
 
 
 class RaftNode:
-    """One member. `leader` and `members` are members' ids.
+    """One member. `leader` and the members are given as members' ids.
 
-    failure: why it has ended, "" while it has not; broken: it has because its state cannot be read, so that
-    another incarnation must take its place.
+    failure: why the node has ended, "" while it runs.
+    broken: whether it ended because its state cannot be read, so that another incarnation must replace it.
     """
 
     def __init__(
@@ -77,8 +77,8 @@ class RaftNode:
         self.failure = ""
         self.broken = False
         self.retry = False
-        self.ready = False  # leads, and has told its listener
-        self.disk_loss = ""  # what the disk had lost when it started
+        self.ready = False  # it leads, and has informed its listener
+        self.disk_loss = ""  # what the disk had lost at the start
         self._store = store
         self._listener = listener
         self._transport = transport
@@ -92,19 +92,19 @@ class RaftNode:
         self._last_seen: dict[str, int] = {}
         self._now = now  # ticks
         self._applier = Applier(application, executor, self._proposals)
-        self._next_take = 0  # the tick from which on a snapshot may be asked for
+        self._next_take = 0  # the tick from which a snapshot may be requested
         self._leader = ""
         self._scheduled = False
-        self._busy_since = -1  # the tick at which the work that is under way began
+        self._busy_since = -1  # the tick at which the disk work under way began, -1 for none
         self._stored: StoredRaft | None = None
         self._stopped: Callable[[], None] | None = None
 
     # --- lifecycle
 
     def start(self, *, create: Members | None = None) -> None:
-        """Read the state from the disk, and begin.
+        """Read the state from the disk and begin.
 
-        create: begin a new one with these members first (none at all: it waits to be added).
+        create: begin a new state with these members; with none of them, it waits to be added.
         """
 
         def job() -> None:
@@ -115,9 +115,9 @@ class RaftNode:
         self._work(job, self._opened)
 
     def stop(self, done: Callable[[], None]) -> None:
-        """End. `done` is called when nothing is under way any more and the files are closed.
+        """Stop the node and call `done` when nothing is under way any more and the files are closed.
 
-        What the application has begun to apply it applies to the end.
+        What the application has begun to apply, it finishes.
         """
         self._stopped = done
         self._transport.close(self.name)
@@ -125,7 +125,7 @@ class RaftNode:
         self._close()
 
     def resign(self) -> None:
-        """Hand the leadership over, if it has it and somebody can take it."""
+        """Hand over the leadership, if this member leads and another one can take over."""
         node = self.node
         if node is None or not node.accepts:
             return
@@ -133,7 +133,7 @@ class RaftNode:
         others = [m for m in sorted(node.members.voters & self.alive()) if m in matches]
         if others:
             most = min(max(matches[member] for member in others), node.log.commit)
-            # By chance among equals: who is chosen may have to pass it on as well.
+            # A random choice among equals: the chosen one may have to hand it over as well.
             node.transfer(self._random.choice([m for m in others if matches[m] >= most]))
             self._soon()
 
@@ -146,7 +146,7 @@ class RaftNode:
         assert stored is not None
         application = self.application
         self.disk_loss = stored.lost
-        # Of a log that lost something it is not known which entries are those that were applied.
+        # After a loss it is unknown which entries of the log are those that were applied.
         last = 0 if stored.state.recovering else stored.base + len(stored.entries)
         log, state = raft_disk.load(stored, min(application.applied, last))
         self.node = RawNode(self.member, log, state, timing=self._timing, random=self._random, now=self._now)
@@ -162,7 +162,7 @@ class RaftNode:
             self._soon()
 
     def _close(self) -> None:
-        """It was stopped: close the files, unless something is under way that comes here at its end."""
+        """Close the files after `stop`. If work is under way, its end calls this again."""
         if self._busy_since >= 0 or self._applier.busy:
             return
 
@@ -177,60 +177,60 @@ class RaftNode:
 
     @property
     def is_leader(self) -> bool:
-        """Whether it leads."""
+        """Whether this member leads."""
         return self.node is not None and self.node.is_leader
 
     @property
     def leader(self) -> str:
-        """The leader's id; "" while none is known."""
+        """The leader's id; "" if none is known."""
         return self.node.leader if self.node is not None else ""
 
     @property
     def members(self) -> Members:
-        """The newest configuration it knows."""
+        """The newest configuration that this member knows."""
         return self.node.members if self.node is not None else Members.of(())
 
     @property
     def commit(self) -> int:
-        """How far the log is known to be committed."""
+        """The index up to which the log is known to be committed."""
         return self.node.log.commit if self.node is not None else 0
 
     @property
     def applied(self) -> int:
-        """How far the application's state is."""
+        """The index up to which the application has applied entries."""
         return self._applier.applied
 
     def pending_proposals(self) -> int:
-        """How many proposals wait for their end."""
+        """Return how many proposals have no answer yet."""
         return len(self._proposals) + len(self._asked)
 
     def alive(self) -> frozenset[str]:
-        """Members that sent something a short while ago."""
+        """Return the members that sent something recently."""
         return frozenset(m for m, tick in self._last_seen.items() if self._now - tick <= _ALIVE)
 
     def silence(self) -> dict[str, int]:
-        """For how many ticks each member that ever sent something has been silent."""
+        """Return for how many ticks each member that ever sent something has been silent."""
         return {member: self._now - tick for member, tick in self._last_seen.items()}
 
     def lag(self) -> dict[str, int]:
-        """How many entries the others are behind, as their leader knows; {} elsewhere."""
+        """Return how many entries each other member lacks, as the leader knows; {} on other members."""
         node = self.node
         return {m: node.log.last - match for m, match in node.matches().items()} if node is not None else {}
 
     def caught_up(self) -> frozenset[str]:
-        """Who has, as good as, everything."""
+        """Return the members that have nearly everything, as the leader knows."""
         node = self.node
         if node is None or not node.is_leader:
             return frozenset()
         return frozenset(m for m, match in node.matches().items() if match and match + _NEAR >= node.log.last)
 
     def level(self) -> frozenset[str]:
-        """The voters that have all that is applied here, as their leader knows."""
+        """Return the voters that have everything that is applied here, as the leader knows."""
         matches = {} if self.node is None else self.node.matches()
         return frozenset(m for m in self.members.voters if matches.get(m, -1) >= self.applied)
 
     def health(self) -> str:
-        """What is wrong, "" for nothing."""
+        """Return what is wrong, "" if nothing is."""
         node = self.node
         if self.failure:
             return self.failure
@@ -249,10 +249,11 @@ class RaftNode:
     # --- requests
 
     def propose(self, data: Sequence[bytes], done: Done) -> None:
-        """Have entries committed; `done` gets the index of the last one, once it is applied here.
+        """Propose entries and call `done` with the index of the last one, once it is applied here.
 
-        Otherwise it gets a ProposalError: ProposalLostError (never committed) or ProposalUnknownError.
-        Entries of one call follow each other, but only a single one is sure to be committed as a whole.
+        If that fails, `done` gets a ProposalLostError (never committed) or a ProposalUnknownError. The
+        entries of one call follow each other, but only a call with a single entry is sure to be committed as
+        a whole.
         """
         node = self.node
         if node is None or self.failure or self._stopped is not None or not node.accepts:
@@ -262,25 +263,25 @@ class RaftNode:
         self._soon()
 
     def change_members(self, members: Members) -> None:
-        """Propose another configuration. Raises NotLeaderError, MembersError."""
+        """Propose another configuration. Raises NotLeaderError or MembersError."""
         if self.node is None:
             raise NotLeaderError("")
         self.node.change_members(members)
         self._soon()
 
     def transfer(self, to: str) -> None:
-        """Let another voter lead. Raises NotLeaderError, MembersError."""
+        """Hand over the leadership to another voter. Raises NotLeaderError or MembersError."""
         if self.node is None:
             raise NotLeaderError("")
         self.node.transfer(to)
         self._soon()
 
     def campaign_soon(self) -> None:
-        """There is no leader, or it is known to be gone: call an election soon, one voter after the other."""
+        """Call an election soon, one voter after the other: there is no leader, or it is known to be gone."""
         node = self.node
         if node is None or node.is_leader:
             return
-        # By chance, but the same on every member: groups of the same members do not all get one leader.
+        # In a pseudo-random order that is the same on every member: not all groups get the same leader.
         voters = sorted(node.members.voters - {node.leader}, key=self._rank)
         if self.member in voters:
             node.campaign_soon(_STAGGER * voters.index(self.member))
@@ -290,13 +291,13 @@ class RaftNode:
         return crc32(f"{self.name} {member}".encode())
 
     def give_up(self, error: Exception) -> None:
-        """End here, as the application cannot go on; a leader asks someone else to take over."""
+        """End this member because the application cannot go on. A leader asks another one to take over."""
         self._fail(error, "gives up")
 
     # --- time and messages
 
     def tick(self) -> None:
-        """A tick has passed."""
+        """Count a tick."""
         self._now += 1
         node = self.node
         if node is None or self.failure or self._stopped is not None:
@@ -304,7 +305,7 @@ class RaftNode:
         self._proposals.tick()
         if self._stalled and node.accepts:
             self.resign()
-        # Without entries from elsewhere there is nothing in it that a broken log could refuse.
+        # No `_do` needed: a tick brings no entries that a broken log could refuse.
         news = node.tick()
         if news or node.leader != self._leader or self._now == self._next_take:
             self._soon()
@@ -330,7 +331,7 @@ class RaftNode:
             self._executor.soon(self._pump)
 
     def _pump(self) -> None:
-        """Send, write and apply what the core hands out."""
+        """Send, write and apply what the core has ready."""
         self._scheduled = False
         node = self.node
         if node is None or self.failure or self._stopped is not None:
@@ -338,7 +339,7 @@ class RaftNode:
         if self._asked:
             self._hand_in(node)
         self._send(node)
-        self._compact(node)  # before there is more to write and to apply
+        self._compact(node)  # first, before there is more to write and to apply
         if self._busy_since < 0:
             write = node.write()
             if write is not None:
@@ -395,7 +396,7 @@ class RaftNode:
         self._work(lambda: raft_disk.persist(self._store, write), done)
 
     def _compact(self, node: RawNode) -> None:
-        """Take a snapshot when enough has come since the last, and nothing is under way."""
+        """Take a snapshot if enough was applied since the last one and nothing is under way."""
         if self._busy_since >= 0 or self._applier.busy or self.failure:
             return
         log = node.log
@@ -405,7 +406,7 @@ class RaftNode:
         taken = self.application.take()
         self._next_take = self._now + _TAKE_AGAIN
         if taken is None or not log.snapshot.index < taken[0] <= min(log.applied, self.applied):
-            return  # later: nothing new is durable there, or it knows more than its log has
+            return  # retry later: nothing new is durable, or it is ahead of the log
         self._applier.grown = 0
         index, data = taken
         snapshot = Snapshot(index, log.term(index), log.members_at(index), data)
@@ -435,7 +436,7 @@ class RaftNode:
             self._soon()
 
     def _given(self, error: Exception | None) -> None:
-        """What was given is applied, or the application cannot."""
+        """Continue after the application has applied what it got, or failed to."""
         if error is not None:
             self._fail(error, "cannot apply what was decided")
         if self._stopped is not None:
@@ -452,7 +453,7 @@ class RaftNode:
     # --- news
 
     def _notify(self, node: RawNode) -> None:
-        """Tell the listener of a change of leader."""
+        """Inform the listener about a change of leader."""
         if self.failure:
             return
         if self.ready and not node.is_leader:
@@ -477,7 +478,7 @@ class RaftNode:
         self._proposals.fail(why)
 
     def _fail(self, error: BaseException, what: str) -> None:
-        """End here; a leader asks someone else to take over."""
+        """End this member. If it leads, it asks another one to take over."""
         if self.failure:
             return
         self.failure = f"group {self.name} {what}: {type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""The ports of a Raft group: what it replicates, and what it tells of itself."""
+"""The interfaces of a Raft group to its application: the state machine it replicates, and who it informs."""
 
 from __future__ import annotations
 
@@ -10,45 +10,49 @@ if TYPE_CHECKING:
 
 
 class StateMachine(Protocol):
-    """What a group replicates. Its calls are made on the loop and must not block.
+    """What a group replicates. Its methods are called on the loop and must not block.
 
-    applied: up to which index its state is durable by itself when the group starts; 0 when it relies on
-    snapshots alone.
+    applied: the index up to which its state is already durable by itself when the group starts; 0 if it
+    relies on snapshots alone.
     """
 
     applied: int
 
     def apply(self, entries: Sequence[tuple[int, bytes]], upto: int) -> Steps[None] | None:
-        """Take (index, data) of what is committed, in order; after it the state is that of `upto`.
+        """Apply committed entries, as (index, data) in order. Then the state is that of index `upto`.
 
-        What takes long is done in the steps that it gives, one in each turn of the loop; until they end
-        nothing else is called here. Where they rest must make no difference to what comes of them.
+        Long work returns steps, of which one is done in each turn of the loop. Nothing else is called here
+        until they end. Where they pause must make no difference to their effect.
 
-        Raises what ends the group here, also in a step: the same entries must have the same effect
-        everywhere.
+        The same entries must have the same effect on every member. If this or a step raises, the group ends
+        here.
         """
 
     def take(self) -> tuple[int, bytes] | None:
-        """(index, the state after it as bytes), for a snapshot; None: not now.
+        """Return (index, the state after that index as bytes) for a snapshot; None if not possible now.
 
-        The index is at most the last one applied; who is durable by itself gives one that is so.
+        The index is at most the last one applied. A state machine that is durable by itself returns an index
+        up to which it is durable.
         """
 
     def restore(self, data: bytes, index: int) -> None:
-        """Replace all state by that of a snapshot after `index`."""
+        """Replace all state by that of a snapshot taken after `index`."""
 
 
 class GroupListener(Protocol):
-    """Is told what happens to this server's member of a group."""
+    """Is informed of what happens to this server's member of a group."""
 
     def leading(self, applied: int) -> None:
-        """The member leads, and has applied all that was committed before, up to the index `applied`."""
+        """The member leads and has applied all that was committed before, up to the index `applied`."""
 
     def following(self) -> None:
-        """The member does not lead any more."""
+        """The member no longer leads."""
 
     def leader_changed(self, leader: str) -> None:
-        """The member with the id `leader` leads; "": no leader is known."""
+        """The member with the id `leader` leads; "" if no leader is known."""
 
     def failed(self, why: str, *, restarts: bool) -> None:
-        """The member has ended; see `RaftNode.failure`. restarts: `RaftMember` starts it again by itself."""
+        """The member has ended; see `RaftNode.failure`.
+
+        restarts: whether `RaftMember` starts it again by itself.
+        """

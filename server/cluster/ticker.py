@@ -1,7 +1,8 @@
-"""One timer per server that ticks all of its groups.
+"""Ticker: one timer per server that ticks all of its groups.
 
-Promises: no timer while there is nothing to tick; a loop that was late ticks once, not for all it missed. All
-count the same ticks, so that what each does every few of them is done together.
+Promises: there is no timer while there is nothing to tick. After a delay of the loop there is one tick, not
+one for each that was missed. All groups count the same ticks, so that work that each does every few ticks is
+done together.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ TICK = SECOND // 4
 
 
 class Ticker:
-    """Calls everyone who was added, every `tick` ns. count: of ticks so far."""
+    """Calls every callback that was added, every `tick` ns.
+
+    count: the number of ticks so far.
+    """
 
     def __init__(self, clock: Clock, tick: int = TICK) -> None:
         self._clock = clock
@@ -25,18 +29,18 @@ class Ticker:
         self._timer: Timer | None = None
 
     def add(self, beat: Callable[[], None]) -> None:
-        """Call `beat` from now on; harmless when done twice."""
+        """Call `beat` on every tick from now on. Adding it twice is harmless."""
         if beat not in self._beats:
             self._beats.append(beat)
         if self._timer is None:
             self._timer = self._clock.call_later(self.tick, self._run)
 
     def add_last(self, beat: Callable[[], None]) -> None:
-        """Call `beat` after all others, as long as there are any."""
+        """Call `beat` after all others on each tick, as long as there are any others."""
         self._last.append(beat)
 
     def remove(self, beat: Callable[[], None]) -> None:
-        """Call it no more; harmless when done twice."""
+        """Stop calling `beat`. Harmless if it is not there."""
         if beat in self._beats:
             self._beats.remove(beat)
         if not self._beats and self._timer is not None:

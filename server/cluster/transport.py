@@ -1,9 +1,9 @@
-"""How the groups of a server reach those of others: messages over the system account.
+"""RaftTransport: how the Raft groups of a server reach those of others, by messages in the system account.
 
-One server subscribes to `$NRG.<node>`, all to `$NRG.HELLO`. All messages for one node of one turn of the loop
-go out together; what can wait goes with the next ones, within DELAY ticks. A message larger than a piece may
-be is cut, and the receiver joins it. Nothing is promised of delivery: Raft and announcements repeat what was
-lost.
+Each server subscribes to `$NRG.<node>`, and all to `$NRG.HELLO`. All messages of one turn of the loop for one
+node are sent together. Messages that can wait are sent with the next ones, within DELAY ticks. A message that
+is larger than a piece is cut, and the receiver joins it. Delivery is not guaranteed: Raft and announcements
+repeat what was lost.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 PREFIX = "$NRG."
 ANNOUNCE = PREFIX + "HELLO"
-PIECE_BYTES = 256 * 1024  # far below what a route takes at once
-DELAY = 2  # ticks; groups whose leaders beat as often do so in the same ones
+PIECE_BYTES = 256 * 1024  # far below the maximum of a route
+DELAY = 2  # ticks; groups whose leaders send heartbeats at this interval do so in the same ticks
 _FRAMES, _PIECE, _ANNOUNCE, _LETTER = 0, 1, 2, 3
 _LENGTH = struct.Struct("<I")
 _CUT = struct.Struct("<8sQII")  # sender, number, which piece, how many pieces
@@ -31,24 +31,24 @@ _CUT = struct.Struct("<8sQII")  # sender, number, which piece, how many pieces
 _ADDRESS = struct.Struct("<8sH")  # sender, length of the group's name
 
 Receive = Callable[["RaftMessage"], None]
-Read = Callable[[str, bytes], None]  # the sender's node, what it writes
+Read = Callable[[str, bytes], None]  # called with the sender's node and the letter
 
 
 class PubSub(Protocol):
     """What carries the messages: the system account."""
 
     def subscribe(self, subject: str, callback: Callable[[Any], None]) -> Any:
-        """Subscribe to a subject."""
+        """Subscribe to a subject and return the subscription."""
 
     def unsubscribe(self, subscription: Any) -> None:
         """End the subscription."""
 
     def publish(self, subject: str, body: bytes) -> int:
-        """Send."""
+        """Publish a message."""
 
 
 class RaftTransport:
-    """One per server. It subscribes to and sends nothing before `start`."""
+    """The transport of one server. Before `start` it neither subscribes nor sends."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class RaftTransport:
         self._listeners: dict[str, Callable[[Announce], None]] = {}
         self._readers: dict[str, Read] = {}
         self._waiting: dict[str, list[bytes]] = {}  # frames by node
-        self._delayed: dict[str, list[bytes]] = {}  # those that go before them, if there are any
+        self._delayed: dict[str, list[bytes]] = {}  # frames that can wait, sent before those in `_waiting`
         self._number = 0
         self._arriving: dict[bytes, tuple[int, list[bytes]]] = {}
         self._subscriptions: list[Any] = []
@@ -80,7 +80,7 @@ class RaftTransport:
             self._subscriptions.append(self._pubsub.subscribe(subject, self._receive))
 
     def stop(self) -> None:
-        """Unsubscribe, and send nothing more; harmless when done twice."""
+        """Unsubscribe and send nothing more. Calling it twice is harmless."""
         for subscription in self._subscriptions:
             self._pubsub.unsubscribe(subscription)
         self._subscriptions = []
@@ -89,33 +89,33 @@ class RaftTransport:
         self._arriving.clear()
 
     def open(self, group: str, receive: Receive) -> None:
-        """Take the Raft messages of `group`."""
+        """Receive the Raft messages of `group`."""
         self._receivers[group] = receive
 
     def close(self, group: str) -> None:
-        """Drop them; harmless when done twice."""
+        """Stop receiving the Raft messages of `group`. Harmless if there are none."""
         self._receivers.pop(group, None)
 
     def listen(self, group: str, listener: Callable[[Announce], None]) -> None:
-        """Take the announcements for `group`."""
+        """Receive the announcements for `group`."""
         self._listeners[group] = listener
 
     def ignore(self, group: str) -> None:
-        """Drop them; harmless when done twice."""
+        """Stop receiving the announcements for `group`. Harmless if there are none."""
         self._listeners.pop(group, None)
 
     def correspond(self, group: str, read: Read) -> None:
-        """Take the letters to `group`, which are its application's own matter."""
+        """Receive the letters to `group`: messages of its application, which Raft does not read."""
         self._readers[group] = read
 
     def end_correspondence(self, group: str) -> None:
-        """Drop them; harmless when done twice."""
+        """Stop receiving the letters to `group`. Harmless if there are none."""
         self._readers.pop(group, None)
 
     # --- out
 
     def send(self, group: str, message: RaftMessage, *, waits: bool = False) -> None:
-        """Send a Raft message at the end of this turn. waits: with the next one that goes there, if soon."""
+        """Send a Raft message at the end of this turn, or if it `waits`, with the next one to that node."""
         if not self._subscriptions:
             return
         node, frame = node_of(message.to), encode(group, message)
@@ -130,7 +130,7 @@ class RaftTransport:
         self._waiting.setdefault(node, []).extend(frames)
 
     def _beat(self) -> None:
-        """Send what was delayed, with what this tick brings about."""
+        """Send the delayed messages, together with those that this tick causes."""
         if self._ticker.count % DELAY:
             return
         delayed, self._delayed = self._delayed, {}
@@ -181,7 +181,7 @@ class RaftTransport:
     # --- in
 
     def _receive(self, message: Any) -> None:
-        """Take a message apart; what makes no sense is dropped, a peer's mistake must not end a route."""
+        """Decode a message. Invalid ones are dropped, as a peer's mistake must not end a route."""
         body = bytes(message.body)
         try:
             self._take(body)

@@ -1,7 +1,8 @@
-"""The server's configuration: nats-server's language read into typed options.
+"""The server's configuration: text in nats-server's language, read into typed options.
 
-`load(path)` gives `Options` or raises `ConfigError`, whose problems name file, line and column. Nothing here
-starts anything; the only files opened are configurations, what they include, and certificates to check.
+`load(path)` returns `Options` or raises `ConfigError`, whose problems name file, line and column. Nothing
+here starts anything. The only files opened are configurations, the files they include or name (tokens of
+operators), and certificates to check.
 """
 
 from .load import load, load_text

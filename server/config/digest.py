@@ -1,7 +1,7 @@
-"""The digest of a parsed configuration, equal to the one nats-server prints and shows in varz.
+"""The digest of a parsed configuration, equal to the one that nats-server prints and shows in varz.
 
-SHA-256 over the entries as Go's encoding/json writes them: keys sorted, HTML characters escaped, a newline at
-the end. Comments, order, and which file an entry came from do not matter.
+It is the SHA-256 of the entries as Go's encoding/json writes them: keys sorted, HTML characters escaped, a
+newline at the end. Comments, the order, and the file that an entry comes from make no difference.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _GO = {
 
 
 def digest(entries: dict[str, ConfigNode]) -> str:
-    """`sha256:<hex>` of the entries."""
+    """Return `sha256:<hex>` of the entries."""
     text = _encode(entries) + "\n"
     return "sha256:" + hashlib.sha256(text.encode("utf-8")).hexdigest()
 
@@ -53,7 +53,7 @@ def _string(text: str) -> str:
 
 
 def _float(number: float) -> str:
-    """Go's way: shortest digits that read back; an exponent only below 1e-6 and from 1e21 on."""
+    """Return a float as Go writes it: the shortest digits; an exponent only below 1e-6 and from 1e21 on."""
     text = repr(number)
     if "e" not in text:
         return text.removesuffix(".0")

@@ -1,4 +1,7 @@
-"""docs/options.md, from the options themselves: `python -m pyjs.server.config.docs > docs/options.md`."""
+"""Writes docs/options.md from the options: `python -m pyjs.server.config.docs > docs/options.md`.
+
+The first line of an option class's docstring becomes the text of its section.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ Mappings: `source: destination`, `source: {destination, weight: 50%, cluster}` o
 
 
 def page() -> str:
-    """The whole document."""
+    """Return the whole document."""
     parts = [_HEAD, *_block("## Top level", Options, "", set()), _SHAPES, _not_served(), _flags()]
     return "\n".join(parts).rstrip("\n") + "\n"
 

@@ -1,4 +1,4 @@
-"""The files of a configuration as they were at some moment: what tells whether they have changed since."""
+"""The state of a configuration's files at some moment, which shows whether they have changed since."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from typing import NamedTuple, TypeAlias
 
 
 class Stamp(NamedTuple):
-    """A file at some moment. modified: ns since 1970. A pipe seems never to change."""
+    """The state of a file at some moment. A pipe seems never to change.
+
+    size: bytes.
+    modified: ns since 1970.
+    """
 
     inode: int = 0
     size: int = -1
@@ -16,18 +20,18 @@ class Stamp(NamedTuple):
 
     @classmethod
     def of(cls, path: str) -> Stamp:
-        """The file as it is now. Raises OSError."""
+        """Return the present state of a file. Raises OSError."""
         found = Path(path).stat()
         if not stat.S_ISREG(found.st_mode):
             return cls()
         return cls(found.st_ino, found.st_size, found.st_mtime_ns)
 
 
-Files: TypeAlias = dict[str, Stamp]  # by path, the configuration file first, then what it includes
+Files: TypeAlias = dict[str, Stamp]  # by path, the configuration file first, then the files it includes
 
 
 def stamps(files: Files) -> Files:
-    """The same files as they are now; without those that are gone."""
+    """Return the present state of the same files, without those that are gone."""
     found: Files = {}
     for path in files:
         try:
@@ -38,5 +42,5 @@ def stamps(files: Files) -> Files:
 
 
 def emptied(before: Files, now: Files) -> list[str]:
-    """Those that are empty now and were not before."""
+    """Return the files that are empty now and were not before."""
     return [path for path, stamp in now.items() if stamp.size == 0 and before.get(path, stamp).size != 0]

@@ -1,7 +1,8 @@
-"""nats-server's command line: its flags read into options, over those of the configuration file.
+"""nats-server's command line: its flags, read into options that override those of the configuration file.
 
-One dash or two, `-x v` or `-x=v`; a bool needs `=` to be false. Flags win over the file, also when it is read
-again (`CommandLine.apply`). The words `version` and `help` are commands. Nothing is printed or started here.
+A flag has one dash or two, and is written `-x v` or `-x=v`. A bool needs `=` to be false. Flags override the
+file, also when it is read again (`CommandLine.apply`). The words `version` and `help` are commands. Nothing
+is printed or started here.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _FALSE = ("0", "f", "F", "FALSE", "false", "False")
 
 
 class FlagError(Exception):
-    """The command line is wrong. `usage`: whether showing the flags helps."""
+    """The command line is wrong. `usage` is whether a list of the flags would help."""
 
     def __init__(self, message: str, *, usage: bool = True) -> None:
         self.usage = usage
@@ -29,9 +30,12 @@ class FlagError(Exception):
 
 
 class ServerFlag(NamedTuple):
-    """One flag: its names (short ones first), kind ("bool", "int", "text"), and what --help says of it.
+    """One flag.
 
-    option: path of the option it sets, "" for those that `CommandLine` treats itself.
+    names: the short ones first.
+    kind: "bool", "int" or "text".
+    argument, help: what --help says.
+    option: the path of the option that it sets, "" for those that `CommandLine` handles itself.
     """
 
     names: tuple[str, ...]
@@ -133,24 +137,24 @@ _BY_NAME = {name: flag for flag in FLAGS for name in flag.names}
 
 @dataclass(slots=True)
 class CommandLine:
-    """The flags that were given, by the last of their names; None or absent means not given."""
+    """The flags that were given, each by the last of its names. A flag that was not given is absent."""
 
     given: dict[str, Any] = field(default_factory=dict)
     command: str = ""
 
     def get(self, name: str) -> Any:
-        """The value of a flag, None if it was not given."""
+        """Return the value of a flag, None if it was not given."""
         return self.given.get(_BY_NAME[name].names[-1])
 
     def options(self, environment: Mapping[str, str] | None = None) -> Options:
-        """The options: the configuration file's, then the flags. Raises ConfigError, FlagError."""
+        """Return the options: the configuration file's, then the flags. Raises ConfigError or FlagError."""
         config = self.get("config")
         if config:
             return load(config, environment, override=self.apply)
         return finish(Options(), environment, override=self.apply)
 
     def apply(self, options: Options) -> None:
-        """Set what the flags say. Raises FlagError."""
+        """Set the options that the flags give. Raises FlagError."""
         for flag in FLAGS:
             value = self.get(flag.names[0])
             if value is None or not flag.option:
@@ -172,7 +176,7 @@ class CommandLine:
 
 
 def parse(argv: Sequence[str]) -> CommandLine:
-    """Read a command line (without the program's name). Raises FlagError."""
+    """Read a command line without the program's name. Raises FlagError."""
     line = CommandLine()
     rest = list(argv)
     while rest:
@@ -216,7 +220,7 @@ def _value(flag: ServerFlag, name: str, text: str) -> str | int | bool:
 
 
 def _possible(value: int) -> int:
-    # a system's bind may take a port modulo 65536
+    # the system's bind may accept a port modulo 65536
     if not -1 <= value <= 65535:
         raise FlagError(f"{value} is no port: 0 to 65535, or -1 for any free port", usage=False)
     return value
@@ -253,7 +257,7 @@ def _routes(options: Options, value: str) -> None:
 
 
 def _cluster(options: Options, value: str) -> None:
-    """`scheme://[user:password@]host:port`; an empty text disables the cluster's listener."""
+    """Set the cluster's listener from `scheme://[user:password@]host:port`; an empty text disables it."""
     if options.cluster is None:
         options.cluster = ClusterOptions()
     cluster = options.cluster
@@ -309,7 +313,7 @@ _URLS = re.compile(r"(--?(?:routes|cluster|cluster_listen))(=.*)?")
 
 
 def redacted(argv: Sequence[str]) -> list[str]:
-    """A command line that may be shown: passwords, tokens and the user info of URLs taken out."""
+    """Return a command line without passwords, tokens and the user info of URLs, so that it may be shown."""
     shown: list[str] = []
     hide: Callable[[str], str] | None = None
     for word in argv:
@@ -337,7 +341,7 @@ def _hide_user(urls: str) -> str:
 
 
 def usage(program: str) -> str:
-    """The text of --help."""
+    """Return the text of --help."""
     lines = [f"Usage: {program} [options]"]
     for title, group in GROUPS.items():
         lines += ["", f"{title} Options:"]

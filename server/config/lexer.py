@@ -1,11 +1,11 @@
-"""Reads keys, values and separators of nats-server's configuration language from a text.
+"""Lexer: reads keys, values and separators of nats-server's configuration language from a text.
 
-The parser asks for what may stand next (`key`, `value`, `end_of_entry`, …) and the lexer answers with a token
-or raises ConfigError with the exact place. It knows no files, no variables and no options.
+The parser asks for what may come next (`key`, `value`, `end_of_entry`, …). The lexer returns a token or
+raises ConfigError with the exact place. It knows no files, variables or options.
 
-Where nats-server's own lexer accepts what can only be a slip (a lone `/`, a number glued to `]`, an unclosed
-brace round the file, a key without a value in a map), this one refuses with a hint: what passes here means
-the same there. docs/options.md lists these cases.
+nats-server's own lexer accepts some input that can only be a mistake: a lone `/`, a number directly before
+`]`, an unclosed brace around the file, a key without a value in a map. This one refuses it with a hint. What
+it accepts means the same in both. docs/options.md lists these cases.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _HEX = re.compile(r"[0-9a-fA-F]{2}")
 
 
 class TokenKind(Enum):
-    """What a token is."""
+    """The kinds of tokens."""
 
     KEY = "key"
     INCLUDE = "include"
@@ -50,7 +50,7 @@ class TokenKind(Enum):
 
 
 class Token(NamedTuple):
-    """A token: its text (without quotes, escapes resolved) and where it starts."""
+    """A token: its kind, its text (without quotes, escapes resolved) and where it starts."""
 
     kind: TokenKind
     text: str
@@ -58,7 +58,7 @@ class Token(NamedTuple):
 
 
 class Lexer:
-    """A cursor over one text. Methods consume what they return; the caller keeps the nesting."""
+    """A cursor over one text. The methods consume what they return. The caller keeps track of the nesting."""
 
     def __init__(self, text: str, file: str) -> None:
         self.text = text
@@ -67,23 +67,23 @@ class Lexer:
         self._lines = [m.end() for m in re.finditer("\n", text)]
 
     def position(self, offset: int | None = None) -> SourcePosition:
-        """Where an offset (default: the cursor) is."""
+        """Return the place of an offset, by default of the cursor."""
         at = self.at if offset is None else offset
         line = bisect_right(self._lines, at)
         return SourcePosition(self.file, line + 1, at - (self._lines[line - 1] if line else 0) + 1)
 
     def fail(self, message: str, hint: str = "", at: int | None = None) -> NoReturn:
-        """Raise the error at an offset (default: the cursor)."""
+        """Raise a ConfigError at an offset, by default at the cursor."""
         raise ConfigError.syntax(self.position(at), message, hint)
 
     def peek(self) -> str:
-        """The next character, "" at the end."""
+        """Return the next character without consuming it, "" at the end."""
         return self.text[self.at : self.at + 1]
 
     # ---- between values ------------------------------------------------------------------------------
 
     def skip(self, characters: str) -> None:
-        """Pass over these characters and comments."""
+        """Skip these characters and comments."""
         text, size = self.text, len(self.text)
         while self.at < size:
             here = text[self.at]
@@ -96,7 +96,7 @@ class Lexer:
                 return
 
     def entry(self) -> Token:
-        """The key of the next entry, an include, or END at `}` (left in place) or at the end of the text."""
+        """Return the next key or include, or END at `}` (not consumed) or at the end of the text."""
         self.skip(SPACE)
         start = self.at
         here = self.peek()
@@ -148,9 +148,9 @@ class Lexer:
         return Token(TokenKind.INCLUDE, path, position)
 
     def separator(self, *, in_map: bool) -> bool:
-        """Pass over blanks and at most one `=` or `:` after a key. False: the text ends here.
+        """Skip blanks and at most one `=` or `:` after a key. Return False if the text ends here.
 
-        In a map the value may stand on a later line; at the top level only before the separator.
+        In a map the value may be on a later line; at the top level only if it is before the separator.
         """
         self._spaces(SPACE)
         if self.peek() and self.peek() in "=:":
@@ -166,7 +166,7 @@ class Lexer:
             self.at += 1
 
     def end_of_entry(self, *, closable: bool) -> None:
-        """After a value of a map or of the top level: a separator, a line end, the end, or `}` (left)."""
+        """Consume what ends an entry: a separator, a line end, the end, or `}` (not consumed)."""
         self.skip(BLANK)
         here = self.peek()
         if here == "" or here in NEWLINE or here == "}":
@@ -181,7 +181,7 @@ class Lexer:
         )
 
     def end_of_element(self) -> bool:
-        """After a value of a list: True when the list goes on, False when `]` was consumed."""
+        """Consume what follows a value of a list. Return False if that is `]`, True if the list goes on."""
         self.skip(BLANK)
         here = self.peek()
         if here == "]":
@@ -195,7 +195,7 @@ class Lexer:
         raise ConfigError.at(self.position(), f"expected , or ] after a list value, but got {here!r}")
 
     def element_or_end(self) -> bool:
-        """Before a value of a list: True when one follows, False when `]` was consumed."""
+        """Look for the next value of a list. Return False if `]` was consumed instead."""
         self.skip(SPACE)
         here = self.peek()
         if here == "]":
@@ -210,7 +210,7 @@ class Lexer:
     # ---- values --------------------------------------------------------------------------------------
 
     def value(self) -> Token:
-        """The value at the cursor. LIST and MAP consume only their opening bracket."""
+        """Return the value at the cursor. For LIST and MAP only the opening bracket is consumed."""
         start = self.at
         here = self.peek()
         where = self.position(start)
@@ -343,7 +343,7 @@ class Lexer:
         return Token(TokenKind.STRING, self.text[start : match.end()] + self._tail(match.end(), rest), where)
 
     def _tail(self, digits_end: int, rest: Token) -> str:
-        """What follows the digits of a bare string: the suffix letters lexed so far and the rest."""
+        """Return what follows the digits of a bare string: the suffix letters lexed so far and the rest."""
         suffix = _SUFFIX.match(self.text, digits_end)
         letters = suffix.group() if suffix else ""
         if rest.kind is TokenKind.VARIABLE:

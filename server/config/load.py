@@ -1,4 +1,4 @@
-"""From a configuration file to checked options."""
+"""Loads a configuration file, or a text, into checked options."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ Override = Callable[[Options], None]
 def load(
     path: str, environment: Mapping[str, str] | None = None, *, override: Override | None = None
 ) -> Options:
-    """The options of a configuration file, defaults put in and checked.
+    """Return the options of a configuration file, with defaults filled in, after all checks.
 
-    environment: for variables; the process's by default. override: changes what was read before it is
-    checked (the command line). Warnings are in `warnings` of the result. Raises ConfigError with everything
-    that is wrong.
+    environment: for variables; by default that of the process.
+    override: changes the options before they are checked (the command line).
+
+    Raises ConfigError with everything that is wrong. Warnings are in `warnings` of the result.
     """
     names = os.environ if environment is None else environment
     read: Files = {}
@@ -35,7 +36,7 @@ def load(
 
 
 def load_text(text: str, environment: Mapping[str, str] | None = None) -> Options:
-    """As `load`, of a text that stands in no file; includes are relative to the working directory."""
+    """Do as `load`, for a text that is in no file. Its includes are relative to the working directory."""
     names = os.environ if environment is None else environment
     return _options(parse_text(text, names), "", names, None)
 
@@ -43,7 +44,10 @@ def load_text(text: str, environment: Mapping[str, str] | None = None) -> Option
 def finish(
     options: Options, environment: Mapping[str, str] | None = None, *, override: Override | None = None
 ) -> Options:
-    """Check options made by code or flags and fill in derived values; the same object. Raises ConfigError."""
+    """Check options made by code or flags, and set those that follow from others. Return the same object.
+
+    Raises ConfigError with everything that is wrong.
+    """
     names = os.environ if environment is None else environment
     context = ReadContext(names, READERS, positions=options.positions)
     _finish(options, context, override)

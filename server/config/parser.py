@@ -1,11 +1,12 @@
-"""From the text of a configuration to a tree of nodes: includes read, variables looked up.
+"""Parses the text of a configuration into a tree of nodes, with includes read and variables looked up.
 
-`parse_file` reads a file and all it includes, and computes the digest that nats-server prints for it;
-`parse_text` parses a text that stands in no file. Both raise ConfigError and never anything else for bad
-input. The environment is an argument. Which keys exist is not known here.
+`parse_file` reads a file and all files that it includes; `parse_text` parses a text that is in no file. For
+bad input both raise ConfigError and nothing else. The environment is an argument. Which keys exist is not
+known here.
 
-Scopes: a variable is looked for in the enclosing maps from the inside out (keys already parsed only), then in
-the environment, whose text is itself parsed as a value. An included file sees none of its parents' variables.
+Scopes: a variable is looked up in the enclosing maps from the inside out (only keys that were parsed
+already), then in the environment, whose text is itself parsed as a value. An included file sees no variables
+of the files that include it.
 """
 
 from __future__ import annotations
@@ -31,15 +32,17 @@ for _power, _letter in enumerate(_LETTERS, 1):
 
 
 def parse_file(path: str, environment: Mapping[str, str], read: Files | None = None) -> dict[str, ConfigNode]:
-    """The entries of a configuration file. Paths in errors are as given here, includes joined to it.
+    """Return the entries of a configuration file.
 
-    read: is told of each file, as it was before it was read.
+    Paths in errors are as given here, with includes joined to them.
+
+    read: gets the state of each file from before it was read.
     """
     return _parse_file(path, environment, (), None, {} if read is None else read)
 
 
 def parse_text(text: str, environment: Mapping[str, str], file: str = "") -> dict[str, ConfigNode]:
-    """The entries of a text; includes are relative to the directory of `file`."""
+    """Return the entries of a text. Its includes are relative to the directory of `file`."""
     return _Parser(text, file, environment, (str(Path(file).resolve()),) if file else (), {}).parse()
 
 
@@ -64,7 +67,11 @@ def _parse_file(
 
 
 class _Parser:
-    """Parses one text. `files`: the real paths being parsed, from the first to this one; `read`: all."""
+    """Parses one text.
+
+    files: the real paths that are being parsed, from the first to this one.
+    read: the state of all files that were read.
+    """
 
     def __init__(
         self,
@@ -105,7 +112,7 @@ class _Parser:
                 lexer.skip(" \t\r\n\v\f")
                 if lexer.peek():
                     raise ConfigError.syntax(token.position, "unexpected }: no map is open here")
-                break  # nats-server allows one stray brace at the very end
+                break  # nats-server allows one extra brace at the very end
             self._entry(token, top, in_map=False)
         if braces:
             raise ConfigError.syntax(braces[-1], "the { round the configuration is not closed")

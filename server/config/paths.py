@@ -1,4 +1,4 @@
-"""The files and directories that a start needs, looked at before it: what is said of them, `-t` says, too."""
+"""Checks the files and directories that a start needs, so that `-t` reports what the start would."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .tree import ConfigProblem
 
 
 def problems(options: Options) -> list[ConfigProblem]:
-    """Why a server could not start with these options, as far as the disk tells."""
+    """Return why a server could not start with these options, as far as the file system shows."""
     where = options.positions
     found: list[ConfigProblem] = []
     jetstream = options.jetstream
@@ -28,7 +28,7 @@ def problems(options: Options) -> list[ConfigProblem]:
 
 
 def _store(path: Path) -> Iterator[str]:
-    """A store directory is made when it is not there."""
+    """Yield what is wrong with a store directory. It is created if it does not exist."""
     there = path
     while not os.path.lexists(there) and there != there.parent:
         there = there.parent
@@ -39,7 +39,7 @@ def _store(path: Path) -> Iterator[str]:
 
 
 def _file(path: Path) -> int:
-    """The error that opening a file to write would meet; 0 for none."""
+    """Return the errno that opening a file for writing would give; 0 for none."""
     if path.is_dir():
         return errno.EISDIR
     if path.exists():
@@ -48,7 +48,7 @@ def _file(path: Path) -> int:
 
 
 def _directory(path: Path) -> int:
-    """The error that making a file in a directory would meet; 0 for none."""
+    """Return the errno that creating a file in a directory would give; 0 for none."""
     if not path.exists():
         return errno.ENOENT
     if not path.is_dir():

@@ -1,7 +1,7 @@
-"""What changes between two configurations, and whether a running server can follow.
+"""Compares two configurations, and decides whether a running server can follow the change.
 
-A pure comparison: which options differ, in words for the log, and which of them need a restart. One change
-that cannot be followed rejects the whole new configuration, as with nats-server.
+It is a pure comparison: which options differ, in words for the log, and which of them need a restart. One
+change that cannot be followed rejects the whole new configuration, as in nats-server.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from .options import Options, specs
 from .options.field import Spec
 
-# Options that nats-server follows and this server does not yet; those that follow delete their row.
+# Options that nats-server can follow and this server cannot yet. Whoever adds that deletes the row.
 RESTART = (
     "jetstream.meta_compact",
     "jetstream.meta_compact_size",
@@ -23,13 +23,13 @@ RESTART = (
 )
 
 
-# What a value may hold that no log should: user and password in a URL, a token.
+# What no log should show: user and password in a URL, a token.
 _LOGIN = re.compile(r"""(?<=://)[^\s'"]*@""")
 _TOKEN = re.compile(r"\beyJ[\w-]+\.[\w.-]+")
 
 
 class OptionChange(NamedTuple):
-    """An option that differs, by its path; values as they may be shown (no secrets)."""
+    """An option that differs, by its path, with values that may be shown (no secrets)."""
 
     path: str
     old: str
@@ -38,21 +38,21 @@ class OptionChange(NamedTuple):
 
 @dataclass(slots=True)
 class Reload:
-    """The comparison. `refused` is empty when the new configuration can be applied."""
+    """The result of the comparison. `refused` is empty if the new configuration can be applied."""
 
     changes: list[OptionChange] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
 
 def compare(old: Options, new: Options) -> Reload:
-    """What differs from `old` to `new`."""
+    """Return what differs between `old` and `new`."""
     found = Reload()
     _compare(found, old, new, "", _switch(found, old, new))
     return found
 
 
 def _switch(found: Reload, old: Options, new: Options) -> tuple[str, ...]:
-    """Check JetStream being switched on or off; gives what need not be compared then."""
+    """Check a switch of JetStream between on and off. Return the options that need no comparison then."""
     before, after = old.jetstream.enabled, new.jetstream.enabled
     if before and after:
         return ()
@@ -99,13 +99,13 @@ def _can_follow(path: str, before: Any, after: Any, spec: Spec) -> bool:
     if path in RESTART:
         return False
     if path in ("jetstream.max_memory", "jetstream.max_file"):
-        # A share of the machine is no number to compare with; what is stored already may need the old limit.
+        # None is a share of the machine, which cannot be compared; stored data may need the old limit.
         return before is not None and after is not None and after > before >= 0
     return spec.reload
 
 
 def _needs_leafs(path: str, block: Any) -> bool:
-    """The first remote of a server that has no leaf nodes at all: that part of the server is not running."""
+    """Whether this is the first remote of a server without leaf nodes, whose part is not running."""
     return path == "leafnodes.remotes" and block.port is None and not block.remotes
 
 

@@ -1,7 +1,7 @@
-"""What the configuration may say but this server does not do yet.
+"""What the configuration may ask for but this server does not do yet.
 
-`warn`: the server starts, logs one line and goes without it. `refuse`: going without it would be unsafe, so
-the server does not start. A row is deleted by whoever serves the option; the tests read this table.
+`warn`: the server starts without it and logs one line. `refuse`: that would be unsafe, so the server does not
+start. Whoever adds support for an option deletes its row. The tests read this table.
 """
 
 from __future__ import annotations
@@ -16,9 +16,13 @@ from .tree import ConfigProblem, SourcePosition
 
 
 class UnsupportedOption(NamedTuple):
-    """A dotted path of an option (`*` for each of a list or map), what happens, and why.
+    """An option that is not supported.
 
-    served: values that ask for no more than there is; any other that is written counts, the default too.
+    path: dotted, with `*` for each item of a list or map.
+    action: "warn" or "refuse".
+    why: the reason, for the log.
+    served: values that ask for nothing missing. If given, any other value that is written counts, even the
+        default.
     """
 
     path: str
@@ -101,7 +105,7 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
 
 
 def unsupported(options: Options) -> tuple[list[ConfigProblem], list[ConfigProblem]]:
-    """What these options ask for that is not there: (warnings, refusals), each with its place."""
+    """Return what these options ask for that is missing: (warnings, refusals), each with its place."""
     found: dict[str, list[ConfigProblem]] = {"warn": [], "refuse": []}
     for row in UNSUPPORTED:
         for path in _set_paths(options, row.path.split("."), "", row.served, options.positions):
@@ -115,7 +119,7 @@ def unsupported(options: Options) -> tuple[list[ConfigProblem], list[ConfigProbl
 
 
 def _of_accounts(options: Options) -> Iterator[tuple[str, str]]:
-    """What accounts ask for that is warned of: paths and reasons."""
+    """Yield the paths and reasons of warnings about accounts."""
     for name, account in options.accounts.items():
         for place, export in enumerate(account.exports):
             if export.latency is not None:
@@ -131,7 +135,7 @@ def _of_accounts(options: Options) -> Iterator[tuple[str, str]]:
 
 
 def _of_remotes(options: Options) -> Iterator[tuple[str, str]]:
-    """What the URLs of leaf remotes ask for that is warned of: paths and reasons."""
+    """Yield the paths and reasons of warnings about the URLs of leaf remotes."""
     known = ", ".join(f"{scheme}://" for scheme in _LEAF_SCHEMES)
     for place, remote in enumerate(options.leafnodes.remotes):
         for scheme in dict.fromkeys(url.partition("://")[0] for url in remote.urls):
@@ -153,7 +157,7 @@ def _position(options: Options, path: str) -> SourcePosition | None:
 def _set_paths(
     target: Any, steps: list[str], path: str, served: tuple[object, ...], written: Container[str]
 ) -> list[str]:
-    """The paths that match and hold something else than their default, or, if `served`, than these."""
+    """Return the matching paths whose value is not the default or, with `served`, none of these values."""
     step, *rest = steps
     if step == "*":
         items = target.items() if isinstance(target, dict) else enumerate(target)

@@ -1,7 +1,7 @@
-"""TLS contexts from TLS options. `ssl` is imported only when a context is asked for.
+"""Makes TLS contexts from TLS options. `ssl` is imported only when a context is requested.
 
-Differences to nats-server, whose TLS is Go's: cipher suites of TLS 1.3 are Python's defaults and cannot be
-chosen; of `curve_preferences` only the first is used (ssl offers no list).
+Differences to nats-server, which uses Go's TLS: the cipher suites of TLS 1.3 are Python's defaults and cannot
+be chosen. Only the first of `curve_preferences` is used, as ssl accepts no list.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE--
 
 
 class TLSConfigError(Exception):
-    """TLS options that no context can be made of. `option` is the field that is wrong."""
+    """No context can be made of TLS options. `option` is the name of the wrong field."""
 
     def __init__(self, option: str, message: str) -> None:
         self.option = option
@@ -41,7 +41,10 @@ class TLSConfigError(Exception):
 
 
 def server_context(tls: TLSOptions) -> ssl.SSLContext:
-    """For a listener: presents the certificate; asks for the peer's if `verify` (or a form of it) is set."""
+    """Return a context for a listener. Raises TLSConfigError.
+
+    It requires a certificate of the peer if `verify` or a variant of it is set.
+    """
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -56,7 +59,10 @@ def server_context(tls: TLSOptions) -> ssl.SSLContext:
 
 
 def client_context(tls: TLSOptions) -> ssl.SSLContext:
-    """For dialling: checks the server by `ca_file` or the system's authorities, unless `insecure`."""
+    """Return a context for outgoing connections. Raises TLSConfigError.
+
+    It checks the server's certificate by `ca_file` or the system's authorities, unless `insecure` is set.
+    """
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -116,7 +122,10 @@ def _is_tls13(name: str) -> bool:
 
 
 def openssl_name(name: str) -> str:
-    """OpenSSL's name of a suite: ECDHE-RSA-AES128-GCM-SHA256 for TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256."""
+    """Return OpenSSL's name of a cipher suite.
+
+    For TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 that is ECDHE-RSA-AES128-GCM-SHA256.
+    """
     body = name.removeprefix("TLS_").removeprefix("RSA_WITH_").replace("_WITH_", "-").replace("_", "-")
     body = body.replace("AES-128", "AES128").replace("AES-256", "AES256").replace("-CBC-", "-")
     return body.replace("CHACHA20-POLY1305-SHA256", "CHACHA20-POLY1305")
@@ -126,17 +135,17 @@ def _curve(context: ssl.SSLContext, name: str) -> None:
     curve = CURVES.get(name)
     if curve is None:
         raise TLSConfigError("curve_preferences", f"unrecognized curve preference {name}")
-    if curve != "X25519":  # the default, which set_ecdh_curve does not take everywhere
+    if curve != "X25519":  # the default, which set_ecdh_curve does not accept everywhere
         context.set_ecdh_curve(curve)
 
 
 def public_key_hash(certificate: bytes) -> str:
-    """SHA-256 (hex) of the SubjectPublicKeyInfo of a DER certificate, as `pinned_certs` lists them."""
+    """Return the SHA-256 (hex) of a DER certificate's SubjectPublicKeyInfo, as in `pinned_certs`."""
     return hashlib.sha256(_part(certificate, _PUBLIC_KEY)).hexdigest()
 
 
 def _part(certificate: bytes, number: int) -> bytes:
-    """An element of the TBSCertificate, by its number there, the version being 0 (RFC 5280 4.1)."""
+    """Return an element of the TBSCertificate by its number, where the version is 0 (RFC 5280 4.1)."""
     _, start, _ = _element(certificate, 0)
     _, at, end = _element(certificate, start)
     index = 0 if certificate[at] == 0xA0 else 1
@@ -150,7 +159,7 @@ def _part(certificate: bytes, number: int) -> bytes:
 
 
 def file_not_after(path: str) -> int:
-    """When the first certificate of a file ends: ns since 1970. Raises OSError, ValueError."""
+    """Return when the first certificate of a file expires, in ns since 1970. Raises OSError or ValueError."""
     return _first_end(path, Path(path).stat().st_mtime_ns)
 
 
@@ -165,14 +174,14 @@ def _first_end(path: str, _changed: int) -> int:
 
 
 def not_after(certificate: bytes) -> int:
-    """When a DER certificate ends: ns since 1970. Raises ValueError for what is none."""
+    """Return when a DER certificate expires, in ns since 1970. Raises ValueError if it is none."""
     try:
         body = _part(certificate, _VALIDITY)
         _, start, _ = _element(body, 0)
         _, _, after = _element(body, start)
         tag, start, end = _element(body, after)
         text = body[start:end].decode("ascii")
-        if tag == _UTC_TIME:  # two digits of the year; RFC 5280 4.1.2.5.1
+        if tag == _UTC_TIME:  # the year has two digits; RFC 5280 4.1.2.5.1
             text = ("19" if text >= "50" else "20") + text
         moment = datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
     except (IndexError, ValueError) as error:
@@ -181,7 +190,7 @@ def not_after(certificate: bytes) -> int:
 
 
 def _element(data: bytes, at: int) -> tuple[int, int, int]:
-    """Tag, start of the content and end of a DER element."""
+    """Return the tag, the start of the content and the end of a DER element."""
     tag, length = data[at], data[at + 1]
     start = at + 2
     if length & 0x80:

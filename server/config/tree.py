@@ -1,7 +1,7 @@
-"""The parsed configuration: values with the place they were written at, and what can be wrong with them.
+"""The parsed configuration: values with the place where they were written, and problems with them.
 
-A `ConfigNode` holds a Python value: str, bool, int, float, datetime, list[ConfigNode] or dict[str,
-ConfigNode]. Its position is that of its key (where it has one), which is where a person looks first.
+A `ConfigNode` contains a Python value: str, bool, int, float, datetime, list[ConfigNode] or dict[str,
+ConfigNode]. Its position is that of its key, if it has one, as that is where a person looks first.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ Value: TypeAlias = "str | bool | int | float | datetime | list[ConfigNode] | dic
 
 
 class SourcePosition(NamedTuple):
-    """A place in a file: line from 1, column from 1. The file is "" for text that is in none."""
+    """A place in a file. Line and column begin at 1. The file is "" for a text that is in none."""
 
     file: str
     line: int
     column: int
 
     def __str__(self) -> str:
-        """As an editor understands it: file:line:column."""
+        """Return the place as editors read it: file:line:column."""
         return f"{self.file}:{self.line}:{self.column}" if self.file else f"{self.line}:{self.column}"
 
 
 class ConfigNode:
-    """A value and its position. `used`: it was referred to as a variable, so its key may be unknown."""
+    """A value and its position. `used`: whether it was used as a variable, so that its key may be unknown."""
 
     __slots__ = ("position", "used", "value")
 
@@ -40,7 +40,7 @@ class ConfigNode:
 
     @property
     def kind(self) -> str:
-        """What the value is, in words for messages."""
+        """The type of the value, in words for messages."""
         return _KINDS[type(self.value)]
 
 
@@ -57,20 +57,20 @@ _KINDS: dict[type, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ConfigProblem:
-    """One thing wrong, where, and what may help. A warning does not keep the server from starting."""
+    """One thing that is wrong, where, and a hint. A warning does not keep the server from starting."""
 
     position: SourcePosition | None
     message: str
     hint: str = ""
 
     def __str__(self) -> str:
-        """One line: file:line:column: message (hint)."""
+        """Return one line: file:line:column: message (hint)."""
         where = f"{self.position}: " if self.position else ""
         return f"{where}{self.message}" + (f" ({self.hint})" if self.hint else "")
 
 
 class ConfigError(Exception):
-    """The configuration cannot be used. `problems` is everything that was found, in order; never empty."""
+    """The configuration cannot be used. `problems` has everything that was found, in order; never empty."""
 
     def __init__(self, problems: list[ConfigProblem]) -> None:
         self.problems = problems
@@ -78,10 +78,10 @@ class ConfigError(Exception):
 
     @classmethod
     def syntax(cls, position: SourcePosition | None, message: str, hint: str = "") -> ConfigError:
-        """An error of one problem: the text is none of the language. Test helpers look for these words."""
+        """Return an error with one problem: invalid syntax. Test helpers look for its words."""
         return cls.at(position, f"Parse error: {message}", hint)
 
     @classmethod
     def at(cls, position: SourcePosition | None, message: str, hint: str = "") -> ConfigError:
-        """An error of one problem."""
+        """Return an error with one problem."""
         return cls([ConfigProblem(position, message, hint)])

@@ -1,8 +1,8 @@
-"""What every connection of a server is made of, whatever its protocol is.
+"""The parts that every connection of a server is made of, whatever its protocol is.
 
-A kind of connection (client, leaf) is a `Connection` that defines what its operations mean, a
-`SocketProtocol` that decides when TLS begins, and a `Listener`. Between them lies a `Wire`: a transport, or
-TLS on top of one.
+A kind of connection (client, leaf, route) consists of a `Connection` that defines what its operations mean, a
+`SocketProtocol` that decides when TLS begins, and a `Listener`. Between the first two lies a `Wire`: a
+transport, or TLS on top of one.
 """
 
 from __future__ import annotations

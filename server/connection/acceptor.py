@@ -1,9 +1,9 @@
-"""Acceptor: listening sockets whose new connections are taken at once and opened a few at a time.
+"""Acceptor: listening sockets whose new connections are accepted at once and opened a few at a time.
 
-The loop's own server accepts all that are there and opens them in one turn: a thousand at once hold it for a
-tenth of a second, and those for whom the kernel's queue has no room hang. Promises: no callback opens more
-than a few; what has come is accepted before the queue is full; without free descriptors it rests, and says
-so.
+The loop's own server accepts and opens all new connections in one turn: a thousand at once occupy it for a
+tenth of a second, and those for which the kernel's queue has no room hang. Promises: no callback opens more
+than a few; new connections are accepted before the queue is full; without free descriptors it pauses, and
+logs that.
 """
 
 from __future__ import annotations
@@ -18,17 +18,20 @@ if TYPE_CHECKING:
     from ..logging import Logger
     from .socket_protocol import SocketProtocol
 
-_QUEUE = 65_535  # the kernel takes its own limit if that is lower
+_QUEUE = 65_535  # the kernel uses its own limit if that is lower
 _ACCEPTED = 128  # in one callback
 _OPENED = 16  # in one callback
 _REST_SECONDS = 1.0
 
 
 async def bind(host: str, port: int) -> list[socket.socket]:
-    """A bound socket for each address of `host`; "" means every one. Raises OSError, naming the address."""
+    """Return a bound socket for each address of `host`; "" means every address.
+
+    Raises OSError, which names the address.
+    """
     kind, passive = socket.SOCK_STREAM, socket.AI_PASSIVE
     try:
-        numeric = passive | socket.AI_NUMERICHOST  # needs no other thread
+        numeric = passive | socket.AI_NUMERICHOST  # a number is resolved without a thread
         found = socket.getaddrinfo(host or None, port, type=kind, flags=numeric)
     except socket.gaierror:
         loop = asyncio.get_running_loop()
@@ -58,7 +61,7 @@ async def bind(host: str, port: int) -> list[socket.socket]:
 
 
 class Acceptor:
-    """See the module. Makes a protocol for each connection."""
+    """Listening sockets that make a protocol for each connection; see the module."""
 
     def __init__(self, make: Callable[[], SocketProtocol], sockets: list[socket.socket], log: Logger) -> None:
         self._loop = asyncio.get_running_loop()
@@ -77,7 +80,10 @@ class Acceptor:
             self._loop.add_reader(sock, self._accept, sock)
 
     async def close(self) -> None:
-        """Listen no more; what is not opened yet is closed, what is half open is opened."""
+        """Stop listening.
+
+        Connections that are not opened yet are closed. Those that are being opened are waited for.
+        """
         self._closed = True
         for sock in self._sockets:
             self._loop.remove_reader(sock)
@@ -100,7 +106,7 @@ class Acceptor:
             self._open()
 
     def _rest(self, listening: socket.socket, error: OSError) -> None:
-        """Descriptors or memory are used up: that takes a moment to change."""
+        """Pause, because descriptors or memory are used up and it takes a moment until that changes."""
         self._log.error(f"Accept error: {error.strerror}; again in {_REST_SECONDS:.0f} s")
         self._loop.remove_reader(listening)
         self._loop.call_later(_REST_SECONDS, self._resume, listening)
@@ -123,4 +129,4 @@ class Acceptor:
         try:
             await self._loop.connect_accepted_socket(self._make, connection)
         except OSError:
-            connection.close()  # gone before it began
+            connection.close()  # the peer is gone already

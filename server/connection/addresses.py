@@ -1,6 +1,6 @@
-"""The addresses by which other machines reach this one: what a listener on every address is advertised as.
+"""Addresses by which other machines reach this one: what a listener on every address advertises.
 
-Loopback, link-local and multicast addresses are none. Source: nats-server's getNonLocalIPsIfHostIsIPAny.
+Loopback, link-local and multicast addresses do not count. Source: nats-server's getNonLocalIPsIfHostIsIPAny.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ _SOMEWHERE = "192.0.2.1"  # RFC 5737: nothing is sent there
 
 
 def reachable(host: str) -> list[str]:
-    """`host` as others are told of it: itself, or this machine's addresses where it means every address."""
+    """Return `host` as others should see it.
+
+    That is the host itself, or this machine's addresses if the host means every address.
+    """
     if host not in EVERYWHERE:
         return [bracketed(host)]
     found = dict.fromkeys([*_ipv4(), *_ipv6()])
@@ -25,7 +28,7 @@ def reachable(host: str) -> list[str]:
 
 
 def bracketed(host: str) -> str:
-    """A host as it stands before a port."""
+    """Return a host as it is written before a port: an IPv6 address in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
@@ -35,7 +38,7 @@ def _is_global(address: str) -> bool:
 
 
 def _ipv4() -> list[str]:
-    """The address of each interface; where that cannot be asked, that of the way out."""
+    """Return the address of each interface, or if the system cannot list them, that of the default route."""
     found: list[str] = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         try:

@@ -1,19 +1,19 @@
-"""BufferBudget: the bytes buffered for all connections together, and which wait when they are too many.
+"""BufferBudget: limits the bytes that are buffered for all connections together.
 
-Counted are messages of which a part has come, and what was written and not taken by its peer. Above `limit`
-memory is short, until an eighth of it is free again. While it is short,
+It counts messages that have arrived in part, and what was written and not yet taken by the peer. Above
+`limit` memory is short, until an eighth of the limit is free again. While it is short,
 
-- of those in the middle of a message the oldest are read on, as many as a quarter of the limit is enough for,
-  and one in any case; the newer ones wait, and are not read;
+- of the connections in the middle of a message the oldest are still read: as many as need no more than a
+  quarter of the limit for the rest of their messages, and at least one. The newer ones wait and are not read.
 - a connection that has published to a peer that does not keep up waits until there is room. Such peers are
-  closed by their write deadline, so nobody waits for ever;
-- one that is read on and brings less than 64 KiB in each of three seconds is closed: it would hold up the
-  others. Each time that happens, twice as many are read on.
+  closed by their write deadline, so nobody waits forever.
+- a connection that is still read and sends less than 64 KiB in each of three seconds is closed, because it
+  would hold up the others. Each time that happens, twice as much is allowed in place of the quarter.
 
-What is counted is what has come, not what was announced: to make others wait, memory has to be filled first.
-Promises: at most the limit and three quarters more, besides one read of each connection; whatever peers do,
-somebody is read on, and nobody who does not send can keep that place. Small messages (8 KiB) are never
-waited for or counted: a connection costs as much by itself.
+It counts what has arrived, not what was announced: to make others wait, somebody has to fill the memory
+first. Promises: at most the limit and three quarters more are buffered, besides one read of each connection;
+whatever peers do, somebody is read, and nobody who does not send can keep that place. Small messages (8 KiB)
+never wait and are not counted, since a connection itself costs as much.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..clock import Clock
     from ..logging import Logger
 
-SMALL = 8 << 10  # bytes of a message that is not counted
+SMALL = 8 << 10  # bytes; a message up to this size is not counted
 SLOW = "Payload Timeout"
 _SLOWEST = 64 << 10  # bytes a second
 _STRIKES = 3
@@ -42,7 +42,7 @@ class PendingOutput(Protocol):
 
 
 class BufferedConnection(PendingOutput, Protocol):
-    """A connection as its buffers see it."""
+    """A connection as the budget sees it."""
 
     @property
     def awaits_connect(self) -> bool:
@@ -52,15 +52,20 @@ class BufferedConnection(PendingOutput, Protocol):
         """Read nothing until `proceed`."""
 
     def proceed(self) -> None:
-        """There is memory again."""
+        """Read on: there is memory again."""
 
     def fail(self, text: str, reason: str) -> None:
         """Tell the peer why, then close."""
 
 
 class PartialMessage:
-    """A message of which a part has come. size: bytes of it here; need: of all of it. strikes: seconds in
-    which too little came.
+    """A message of which a part has arrived.
+
+    size: how many bytes of it have arrived.
+    need: how many bytes it has in all.
+    waits: whether its connection is not read.
+    strikes: how many seconds in a row brought too little of it.
+    seen: `size` at the last check, which was at `seen_at` (ns).
     """
 
     __slots__ = ("connection", "need", "seen", "seen_at", "size", "strikes", "waits")
@@ -76,7 +81,12 @@ class PartialMessage:
 
 
 class BufferBudget:
-    """See the module. limit: bytes. short: whether they are exceeded. waits: how often somebody waited."""
+    """The buffer budget of a server; see the module.
+
+    limit: bytes.
+    short: whether memory is short.
+    waits: how often a connection had to wait.
+    """
 
     def __init__(self, clock: Clock, log: Logger, limit: int) -> None:
         self.limit = limit
@@ -87,25 +97,28 @@ class BufferBudget:
         self._incoming = 0
         self._outgoing = 0
         self._parts: dict[BufferedConnection, PartialMessage] = {}  # oldest first
-        self._pending: dict[PendingOutput, int] = {}  # what each has not taken, when it was last asked
+        self._pending: dict[PendingOutput, int] = {}  # bytes that each had not taken when last asked
         self._producers: dict[BufferedConnection, None] = {}
         self._generosity = 1
         self._reviewing = False
 
     @property
     def size(self) -> int:
-        """Bytes buffered now; those that peers have not taken as they were last seen."""
+        """Bytes buffered now. What peers have not taken counts as it was when last looked at."""
         return self._incoming + self._outgoing
 
     @property
     def waiting(self) -> int:
-        """Connections that are not read at the moment."""
+        """How many connections are not read at the moment."""
         return len(self._producers) + sum(part.waits for part in self._parts.values())
 
-    # --- what connections tell
+    # --- what connections report
 
     def incoming(self, connection: BufferedConnection, size: int, need: int, *, anew: bool) -> None:
-        """`size` of `need` bytes of a message have come; `anew`: one before it has been finished."""
+        """Count the part of a message that has arrived: `size` of `need` bytes.
+
+        anew: the message that was counted before is finished.
+        """
         part = self._parts.get(connection)
         if anew or need <= SMALL:
             if part is not None:
@@ -127,7 +140,7 @@ class BufferBudget:
             self._begin()
 
     def outgoing(self, queue: PendingOutput, pending: int) -> None:
-        """`pending` bytes are not taken by a peer."""
+        """Count `pending` bytes as not taken by a peer."""
         before = self._pending.get(queue, 0)
         self._outgoing += pending - before
         if pending:
@@ -138,7 +151,7 @@ class BufferBudget:
             self._begin()
 
     def forget(self, connection: BufferedConnection) -> None:
-        """A connection is closed."""
+        """Forget a connection that is closed."""
         part = self._parts.get(connection)
         if part is not None:
             self._drop(part)
@@ -146,7 +159,7 @@ class BufferBudget:
         self.outgoing(connection, 0)
 
     def hold_back(self, connection: BufferedConnection) -> None:
-        """Read nothing of a producer while memory is short."""
+        """Read nothing from a producer while memory is short."""
         if connection not in self._producers:
             self._producers[connection] = None
             self.waits += 1
@@ -167,7 +180,7 @@ class BufferBudget:
             f"{self.size} bytes are held for connections, more than max_buffered ({self.limit}): "
             "the newest senders wait"
         )
-        self._review()  # now: one turn of the loop may read megabytes of each
+        self._review()  # now, because one turn of the loop may read megabytes from each
         self._clock.call_later(_TICK, self._tick)
 
     def _end(self) -> None:
@@ -187,13 +200,13 @@ class BufferBudget:
             self._review_soon()
 
     def _review_soon(self) -> None:
-        """Once in a turn of the loop, however many bring or finish something in it."""
+        """Review once in a turn of the loop, however many messages begin or end in it."""
         if not self._reviewing:
             self._reviewing = True
             self._clock.call_later(0, self._review)
 
     def _review(self) -> None:
-        """Decide which are read on: the oldest, as far as what they still bring has room."""
+        """Decide which connections are read: the oldest, as long as there is room for their messages."""
         self._reviewing = False
         if not self.short:
             return
@@ -233,7 +246,7 @@ class BufferBudget:
         self._clock.call_later(_TICK, self._tick)
 
     def _strike(self) -> None:
-        """Close those that are read on and do not send."""
+        """Close connections that are read and do not send."""
         now = self._clock.now()
         slow = []
         for part in self._parts.values():

@@ -1,7 +1,8 @@
 """What peers send about themselves before anything else: the JSON objects of INFO and CONNECT.
 
-Pure. Promises that whatever comes is either an object of known fields with values of their types, or a
-PeerError that closes without a word, as the reference does. Unknown fields and nulls are passed over.
+Pure. Promises that whatever a peer sends is either an object with known fields, whose values have the right
+types, or a PeerError that closes the connection without an error text, as the reference does. Unknown fields
+and nulls are ignored.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ...protocol.errors import PeerError
 from ..identity import ServerIdentity
 
 _NONCE_BYTES = 11
-_RENAMED = {"pass": "password"}  # where the wire has another word
+_RENAMED = {"pass": "password"}  # from names on the wire to names of fields
 _KINDS: dict[str, type] = {
     "bool": bool,
     "int": int,
@@ -27,15 +28,15 @@ _KINDS: dict[str, type] = {
 
 
 def kinds(introduction: type[Any]) -> dict[str, type]:
-    """The fields of a dataclass that come over the wire, and the types their values must have."""
+    """Return the fields of a dataclass that are sent over the wire, with the types of their values."""
     found = {field.name: _KINDS.get(str(field.type)) for field in fields(introduction)}
     return {name: kind for name, kind in found.items() if kind is not None}
 
 
 def read(raw: bytes, what: str, expected: Mapping[str, type]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(known fields, the whole object). Names may have any case; `what` is INFO or CONNECT.
+    """Return (known fields, the whole object). Names may have any case; `what` is INFO or CONNECT.
 
-    Raises PeerError (closes, without a text) when it is no object or a field has the wrong type.
+    Raises PeerError (which closes without a text) if it is no object or a field has the wrong type.
     """
     bad = f"Protocol Violation: {what} is not an object of the known fields"
     try:
@@ -58,7 +59,7 @@ def read(raw: bytes, what: str, expected: Mapping[str, type]) -> tuple[dict[str,
 
 
 def of_server(identity: ServerIdentity, proto: int, host: str, port: int, *, headers: bool) -> dict[str, Any]:
-    """How every INFO begins. `proto`: the protocol version of this port."""
+    """Return the fields that every INFO begins with. `proto` is the protocol version of this port."""
     return {
         "server_id": identity.id,
         "server_name": identity.name,
@@ -72,5 +73,5 @@ def of_server(identity: ServerIdentity, proto: int, host: str, port: int, *, hea
 
 
 def new_nonce(random_bytes: Callable[[int], bytes]) -> bytes:
-    """What a peer has to sign, fresh for each connection."""
+    """Return a new random nonce, which a peer has to sign."""
     return base64.urlsafe_b64encode(random_bytes(_NONCE_BYTES)).rstrip(b"=")

@@ -1,8 +1,8 @@
-"""One connection of any protocol: its peer, what it has sent, how it ends. Knows no socket.
+"""Connection: one connection of any protocol, with its peer, what it has sent, and its end. Knows no socket.
 
-A kind of connection defines what operations mean (`_serve`) and what it must let go of at the end
-(`_let_go`). Promises: operations are served in order; nothing of a connection is served after it was closed,
-and it ends once, whoever ends it; a producer waits for peers that read too slowly, but never for long.
+Each kind of connection defines what operations mean (`_serve`) and what it must release at the end
+(`_let_go`). Promises: operations are served in order; nothing is served after a connection was closed, and it
+ends once, whoever ends it; a producer waits for peers that read too slowly, but never for long.
 """
 
 from __future__ import annotations
@@ -31,19 +31,23 @@ if TYPE_CHECKING:
     from .wire import Wire
 
 _STALL = 10_000_000  # ns that a producer waits, at most, for stalled peers
-_TURN = 5_000_000  # ns after which the others have their turn, whatever one read brought
-_LINGER = 20_000_000  # ns in which a waiting connection's unread input is read and dropped before its close
+_TURN = 5_000_000  # ns after which other connections have their turn, whatever one read brought
+_LINGER = 20_000_000  # ns in which the unread input of a waiting connection is dropped before its close
 
 
 class Connection(Outbound):
-    """peer: (host, port). start, last_activity: ns. account: None before login.
+    """A connection of any kind.
 
-    secure: what was agreed on when there is TLS. closed_reason: "" while open. stalls: how often it was
-    stalled back.
+    peer: (host, port) of the other end.
+    start, last_activity: when it began, and when the peer last sent an operation, in ns.
+    account: None before login.
+    secure: the result of the TLS handshake; None without TLS.
+    closed_reason: why it was closed; "" while it is open.
+    stalls: how often it was stalled because others read too slowly.
     """
 
     kind: ConnectionKind
-    tag: ClassVar[str]  # of its id in the log
+    tag: ClassVar[str]  # stands before its id in the log
     description: ClassVar[Mapping[str, str]]  # what `client_info` shows of its kind
     parser: Parser
     ping_timer: PingTimer
@@ -67,28 +71,31 @@ class Connection(Outbound):
         self.secure: TLSState | None = None
         self._buffer = InputBuffer()
         self._pending_operations: list[Op] = []  # parsed, and not served yet
-        self._held = 0  # how many answers are awaited
+        self._held = 0  # how many calls of `hold` have no `go_on` yet
         self._stalled = self._paused = self._scheduled = self._over = False
         self._until = 0
-        self._waits = 0  # how many wait for memory with this connection: see Buffered
+        self._waits = 0  # how many calls of `wait` have no `proceed` yet
         self._in_part = False
 
     # --- what each kind defines
 
     def open(self) -> None:
-        """The wire is there."""
+        """Begin: the wire exists."""
         raise NotImplementedError
 
     def who(self) -> dict[str, Any]:
-        """What the peer sent about itself at login, as `client_info` has it."""
+        """Return what the peer sent about itself at login, as `client_info` shows it."""
         raise NotImplementedError
 
     def _serve(self, operations: Iterator[Op]) -> None:
-        """Serve until the end, until closed, or until on hold (the rest stays in `_pending_operations`)."""
+        """Serve until the end, until closed, or until on hold; the rest stays in `_pending_operations`."""
         raise NotImplementedError
 
     def _let_go(self, reason: str) -> None:
-        """Closed: end what is this kind's own, its interest before `stop_writing`, and tell of it."""
+        """Release what is this kind's own after the close, and report it.
+
+        Interest ends before `stop_writing`.
+        """
         raise NotImplementedError
 
     # --- reading
@@ -99,7 +106,7 @@ class Connection(Outbound):
         return self.parser.awaits_connect
 
     def receive(self, data: bytes) -> None:
-        """Serve what one read brought: at once as much as one turn allows, the rest after the others."""
+        """Serve what one read brought: as much as one turn allows now, the rest after other connections."""
         if self.closed_reason:
             return
         buffer = self._buffer
@@ -111,15 +118,16 @@ class Connection(Outbound):
             self._work(data)
 
     def ended(self) -> None:
-        """The peer sends nothing more: close when what it has sent is served."""
+        """Close when everything is served that the peer has sent: it sends nothing more."""
         self._over = True
         if not (self._buffer.reads or self._pending_operations):
             self.close("Client Closed")
 
     def _work(self, piece: bytes = b"") -> None:
-        """Serve what was read until the turn is over, then see to it that the rest is.
+        """Serve what was read until the turn is over, then arrange for the rest.
 
-        piece: a read that nothing comes before and that is one piece, as most are. It enters no buffer.
+        piece: a whole read, if nothing comes before it and it is not larger than a piece, as is usual. It
+        does not enter the buffer.
         """
         now, buffer, parser, flusher = self.clock.now, self._buffer, self.parser, self._flusher
         overflows = flusher.overflows
@@ -139,7 +147,7 @@ class Connection(Outbound):
             else:
                 break
             operations = parser.feed(piece)
-            if operations:  # bytes alone are none: a line or a payload that never ends keeps nobody here
+            if operations:  # bytes alone do not count: a line or payload that never ends is no activity
                 self.last_activity = began
             if self._in_part or parser.buffer.need > SMALL:
                 self._count_part(anew=bool(operations))
@@ -160,12 +168,15 @@ class Connection(Outbound):
         if flusher.overflows != overflows:
             self._wait_for_writes()
         elif self.flush_pending:
-            self.flush()  # among those to be written to late: what it was answered need not wait for that
+            self.flush()  # if it is among those that are written to later, its answers need not wait for that
         if self._paused or self._over or self.closed_reason or buffer.reads or self._pending_operations:
             self._read_on()
 
     def _wait_for_writes(self) -> None:
-        """Read nothing until what this one caused is written, to more than one turn could write to."""
+        """Read nothing until everything that this connection caused is written.
+
+        It caused more than the flusher could write in one turn.
+        """
         if self.closed_reason or self._stalled:
             return
         self._stalled = True
@@ -178,7 +189,7 @@ class Connection(Outbound):
         self._read_on()
 
     def _read_on(self) -> None:
-        """Go on with what is there, else with what the peer sends; unless there is a reason to wait."""
+        """Go on with what is buffered, or else read from the peer, unless there is a reason to wait."""
         if self.closed_reason:
             self._buffer.clear()
         elif self._held or self._stalled or self._scheduled:
@@ -210,13 +221,14 @@ class Connection(Outbound):
         self.wire.pause_reading()
 
     def _keep(self, operation: Op, operations: Iterator[Op]) -> None:
-        """The turn is over before `operation`, which may take long: it and the rest come with the next."""
+        """Keep `operation`, which may take long, and the operations after it for the next turn."""
         self._pending_operations.append(operation)
         self._pending_operations.extend(operations)
 
     def _rests(self, operations: Iterator[Op]) -> bool:
-        """Whether to serve no more of these: all is over; or on hold, or it is the others' turn: then they
-        are kept.
+        """Return whether to serve no more of these operations now.
+
+        They are dropped if the connection is closed, and kept if it is on hold or its turn is over.
         """
         if self.closed_reason:
             return True
@@ -226,14 +238,14 @@ class Connection(Outbound):
         return True
 
     def _count_part(self, *, anew: bool) -> None:
-        """Tell how much of an unfinished message is here."""
+        """Report to the buffer budget how much of an unfinished message has arrived."""
         buffer = self.parser.buffer
         need = buffer.size if self.parser.awaits_connect else buffer.need
         self._in_part = need > SMALL
         self._buffer_budget.incoming(self, buffer.size, need, anew=anew)
 
     def admit(self) -> None:
-        """The client is known: what came after CONNECT is served next."""
+        """Accept the peer after its CONNECT: what it sent after that is served next."""
         kept = self.parser.connected() if self.parser.awaits_connect else b""
         if kept:
             self._buffer.put_back(kept)
@@ -243,31 +255,33 @@ class Connection(Outbound):
         self._serve(iter(pending))
 
     def hold(self) -> None:
-        """Serve nothing more until `go_on`: an answer is awaited that everything else depends on. Each `hold`
-        has its own `go_on`.
+        """Serve nothing more until `go_on`, because everything else depends on an answer.
+
+        Each `hold` needs its own `go_on`.
         """
         self._held += 1
         self._pause()
 
     def go_on(self) -> None:
-        """Serve what came in meanwhile, and read on."""
+        """Serve what has arrived meanwhile, and read on."""
         self._held -= 1
         if not (self._held or self.closed_reason):
             self._work()
 
     def wait(self) -> None:
-        """Read nothing until `proceed`: there is no memory for it now."""
+        """Read nothing until `proceed`, because memory is short."""
         self._waits += 1
         self._pause()
 
     def proceed(self) -> None:
-        """There is memory again."""
+        """Read on: there is memory again."""
         self._waits -= 1
         self._read_on()
 
     def stall(self, stalled: list[OutboundQueue]) -> None:
-        """Read nothing until the first of `stalled` has caught up, or for a moment; while memory is short,
-        until it no longer is.
+        """Read nothing until the first of `stalled` has caught up, at most for `_STALL`.
+
+        While memory is short, read nothing until it no longer is.
         """
         if self.closed_reason:
             return
@@ -291,7 +305,7 @@ class Connection(Outbound):
 
     @staticmethod
     def _call_back(plan: Plan, source: MessageEndpoint, reply: bytes, header: bytes, body: bytes) -> None:
-        """Give a message to the internal subscribers of a plan."""
+        """Pass a message to the internal subscribers of a plan."""
         shown = reply.decode("utf-8", "surrogateescape")
         message = Message(plan.text, shown, header, body, source)
         for subscription in plan.callbacks:
@@ -302,22 +316,22 @@ class Connection(Outbound):
     # --- the end
 
     def lost(self, reason: str = "Client Closed") -> None:
-        """The wire is gone."""
+        """End the connection, whose wire is gone."""
         self._end(reason)
 
     def close(self, reason: str) -> None:
-        """Close from our side, after what was queued is sent."""
+        """Close from our side, after sending what is queued."""
         if self.closed_reason:
             return
         self.flush()
         self._end(reason)
         if self.wire.get_write_buffer_size():
-            # What is still to be sent has the time that anything has: unread, it does not stay here.
+            # What is still queued has the usual time: a peer that does not read it cannot keep it here.
             self.clock.call_later(self.write_deadline, self.wire.abort)
         if not self._paused:
             self.wire.close()
             return
-        # Input left unread would turn the close into a reset, which can take the last words with it.
+        # Unread input would turn the close into a reset, which can discard the last lines that were sent.
         self.wire.resume_reading()
         self.clock.call_later(_LINGER, self.wire.close)
 
@@ -328,11 +342,11 @@ class Connection(Outbound):
             self.close(reason)
 
     def stale(self) -> None:
-        """Close a peer that leaves pings unanswered."""
+        """Close, because the peer does not answer pings."""
         self.fail("Stale Connection", "Stale Connection")
 
     def slow_consumer(self, reason: str) -> None:
-        """Close a peer that does not read."""
+        """Close, because the peer does not read."""
         if self.closed_reason:
             return
         self.context.log.warning(f"{self} - Slow Consumer Detected: {reason}, {self.pending} bytes pending")
@@ -340,7 +354,7 @@ class Connection(Outbound):
         self.wire.abort()
 
     def _broken(self, peer_error: PeerError) -> None:
-        """The peer broke the protocol: tell it, if there is a word for it, and close."""
+        """Close a peer that broke the protocol, after telling it if NATS has an error text for that."""
         self.context.log.error(f"{self} - {peer_error.reason}")
         if peer_error.text:
             self.send_line(encode.err(peer_error.text))
@@ -360,7 +374,7 @@ class Connection(Outbound):
     # --- description
 
     def client_info(self, *, share: bool = True) -> dict[str, Any]:
-        """See MessageEndpoint."""
+        """Return what advisories show of this connection; see MessageEndpoint."""
         info: dict[str, Any] = {}
         if share:
             info["start"] = format_rfc3339(self.start)

@@ -1,4 +1,4 @@
-"""ConnectionContext: what the connections of one kind share, and what they need of the server they are in."""
+"""ConnectionContext: what the connections of one kind share, and what they need from the server."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 class ConnectionContext:
-    """Data only; each kind of connection adds its own.
+    """What the connections of one kind share. Each kind adds attributes of its own.
 
-    options: those in force; a reload replaces them.
+    options: the options in force; a reload replaces them.
     registry: the accounts.
-    flusher: writes, at the end of a batch, what was queued.
+    flusher: writes what was queued, at the end of a batch.
     passwords: checks passwords off the loop.
-    buffer_budget: the bytes that all connections together may buffer.
-    random_bytes: so many random bytes.
-    next_id: the id of the next connection, one sequence for all kinds.
+    buffer_budget: limits the bytes that all connections together may buffer.
+    random_bytes: returns a number of random bytes.
+    next_id: returns the id of the next connection, from one sequence for all kinds.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class ConnectionContext:
         self.next_id = next_id
 
     def server_fields(self) -> dict[str, Any]:
-        """What the description of a peer shows of this server: its name, and its cluster's if it has one."""
+        """Return what a peer's client info shows of this server: its name and that of its cluster, if any."""
         fields: dict[str, Any] = {"server": self.identity.name}
         cluster = self.options.cluster
         if cluster is not None and cluster.name:

@@ -1,8 +1,8 @@
-"""Dialling a server: a connection in good time, or an error.
+"""Dial a server: make a connection within some time, or raise an error.
 
-Promises: no connection ends without its protocol being told. (uvloop closes one whose dial is cancelled
-in silence, even when the protocol has been given it: a stalled loop sees the connection and the end of its
-time in the same round.)
+Promises that no connection ends without its protocol being called. (If a dial is cancelled, uvloop closes its
+connection silently even when the connection already has its protocol: a stalled loop sees the connection and
+the timeout in the same round.)
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 async def dial(make: Callable[[], SocketProtocol], host: str, port: int, seconds: float) -> None:
-    """Connect what `make` makes. Raises OSError, or TimeoutError when it takes longer than `seconds`."""
+    """Connect the protocol that `make` returns. Raises OSError, or TimeoutError after `seconds`."""
     made: list[SocketProtocol] = []
 
     def note() -> SocketProtocol:

@@ -1,8 +1,8 @@
-"""InputBuffer: what came over a connection and was not parsed yet, handed out in pieces.
+"""InputBuffer: what a connection has received and not yet parsed, in pieces.
 
 One read may bring a quarter of a megabyte: ten messages, or twenty thousand. The pieces grow and shrink with
-the time that the last ones took, so that one of small messages is served in a few milliseconds and large ones
-are not cut up.
+the time that the last ones took, so that a piece of small messages is served in a few milliseconds, and large
+messages are not cut up.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ _LARGEST = 1 << 18
 
 
 class InputBuffer:
-    """Bytes in the order in which they came.
+    """Bytes in the order in which they arrived.
 
     piece: the size of the next piece, in bytes.
-    reads: what was added and not taken; to be looked at only.
+    reads: what was added and not yet taken; read only.
     """
 
     __slots__ = ("_at", "piece", "reads")
 
     def __init__(self) -> None:
         self.reads: deque[bytes] = deque()
-        self._at = 0  # of the first read, what was taken
+        self._at = 0  # how many bytes of the first read were taken
         self.piece = 1 << 14
 
     def __bool__(self) -> bool:
         return bool(self.reads)
 
     def add(self, data: bytes) -> None:
-        """One more read."""
+        """Add one read."""
         self.reads.append(data)
 
     def take(self) -> bytes:
-        """The next piece; there must be one."""
+        """Remove and return the next piece; the buffer must not be empty."""
         data, at = self.reads[0], self._at
         if len(data) - at <= self.piece:
             self.reads.popleft()
@@ -47,7 +47,7 @@ class InputBuffer:
         return data[at : self._at]
 
     def give_back(self, piece: bytes, size: int) -> None:
-        """So many bytes at the end of the piece that was taken last were not parsed: it was too large."""
+        """Put back the last `size` bytes of the piece that was taken last: it was too large to parse."""
         if not self._at:
             self.reads.appendleft(piece)
             self._at = len(piece)
@@ -55,26 +55,26 @@ class InputBuffer:
         self.piece = max(_SMALLEST, len(piece) - size << 1)
 
     def take_all(self) -> bytes:
-        """All there is."""
+        """Remove and return everything."""
         whole = b"".join(self.reads)[self._at :]
         self.clear()
         return whole
 
     def put_back(self, data: bytes) -> None:
-        """What came before all there is."""
+        """Put `data` before everything else."""
         if self._at:
             self.reads[0] = self.reads[0][self._at :]
             self._at = 0
         self.reads.appendleft(data)
 
     def took(self, size: int, ns: int) -> None:
-        """A piece of so many bytes was served in `ns`: fit the size of the next ones."""
+        """Adapt the size of the next pieces: one of `size` bytes was served in `ns`."""
         if ns > SLOW:
             self.piece = max(_SMALLEST, self.piece >> 1)
         elif ns < _QUICK and size >= self.piece:
             self.piece = min(_LARGEST, self.piece << 1)
 
     def clear(self) -> None:
-        """Let go of everything."""
+        """Drop everything."""
         self.reads.clear()
         self._at = 0

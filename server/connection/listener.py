@@ -1,6 +1,6 @@
-"""The listening socket of one kind of connection, and every socket of that kind, accepted or dialled.
+"""Listener: the listening socket of one kind of connection, and all sockets of that kind.
 
-Promises that `closed` returns when not one of them is open.
+The sockets are accepted or dialled. Promises that `closed` returns only when none of them is open.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from ..logging import Logger
     from .socket_protocol import SocketProtocol
 
-_CLOSE_SECONDS = 2.0  # for what is still to be sent when the server stops
+_CLOSE_SECONDS = 2.0  # to send what is queued when the server stops
 
 
 class Listener:
-    """port: the real one, once started; 0 before."""
+    """The sockets of one kind of connection.
+
+    port: the actual port once it listens; 0 before.
+    """
 
     def __init__(self, log: Logger) -> None:
         self._log = log
@@ -35,9 +38,9 @@ class Listener:
         self.port = 0
 
     async def listen(self, make: Callable[[], SocketProtocol], host: str, port: int) -> None:
-        """Listen; port 0 or -1 takes a free one, host "" means every address.
+        """Listen on `host` and `port`. Port 0 or -1 takes a free one; host "" means every address.
 
-        Raises OSError, naming the address, when it is taken.
+        Raises OSError, which names the address, if it is in use.
         """
         try:
             sockets = await bind(host, max(0, port))
@@ -50,11 +53,11 @@ class Listener:
 
     @property
     def accepting(self) -> bool:
-        """Whether the socket listens: not before the start, and no more in lame duck mode."""
+        """Whether the socket listens: not before the start, and no longer in lame duck mode."""
         return self._acceptor is not None
 
     def tls_context(self, options: TLSOptions) -> ssl.SSLContext:
-        """The server's context of `options`, the latest being kept. Raises TLSConfigError."""
+        """Return the server's TLS context for `options`; the latest one is cached. Raises TLSConfigError."""
         from ..config.tls import server_context
 
         if self._tls is None or self._tls[0] != options:
@@ -62,29 +65,29 @@ class Listener:
         return self._tls[1]
 
     def opened(self, protocol: SocketProtocol) -> None:
-        """A socket was accepted or dialled."""
+        """Take note that a socket was accepted or dialled."""
         self._open.add(protocol)
         self._idle.clear()
 
     def gone(self, protocol: SocketProtocol) -> None:
-        """A socket is closed for good."""
+        """Take note that a socket is closed."""
         self._open.discard(protocol)
         if not self._open:
             self._idle.set()
 
     async def stop_accepting(self) -> None:
-        """Close the listening socket; connections stay."""
+        """Close the listening socket; connections stay open."""
         if self._acceptor is not None:
             acceptor, self._acceptor = self._acceptor, None
             await acceptor.close()
 
     def close_all(self, reason: str) -> None:
-        """Close every socket after what is queued was sent."""
+        """Close every socket after sending what is queued."""
         for protocol in list(self._open):
             protocol.close(reason)
 
     async def closed(self) -> None:
-        """Return when every socket is closed; those whose peers do not read are cut off."""
+        """Return when every socket is closed. Those whose peers do not read are cut off after a while."""
         try:
             await asyncio.wait_for(self._idle.wait(), _CLOSE_SECONDS)
         except TimeoutError:

@@ -1,9 +1,8 @@
-"""The outgoing half of a connection: slices in, one write per flush, and what happens to a peer that
-does not read.
+"""Outbound: the outgoing half of a connection, with one write per flush.
 
-Promises: at most `max_pending` bytes wait for a peer, else it is closed as a slow consumer; data that was
-there at some moment is out within the write deadline, else likewise. Never drops a message of a connection
-that stays open.
+Promises: at most `max_pending` bytes wait for a peer, and what is pending at any moment is sent within the
+write deadline; otherwise the peer is closed as a slow consumer. Never drops a message of a connection that
+stays open.
 """
 
 from __future__ import annotations
@@ -21,12 +20,15 @@ if TYPE_CHECKING:
 
 SLOW_PENDING = "Slow Consumer (Pending Bytes)"
 SLOW_DEADLINE = "Slow Consumer (Write Deadline)"
-# Payloads above which what is queued is joined piece by piece.
+# Bytes of payloads above which the queue is joined and written in pieces.
 _MOST_JOINED = 4 << 20
 
 
 class Outbound(OutboundQueue):
-    """See the module. stall_at: pending bytes from which producers are stalled."""
+    """The outgoing half of a connection; see the module.
+
+    stall_at: how many pending bytes stall the producers.
+    """
 
     def __init__(
         self, wire: Wire, flusher: Flusher, buffer_budget: BufferBudget, max_pending: int, write_deadline: int
@@ -38,16 +40,16 @@ class Outbound(OutboundQueue):
         self.write_deadline = write_deadline
         self.stall_at = max_pending // 4 * 3
         self._buffer_budget = buffer_budget
-        self._unflushed = False  # something was not taken when this was last flushed
+        self._unflushed = False  # whether the last flush left something that the peer had not taken
         self._waiting: list[Callable[[], None]] = []
         self._handed = 0
-        self._flushed = 0  # out_bytes when this was last flushed
+        self._flushed = 0  # out_bytes at the last flush
         self._due = 0
         self._deadline: Timer | None = None
         self._open = True
 
     def flush(self) -> None:
-        """Write all that is queued, in one go, and look at what the peer has left unread."""
+        """Write all that is queued, then check how much the peer has left unread."""
         out = self.out
         if not out:
             return
@@ -86,8 +88,10 @@ class Outbound(OutboundQueue):
             self._deadline = self.clock.call_later(self.write_deadline, self._check_deadline)
 
     def _write_in_pieces(self, queued: list[bytes]) -> None:
-        """Write until the peer has left too much unread: the same large message may be queued thousands of
-        times, once for each subscription, and would take its size each time. A large one is not copied.
+        """Write in pieces, until the peer has left too much unread.
+
+        The same large message may be queued thousands of times, once for each subscription, and joining them
+        would take its size each time. A large message is not copied.
         """
         wire = self.wire
         piece: list[bytes] = []
@@ -118,21 +122,21 @@ class Outbound(OutboundQueue):
         return self.wire.get_write_buffer_size() if self._open else 0
 
     def when_writable(self, resume: Callable[[], None]) -> None:
-        """Call `resume` once when the peer has caught up, or is gone."""
+        """Call `resume` once, when the peer has caught up or is gone."""
         self._waiting.append(resume)
 
     def writable(self) -> None:
-        """The peer has caught up: let the producers that wait for it go on."""
+        """Let the producers go on that wait for this peer, which has caught up."""
         waiting, self._waiting = self._waiting, []
         for resume in waiting:
             resume()
 
     def slow_consumer(self, reason: str) -> None:
-        """Close a peer that does not read."""
+        """Close, because the peer does not read."""
         raise NotImplementedError
 
     def stop_writing(self) -> None:
-        """No more writes; timers end."""
+        """Write nothing more, and cancel the timer."""
         self._open = False
         self.out.clear()
         if self._deadline is not None:

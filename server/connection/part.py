@@ -1,8 +1,9 @@
-"""Part: what belongs to a connection, and does not keep it alive.
+"""Part: what belongs to a connection and does not keep it alive.
 
-A connection holds its parts. If they held it as well, only the collector of cycles could free a connection
-that is gone, and what that costs grows with every live object (server/process/collector.py). So a part holds
-no other part either that holds it, nor a bound method of the connection.
+A connection holds its parts. If the parts held the connection as well, only the collector of cycles could
+free a connection that is gone, and the cost of that grows with every live object (see
+server/process/collector.py). For the same reason a part holds no bound method of the connection, and no other
+part that holds it.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ C = TypeVar("C")
 
 
 class Part(Generic[C]):
-    """A part of one connection, which is a C. It is not called once the connection is freed: the connection
-    alone holds it.
+    """A part of one connection of type C.
+
+    Only the connection holds it, so nobody calls it after the connection is freed.
     """
 
     __slots__ = ("_of",)

@@ -1,7 +1,8 @@
-"""Pings: does the peer still answer, and how far away is it.
+"""PingTimer: finds out whether the peer still answers, and how far away it is.
 
-The first comes a little after the connection, then one per interval, with up to 20 % of jitter. One is left
-out when something came from the peer within the interval. A peer that leaves `ping_max` unanswered is stale.
+The first ping comes shortly after the connection begins, then one per interval, with up to 20 % of jitter. A
+ping is left out if something came from the peer within the interval. A peer that leaves `ping_max` pings
+unanswered is stale.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ if TYPE_CHECKING:
     from .context import ConnectionContext
 
 _REMEASURE = 3600 * SECOND
-_JITTER = 5  # a fifth
+_JITTER = 5  # up to a fifth of the interval
 
 
 class PingedConnection(Protocol):
-    """The connection whose peer is pinged. start, last_activity: ns."""
+    """The connection whose peer is pinged. `start` and `last_activity` are in ns."""
 
     start: int
     last_activity: int
@@ -31,15 +32,15 @@ class PingedConnection(Protocol):
         """Queue a protocol line."""
 
     def stale(self) -> None:
-        """The peer leaves pings unanswered: close."""
+        """Close, because the peer does not answer pings."""
 
 
 class PingTimer(Part[PingedConnection]):
     """The pings of one connection.
 
-    rtt: ns, 0 while unknown.
-    first: ns to the first ping, at most.
-    always: no ping is left out.
+    rtt: the round trip time in ns; 0 while unknown.
+    first: the longest time to the first ping, in ns.
+    always: leave out no ping.
     """
 
     __slots__ = ("_context", "_first", "_measured", "_outstanding", "_sent", "_timer", "always", "rtt")
@@ -58,22 +59,22 @@ class PingTimer(Part[PingedConnection]):
         self.rtt = 0
 
     def start(self) -> None:
-        """Arm the first ping; once more, and it is armed anew."""
+        """Arm the timer for the first ping; a second call arms it again."""
         interval = self._context.options.ping_interval
         self._arm(min(self._first, interval) if interval > 0 else self._first)
 
     def stop(self) -> None:
-        """No more pings."""
+        """Send no more pings."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def estimate(self) -> None:
-        """The peer has answered our greeting: a first idea of the distance."""
+        """Estimate the round trip time from the answer to our greeting."""
         self.rtt = max(1, self._context.clock.now() - self._connection.start)
 
     def answered(self) -> None:
-        """PONG came."""
+        """Take note of a PONG."""
         self._outstanding = 0
         if self._sent:
             self._measured = self._context.clock.now()

@@ -1,12 +1,12 @@
-"""TLS between a connection and its wire, on memory buffers: no loop, no socket.
+"""SecureWire: TLS between a connection and its wire, on memory buffers. Needs no loop and no socket.
 
-Why not the loop's own TLS: whether a client uses TLS is seen only from its first byte (`allow_non_tls`,
-`handshake_first`), and that byte is then already read. Promises: nothing is written in the clear once it
-exists; `feed` raises TLSHandshakeError or gives plain text, nothing else. What is encrypted or decrypted goes
-through in pieces of 64 KiB, for OpenSSL's buffers never shrink.
+The loop's own TLS cannot be used: only the first byte shows whether a client uses TLS (`allow_non_tls`,
+`handshake_first`), and by then it has been read. Promises: nothing is written in the clear once a SecureWire
+exists; `feed` raises TLSHandshakeError or returns plain text, nothing else. Data is encrypted and decrypted
+in pieces of 64 KiB, because OpenSSL's buffers never shrink.
 
-A handshake that hangs costs 53 KiB (1,000 measured; the reference: 40), whether one byte has come or a whole
-ClientHello, which any stranger can send; the timeout of `tls` ends it.
+A handshake that hangs costs 53 KiB (1,000 measured; 40 KiB in the reference), whether one byte has come or a
+whole ClientHello, which any stranger can send. The timeout of `tls` ends it.
 """
 
 from __future__ import annotations
@@ -21,17 +21,21 @@ from ..config.tls import public_key_hash
 if TYPE_CHECKING:
     from .wire import Wire
 
-FIRST_BYTE = 0x16  # of a TLS handshake record; no word of the client protocol starts so
+FIRST_BYTE = 0x16  # of a TLS handshake record; no operation of the client protocol starts with it
 _CHUNK = 1 << 16
 
 
 class TLSHandshakeError(Exception):
-    """The peer does not do TLS as it is asked to, or broke it later."""
+    """The peer's TLS handshake failed, or the peer broke TLS later."""
 
 
 class TLSState(NamedTuple):
-    """What a handshake came to. version: the protocol, e.g. TLSv1.3. cipher: the suite. certificates: the
-    peer's, in DER; none where none was asked for. subject: of the first, names and values in its order.
+    """The result of a handshake.
+
+    version: the protocol, e.g. TLSv1.3.
+    cipher: the name of the cipher suite.
+    certificates: the peer's, in DER; empty if none was asked for.
+    subject: the subject of the first certificate, names and values in their order.
     """
 
     version: str
@@ -41,9 +45,10 @@ class TLSState(NamedTuple):
 
 
 class SecureWire:
-    """A Wire that encrypts what is written and decrypts what it is fed.
+    """A Wire that encrypts what is written, and decrypts what it is fed.
 
-    agreed: what the handshake came to, once it is done. ended: the peer has sent close_notify.
+    agreed: the result of the handshake; None until it is done.
+    ended: whether the peer has sent close_notify.
     """
 
     def __init__(
@@ -68,7 +73,7 @@ class SecureWire:
         )
 
     def feed(self, data: bytes) -> bytes:
-        """Take what the socket brought; give the plain text in it. Raises TLSHandshakeError."""
+        """Decrypt what the socket brought and return the plain text. Raises TLSHandshakeError."""
         plain: list[bytes] = []
         try:
             for start in range(0, len(data) or 1, _CHUNK):
@@ -87,7 +92,7 @@ class SecureWire:
         return self.agreed is not None
 
     def write(self, data: bytes) -> None:
-        """Send encrypted; what is written before the handshake is done waits for it."""
+        """Encrypt and send `data`; before the end of the handshake it is kept until then."""
         if not self.ready:
             self._early.append(data)
             return
@@ -102,7 +107,7 @@ class SecureWire:
     def close(self) -> None:
         """Send close_notify and close."""
         if self.ready:
-            with contextlib.suppress(ssl.SSLError):  # the peer's goodbye is not awaited
+            with contextlib.suppress(ssl.SSLError):  # the peer's close_notify is not awaited
                 self._tls.unwrap()
             self._send()
         self.inner.close()
@@ -112,7 +117,7 @@ class SecureWire:
         self.inner.abort()
 
     def get_write_buffer_size(self) -> int:
-        """Bytes, encrypted, that the peer has not taken."""
+        """Return how many encrypted bytes the peer has not taken."""
         return self.inner.get_write_buffer_size()
 
     def pause_reading(self) -> None:

@@ -1,8 +1,8 @@
-"""The asyncio shell of one socket: bytes between the transport and a `Connection`, through TLS when asked.
+"""SocketProtocol: the asyncio shell of one socket, between the transport and a `Connection`.
 
-Thin: every decision about the protocol is the connection's; what is decided here is only how the bytes
-travel. A kind of connection decides in `_begin` and `_decide` when TLS begins, and in `_secured` what is
-then.
+It is thin: it decides only how the bytes travel, with or without TLS, and leaves everything about the
+protocol to the connection. Each kind of connection decides in `_begin` and `_decide` when TLS begins, and in
+`_secured` what happens then.
 """
 
 from __future__ import annotations
@@ -30,17 +30,21 @@ class Sockets(Protocol):
     """All sockets of one kind (a `Listener`)."""
 
     def tls_context(self, options: TLSOptions) -> ssl.SSLContext:
-        """The server's context of `options`. Raises TLSConfigError."""
+        """Return the server's TLS context for `options`. Raises TLSConfigError."""
 
     def opened(self, protocol: SocketProtocol) -> None:
-        """A socket was accepted or dialled."""
+        """Take note that a socket was accepted or dialled."""
 
     def gone(self, protocol: SocketProtocol) -> None:
-        """A socket is closed for good."""
+        """Take note that a socket is closed."""
 
 
 class SocketProtocol(asyncio.Protocol):
-    """One socket, accepted or dialled. connection: None before the transport is there."""
+    """One socket, accepted or dialled.
+
+    connection: None until the transport exists.
+    failure: what a failed TLS handshake is called in the log.
+    """
 
     failure: ClassVar[str] = "TLS handshake error"
 
@@ -56,7 +60,7 @@ class SocketProtocol(asyncio.Protocol):
     # --- what each kind defines
 
     def _make(self, wire: Wire, peer: tuple[str, int]) -> Connection:
-        """The connection for this socket."""
+        """Return the connection for this socket."""
         raise NotImplementedError
 
     def _begin(self, connection: Connection) -> None:
@@ -64,22 +68,22 @@ class SocketProtocol(asyncio.Protocol):
         raise NotImplementedError
 
     def _decide(self, connection: Connection, data: bytes) -> bytes:
-        """While undecided: see from the first bytes whether TLS is used. Gives what is to be served."""
+        """Find out from the first bytes whether the peer uses TLS, while undecided. Return what to serve."""
         raise NotImplementedError
 
     def _secured(self, connection: Connection) -> None:
-        """The TLS handshake is done."""
+        """Go on after the TLS handshake."""
         raise NotImplementedError
 
     def _insecure(self, connection: Connection) -> None:
-        """TLS failed, which has been logged: close."""
+        """Close, because TLS failed. The failure has been logged."""
         raise NotImplementedError
 
     # --- asyncio's side
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Make the connection and let it begin."""
-        # Not before: some loops make the protocol of a dial that then fails, and it would never be gone.
+        # Not earlier: some loops make the protocol of a dial that fails, and never call `connection_lost`.
         self._sockets.opened(self)
         self._transport = cast("asyncio.Transport", transport)
         sock = self._transport.get_extra_info("socket")
@@ -93,7 +97,7 @@ class SocketProtocol(asyncio.Protocol):
         self._begin(connection)
 
     def data_received(self, data: bytes) -> None:
-        """Serve a read, then hold the producer back if it outruns the others."""
+        """Serve one read, then hold the producer back if others cannot keep up with it."""
         connection = self.connection
         assert connection is not None
         if self._undecided:
@@ -109,34 +113,35 @@ class SocketProtocol(asyncio.Protocol):
             connection.mind_the_slow()
 
     def resume_writing(self) -> None:
-        """The peer has read what was pending for it."""
+        """Let those who wait for this peer go on: it has read what was pending."""
         if self.connection is not None:
             self.connection.writable()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The socket is gone."""
+        """End the connection, whose socket is gone."""
         self._stop_timer()
         if self.connection is not None:
             self.connection.lost("Client Closed" if exc is None else "Read Error")
             self._context.flusher.flush()
-            self.connection.wire = GONE  # closed connections are remembered; their sockets and TLS are not
+            # Closed connections are kept for monitoring, without their sockets and TLS.
+            self.connection.wire = GONE
             self._secure = None
         self._sockets.gone(self)
 
     def close(self, reason: str) -> None:
-        """Close after what is queued was sent."""
+        """Close after sending what is queued."""
         if self.connection is not None:
             self.connection.close(reason)
 
     def abort(self) -> None:
-        """Close now, whatever was not sent."""
+        """Close now, without sending what is queued."""
         if self._transport is not None:
             self._transport.abort()
 
     # --- TLS
 
     def _encrypt(self, connection: Connection, secure: SecureWire, timeout: int) -> None:
-        """From now on all goes through `secure`, whose handshake has `timeout` ns."""
+        """Send everything through `secure` from now on. Its handshake may take `timeout` ns."""
         self._secure = secure
         connection.wire = secure
         self._expect(timeout)

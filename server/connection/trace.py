@@ -1,4 +1,4 @@
-"""Control lines in the words of nats-server's trace log. Secrets never appear."""
+"""Trace lines of operations, in the words of nats-server's trace log. Secrets never appear in them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 
 from ...protocol.wire.ops import CONNECT, NAMES, Op
 
-# The values of these members, strings or not.
+# Matches the values of these members, whether they are strings or not.
 _SECRETS = re.compile(
     rb"""("(?:pass|auth_token|jwt|sig)"\s*:\s*)(?:"(?:[^"\\]|\\.)*"|\[[^\]]*\]?|[^"\s][^,}]*)"""
 )
 
 
 def control(operation: Op) -> str:
-    """One parsed operation without a payload, as it came."""
+    """Return the trace line of a parsed operation that has no payload."""
     name = NAMES[operation[0]]
     if operation[0] == CONNECT:
         document = _SECRETS.sub(rb'\1"[REDACTED]"', operation[1])
@@ -23,5 +23,5 @@ def control(operation: Op) -> str:
 
 
 def text(raw: bytes) -> str:
-    """Bytes of the wire as text."""
+    """Return bytes of the wire as text."""
     return raw.decode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""Wire: what a connection writes to. A transport of asyncio is one, so is TLS on top of another."""
+"""Wire: what a connection writes to, which is an asyncio transport, or TLS on top of one."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ class Wire(Protocol):
     """The part of an asyncio transport that connections use."""
 
     def write(self, data: bytes) -> None:
-        """Send, or keep until the peer reads."""
+        """Send `data`, or keep it until the peer reads."""
 
     def close(self) -> None:
-        """Close after what is kept was sent."""
+        """Close after sending what is kept."""
 
     def abort(self) -> None:
         """Close now."""
 
     def get_write_buffer_size(self) -> int:
-        """Bytes kept."""
+        """Return how many bytes are kept."""
 
     def pause_reading(self) -> None:
-        """Read no more."""
+        """Stop reading."""
 
     def resume_reading(self) -> None:
-        """Read on."""
+        """Read again."""
 
 
 class ClosedWire:
-    """The wire of a connection whose socket is closed: takes everything and does nothing."""
+    """The wire of a connection whose socket is closed: it accepts everything and does nothing."""
 
     def write(self, data: bytes) -> None:
         """See Wire."""

@@ -1,8 +1,8 @@
-"""pyjs inside your own process: tests, notebooks, scripts, services that bring their server along.
+"""pyjs inside your own process, for tests, notebooks, scripts, and services that bring their own server.
 
 `from pyjs.server import Server` is the asynchronous form: `async with Server(jetstream=True) as server`.
-Here is the synchronous one, on a thread of its own: `with serve(jetstream=True) as server`. Both listen on
-127.0.0.1 on a free port unless told otherwise, and leave no task, thread, socket or temporary file behind.
+This package has the synchronous one, which runs on a thread: `with serve(jetstream=True) as server`. Both
+listen on 127.0.0.1 and any free port by default, and leave no task, thread, socket or temporary file behind.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["ThreadedServer", "serve"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the server when it is used: the pytest plugin beside it is loaded by every pytest run."""
+    """Import the server at its first use: every run of pytest loads the plugin in this package."""
     if name in __all__:
         from . import threaded
 

@@ -3,7 +3,7 @@
 `jetstream_server`  one server with JetStream and an empty store of its own.
 `hub_and_leaf`      two servers joined by a leaf connection, with the domains `hub` and `leaf`.
 
-Both are ready when the test starts, and gone without a trace when it ends. docs/testing.md shows their use.
+Both are ready when the test starts, and leave nothing behind when it ends. docs/testing.md shows their use.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ leafnodes {{ remotes: [ {{ url: "{hub}" }} ] }}
 
 
 class HubAndLeaf(NamedTuple):
-    """Two joined servers. `$JS.leaf.API` can be asked at the hub, `$JS.hub.API` at the leaf."""
+    """Two joined servers. Clients of the hub reach `$JS.leaf.API`, and clients of the leaf `$JS.hub.API`."""
 
     hub: ThreadedServer
     leaf: ThreadedServer

@@ -1,7 +1,7 @@
-"""A server with a synchronous face: its event loop runs on a thread of its own.
+"""ThreadedServer: a server with a synchronous interface, whose event loop runs on a thread of its own.
 
-Promises: `start` returns when clients can connect and all streams are open, or raises what the server raised;
-`stop` returns when the thread has ended and everything the server held is released. The methods may be called
+Promises: `start` returns when clients can connect and all streams are open, or raises what the server raised.
+`stop` returns when the thread has ended and everything the server used is released. The methods may be called
 from any thread.
 """
 
@@ -24,9 +24,10 @@ STOP_SECONDS = 30.0
 
 
 class ThreadedServer:
-    """A `Server` on a thread; takes what `Server` takes. `url`, `port` and `leaf_url` once it is started.
+    """A `Server` on a thread. It takes the arguments of `Server`.
 
-    Started again after a stop it listens on the same port, so that clients find it.
+    `url`, `port` and `leaf_url` are available once it is started. If it is started again after a stop, it
+    listens on the same port, so that clients find it.
     """
 
     def __init__(self, options: Options | None = None, **single: Any) -> None:
@@ -40,14 +41,14 @@ class ThreadedServer:
 
     @property
     def server(self) -> Server:
-        """The server itself; touch it only through `call`. Raises RuntimeError when it does not run."""
+        """The server itself. Use it only through `call`. Raises RuntimeError if it does not run."""
         if self._server is None:
             raise RuntimeError("the server is not running")
         return self._server
 
     @property
     def url(self) -> str:
-        """Where clients connect to."""
+        """The URL for clients."""
         return self.server.url
 
     @property
@@ -57,13 +58,13 @@ class ThreadedServer:
 
     @property
     def leaf_url(self) -> str:
-        """Where leafs connect to; "" without a listener for them."""
+        """The URL for leaf nodes; "" if there is no listener for them."""
         return self.server.leaf_url
 
     def await_leafs(self, count: int, seconds: float) -> None:
-        """Return when `count` leaf connections have joined and both ends know what the other hears.
+        """Return when `count` leaf connections have joined and both ends know the interest of the other.
 
-        Raises TimeoutError after `seconds`; RuntimeError when this server has no leaf nodes at all.
+        Raises TimeoutError after `seconds`, and RuntimeError if this server has no leaf nodes at all.
         """
         leafs = self.server.leafs
         if leafs is None or self._loop is None:
@@ -76,7 +77,10 @@ class ThreadedServer:
             raise TimeoutError(f"not {count} leaf connections within {seconds:g} s") from None
 
     def start(self) -> ThreadedServer:
-        """Start the thread and the server. Raises what `Server.start` raises, or TimeoutError."""
+        """Start the thread and the server.
+
+        Raises what `Server.start` raises, TimeoutError after 30 s, or RuntimeError if it already runs.
+        """
         if self._thread is not None:
             raise RuntimeError("the server is already running")
         self._started.clear()
@@ -121,7 +125,7 @@ class ThreadedServer:
         return asyncio.run_coroutine_threadsafe(on_loop(), self._loop).result(STOP_SECONDS)
 
     def stop(self) -> None:
-        """Stop the server and end the thread; harmless when it does not run."""
+        """Stop the server and end the thread. Harmless if it does not run."""
         if self._thread is None:
             return
         if self._server is not None and self._loop is not None and self._thread.is_alive():
@@ -137,5 +141,5 @@ class ThreadedServer:
 
 
 def serve(options: Options | None = None, **single: Any) -> ThreadedServer:
-    """A server on a thread, to be used with `with`: `with serve(jetstream=True) as server: server.url`."""
+    """Return a server on a thread for `with`: `with serve(jetstream=True) as server: server.url`."""
     return ThreadedServer(options, **single)

@@ -1,8 +1,8 @@
 """Leaf nodes: both ends of nats-server's leaf protocol.
 
-`Leafs` is the part that the server starts: a listener for leafs, and the remotes that this server joins. A
-`LeafConnection` is what the router sees of either: a source and a sink of kind LEAF. What passes over a
-connection is decided by its `LeafPermissions`, what it announces by its `InterestAdvertiser`.
+`Leafs` is the part that the server starts: a listener for leafs, and the remotes that this server joins. The
+router sees either end as a `LeafConnection`, a source and a sink of kind LEAF. Its `LeafPermissions` decide
+what passes over the connection, and its `InterestAdvertiser` what it announces.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Decides which leafs may join, and to which account: by `leafnodes { authorization }`, else as clients."""
+"""LeafAuthenticator: decides which leafs may join, and which account each of them joins.
+
+It uses `leafnodes { authorization }`, or else authenticates leafs as clients.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _BCRYPT = ("$2a$", "$2b$", "$2x$", "$2y$")
 
 
 class LeafAuthenticator:
-    """The leaf users of one configuration. `clients` authenticates when the block is silent."""
+    """The leaf users of one configuration. `clients` authenticates if the configuration has none."""
 
     def __init__(self, options: Options, registry: AccountRegistry, clients: Authentication) -> None:
         self._clients = clients

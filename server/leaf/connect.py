@@ -11,7 +11,11 @@ from ..connection import connect_info
 
 @dataclass(slots=True)
 class LeafConnect:
-    """CONNECT of the solicitor. `name` is its server's name, remote_account the account bound there."""
+    """The CONNECT of the solicitor.
+
+    name: the name of its server.
+    remote_account: the account that it is bound to there.
+    """
 
     version: str = ""
     user: str = ""
@@ -36,19 +40,26 @@ class LeafConnect:
 
     @classmethod
     def parse(cls, raw: bytes) -> LeafConnect:
-        """Raises PeerError (closes, without a text) when it is no object or a field has the wrong type."""
+        """Parse the JSON of a CONNECT.
+
+        Raises PeerError (which closes without a text) if it is no object or a field has the wrong type.
+        """
         known, _ = connect_info.read(raw, "CONNECT", _CONNECT)
         return cls(**known)
 
     @property
     def credentials(self) -> ClientCredentials:
-        """What is authenticated."""
+        """The credentials to authenticate."""
         return ClientCredentials(self.user, self.password, self.auth_token, self.nkey, self.sig, self.jwt)
 
 
 @dataclass(slots=True)
 class HubInfo:
-    """INFO of the acceptor. leafnode_urls None: it is no leaf port. given: the whole document."""
+    """The INFO of the acceptor.
+
+    leafnode_urls: None means that this is not a leaf port.
+    given: the whole document.
+    """
 
     server_id: str = ""
     server_name: str = ""
@@ -70,7 +81,10 @@ class HubInfo:
 
     @classmethod
     def parse(cls, raw: bytes) -> HubInfo:
-        """Raises PeerError (closes, without a text) when it is no object or a field has the wrong type."""
+        """Parse the JSON of an INFO.
+
+        Raises PeerError (which closes without a text) if it is no object or a field has the wrong type.
+        """
         known, given = connect_info.read(raw, "INFO", _INFO)
         return cls(**known, given=given)
 

@@ -1,4 +1,4 @@
-"""A remote's credentials: user JWT and seed from a credentials file, and the signature of a hub's nonce."""
+"""A remote's credentials: user JWT and seed from a credentials file, and the signature of a nonce."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ...keys import read_credentials as read_file
 
 
 class LeafCredentialsError(Exception):
-    """The file cannot be read, or is not a credentials file, or the seed is none."""
+    """The file cannot be read, it is not a credentials file, or its seed is invalid."""
 
 
 def read_credentials(path: str) -> tuple[str, str]:
-    """The user JWT and the seed in a credentials file. Raises LeafCredentialsError."""
+    """Return the user JWT and the seed in a credentials file. Raises LeafCredentialsError."""
     try:
         found = read_file(path)
     except IdentityError as error:
@@ -22,9 +22,9 @@ def read_credentials(path: str) -> tuple[str, str]:
 
 
 def sign(seed: str, nonce: str) -> tuple[str, str]:
-    """(public key, signature of the nonce as unpadded URL base64) by the key of `seed`.
+    """Sign a hub's nonce with the key of `seed`.
 
-    Raises LeafCredentialsError.
+    Return (public key, signature in URL base64 without padding). Raises LeafCredentialsError.
     """
     try:
         pair = KeyPair(seed, KeyRole.USER)

@@ -1,8 +1,8 @@
-"""Which JetStream traffic stays on its own side of a leaf connection.
+"""Domains: which JetStream traffic stays on its own side of a leaf connection.
 
-A pure decision, made on both ends when a connection is registered. Domains that differ keep their APIs to
-themselves: `$JS.API.>` is not sent, and each is reached from the other side by `$JS.<domain>.API`.
-Source: "Using JetStream on Leaf Nodes", and the deny lists that real servers apply.
+A pure decision, which both ends make when a connection is registered. Different domains do not share their
+APIs: `$JS.API.>` is not sent, and each domain is reached from the other side by `$JS.<domain>.API`.
+Sources: "Using JetStream on Leaf Nodes", and the deny lists that real servers apply.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FAMILIES = ("STREAM", "CONSUMER", "DIRECT", "META", "SERVER", "ACCOUNT")
 class Side(NamedTuple):
     """What this server knows of itself and of one account.
 
-    spans: its JetStream is one of several servers', to which those on the other side may belong.
+    spans: whether its JetStream is made up of several servers, of which some may be on the other side.
     """
 
     domain: str
@@ -32,7 +32,12 @@ class Side(NamedTuple):
 
 
 class Denials(NamedTuple):
-    """both: neither sent nor asked for. send: not sent besides. note: a line for the log."""
+    """The subjects that do not pass.
+
+    both: neither sent nor asked for.
+    send: also not sent.
+    note: a line for the log.
+    """
 
     both: tuple[str, ...] = ()
     send: tuple[str, ...] = ()
@@ -40,7 +45,7 @@ class Denials(NamedTuple):
 
 
 def denials(side: Side, peer_domain: str, peer: str) -> Denials:
-    """The deny lists of a connection to the server called `peer`, whose domain is `peer_domain`."""
+    """Return the deny lists of a connection to the server called `peer`, whose domain is `peer_domain`."""
     is_system = bool(side.system_account) and side.account == side.system_account
     force = is_system and "" in side.default_domains.values()
     if not is_system and side.default_domains.get(side.account) == "":
@@ -55,17 +60,17 @@ def denials(side: Side, peer_domain: str, peer: str) -> Denials:
     if is_system:
         note = f"Extending JetStream domain {peer_domain!r} as System Account connected from server {peer}"
         return Denials(note=note)
-    # Those who are one JetStream receive each request of an account wherever it was made.
+    # The servers of one JetStream receive each request of an account, wherever it was made.
     return Denials() if side.spans else Denials(CLIENTS)
 
 
 def local_mappings(domain: str) -> list[tuple[str, str]]:
-    """What makes `$JS.<domain>.API` mean the API here: (source, destination)."""
+    """Return the (source, destination) that map `$JS.<domain>.API` to the API here."""
     mapped = [(f"$JS.{domain}.API.INFO", "$JS.API.INFO")]
     mapped += [(f"$JS.{domain}.API.{family}.>", f"$JS.API.{family}.>") for family in _FAMILIES]
     return [*mapped, (f"$JS.{domain}.API.$KV.>", "$KV.>"), (f"$JS.{domain}.API.$OBJ.>", "$OBJ.>")]
 
 
 def default_mappings(domain: str) -> list[tuple[str, str]]:
-    """What makes the plain API mean that of another domain (`default_js_domain`): (source, destination)."""
+    """Return the (source, destination) that map the plain API to another domain (`default_js_domain`)."""
     return [(plain, qualified) for qualified, plain in local_mappings(domain)]

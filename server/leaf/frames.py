@@ -1,7 +1,8 @@
 """Messages as leaf frames: what a peer must know besides the message itself.
 
-A delivery of JetStream is matched on the consumer's delivery subject and shown under the stored one. Between
-servers the frame carries the first, and the second comes after `@` at the end of the ack subject in `reply`.
+A delivery of JetStream is matched by the consumer's delivery subject, and shown under the subject of the
+stored message. Between servers the frame carries the first, and the second is appended to the ack subject in
+`reply`, after an `@`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _ACK_DOTS = 8  # $JS.ACK.<stream>.<consumer>.<tries>.<stream seq>.<consumer seq>
 
 
 def split_delivery(reply: bytes) -> tuple[bytes, bytes]:
-    """An ack subject and the subject that travelled after it; b"" if none did."""
+    """Return an ack subject and the subject that was appended to it, b"" if there was none."""
     parts = reply.split(b".", _ACK_DOTS)
     if len(parts) <= _ACK_DOTS:
         return reply, b""
@@ -36,10 +37,11 @@ def split_delivery(reply: bytes) -> tuple[bytes, bytes]:
 def leaf_frame(
     msg: RoutedMessage, queues: tuple[bytes, ...], headers: bool, accounts: Mapping[str, str]
 ) -> tuple[bytes, bytes, int]:
-    """(prefix, tail, size) of the frame for one peer.
+    """Return (prefix, tail, size) of the frame for one peer.
 
-    `headers`: it takes headers. `accounts`: names of accounts here -> the peer's names of them, for who
-    asks a service.
+    queues: the queue groups that the peer must serve.
+    headers: whether the peer accepts headers.
+    accounts: names of accounts here -> the peer's names of them, to describe who asks a service.
     """
     subject, reply, size, tail = msg.subject, msg.reply, msg.size, msg.tail
     header_size = msg.header_size
@@ -67,7 +69,7 @@ def leaf_frame(
 
 
 def _renamed_account(header: bytes, accounts: Mapping[str, str]) -> bytes | None:
-    """The header with the asker's account under the peer's name of it; None: as it is."""
+    """Return the header with the peer's name for the asker's account, None if nothing changes."""
     given = header_block.get(header, _REQUEST_INFO)
     try:
         info = gojson.decode(given) if given else None

@@ -1,9 +1,9 @@
-"""How both ends of a leaf connection come to know each other.
+"""The handshakes of both ends of a leaf connection.
 
-The acceptor sends INFO, the solicitor answers with CONNECT, the acceptor binds an account and sends INFO
-again with what the solicitor may do; then both announce their interest. Promises that nothing but these words
-is served before, nor read by the acceptor, that bcrypt runs off the loop, and that who does not go on is
-closed in time.
+The acceptor sends INFO, and the solicitor answers with CONNECT. Then the acceptor binds an account and sends
+INFO again, with what the solicitor may do, and both announce their interest. Promises: until then nothing
+else is served, and the acceptor reads nothing but CONNECT; bcrypt runs off the loop; a peer that does not go
+on is closed in time.
 """
 
 from __future__ import annotations
@@ -28,36 +28,39 @@ if TYPE_CHECKING:
     from .peer import LeafPeer
     from .remote import LeafRemote
 
-_FINISH = 2 * SECOND  # for the acceptor to answer CONNECT
+_FINISH = 2 * SECOND  # ns that the acceptor has to answer CONNECT
 _REFUSED = "Authentication Failure"
 _VIOLATION = "Protocol Violation"
 _VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
 
 
 class LeafHandshake(Protocol):
-    """One end's part."""
+    """The handshake of one end."""
 
     def begin(self) -> None:
-        """The wire is there."""
+        """Begin: the wire exists."""
 
     def leave(self) -> None:
-        """The connection is gone."""
+        """End: the connection is gone."""
 
     def connect(self, raw: bytes) -> None:
-        """CONNECT came."""
+        """Serve CONNECT."""
 
     def info(self, raw: bytes) -> None:
-        """INFO came."""
+        """Serve INFO."""
 
     def still_welcome(self) -> bool:
-        """Whether, after a reload, the peer may stay as it is."""
+        """Return whether the peer may stay as it is after a reload."""
 
     def who(self) -> dict[str, Any]:
-        """What the peer sent about itself at login, as client info has it."""
+        """Return what the peer sent about itself at login, as client info shows it."""
 
 
 class AcceptedHandshake(Part["LeafPeer"]):
-    """The acceptor's part. user: who the leaf is, None before."""
+    """The handshake of the acceptor.
+
+    user: the user that the leaf logged in as; None before.
+    """
 
     def __init__(self, connection: LeafPeer, advertiser: InterestAdvertiser) -> None:
         super().__init__(connection)
@@ -70,7 +73,7 @@ class AcceptedHandshake(Part["LeafPeer"]):
         self.user: User | None = None
 
     def begin(self) -> None:
-        """Greet, and give a time to answer."""
+        """Send INFO, and start the time in which the leaf must answer."""
         connection = self._connection
         context = connection.context
         self._nonce = new_nonce(context.random_bytes)
@@ -79,25 +82,25 @@ class AcceptedHandshake(Part["LeafPeer"]):
         self._timer = connection.clock.call_later(context.auth_timeout, self._too_late)
 
     def stop(self) -> None:
-        """No more timers."""
+        """Cancel the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def leave(self) -> None:
-        """The connection is gone."""
+        """End the login: the connection is gone."""
         self.stop()
         if self.user is not None and self.user.session is not None:
             self.user.session.end()
 
     def send_info(self, **more: object) -> None:
-        """Send INFO as it is now."""
+        """Send the present INFO, with `more` fields."""
         connection = self._connection
         fields = {"client_id": connection.id, "nonce": self._nonce.decode(), **more}
         connection.send_line(connection.context.documents.info(fields))
 
     def who(self) -> dict[str, Any]:
-        """User, name and version, and the token if there is one."""
+        """Return user, name and version, and what is known of a token."""
         who = {"user": "", "name": self._connection.name, "ver": self._version}
         if self.user is not None:
             who["user"] = self.user.label
@@ -106,7 +109,10 @@ class AcceptedHandshake(Part["LeafPeer"]):
         return who
 
     def still_welcome(self) -> bool:
-        """Whether the same user would still join the same account with the same permissions."""
+        """Return whether the same user would still join the same account with the same permissions.
+
+        A session rechecks its login itself, and closes the connection if it no longer holds.
+        """
         before = self.user
         if before is None:
             return False
@@ -122,11 +128,11 @@ class AcceptedHandshake(Part["LeafPeer"]):
         )
 
     def info(self, raw: bytes) -> None:
-        """Leafs send INFO only to agree on compression, which is not offered here."""
+        """Ignore INFO: leafs send it only to agree on compression, which is not offered here."""
         del raw
 
     def connect(self, raw: bytes) -> None:
-        """CONNECT: authenticate it. A second one is ignored."""
+        """Serve CONNECT: authenticate the leaf. After it has joined, CONNECT is ignored."""
         connection = self._connection
         if connection.joined:
             return
@@ -151,7 +157,7 @@ class AcceptedHandshake(Part["LeafPeer"]):
             result.lookup(come)
         elif result.check is not None:
             connection.hold()
-            self.stop()  # it has said who it is in time
+            self.stop()  # the leaf has sent its credentials in time
             connection.context.passwords(
                 result.check,
                 lambda passed: come(AuthResult(result.user if passed else None)),
@@ -183,7 +189,7 @@ class AcceptedHandshake(Part["LeafPeer"]):
             self._join(given, user)
 
     def _fits(self, given: LeafConnect, user: User) -> bool:
-        """Whether the leaf may join; if not, it was told and closed."""
+        """Return whether the leaf may join. If not, it is told why and closed."""
         connection = self._connection
         context = connection.context
         if " " in given.cluster:
@@ -233,31 +239,31 @@ class AcceptedHandshake(Part["LeafPeer"]):
         connection.announce()
 
     def _permit(self, user: User) -> tuple[AllowDeny, AllowDeny]:
-        """Let pass what the user may; gives what it may receive and what it may publish."""
+        """Apply the user's permissions. Return what it may receive and what it may publish."""
         publishes, hears = user_lists(user.permissions)
         leaf_permissions = self._connection.leaf_permissions
-        # What the user may receive is what goes to the leaf; what it may publish is what is taken from it.
+        # What the user may receive goes to the leaf; what it may publish is accepted from the leaf.
         leaf_permissions.set(send=hears, ask=publishes, accept=publishes)
         leaf_permissions.replies = user.permissions.responses if user.permissions is not None else None
         leaf_permissions.deny(send=self._denied)
         return hears, publishes
 
-    # --- what its session does (accounts.users.Holder)
+    # --- what the login session calls (accounts.users.AuthenticatedConnection)
 
     def fail(self, text: str, reason: str) -> None:
-        """Say why, and close."""
+        """Tell the leaf why, and close."""
         self._connection.fail(text, reason)
 
     def close(self, reason: str) -> None:
-        """Close without a word."""
+        """Close without telling the leaf why."""
         self._connection.close(reason)
 
     def refuse(self) -> None:
-        """Say that the login no longer holds, and close."""
+        """Tell the leaf that its login no longer holds, and close."""
         self._connection.fail("Authorization Violation", _REFUSED)
 
     def apply(self, user: User) -> None:
-        """The same user, with other permissions from now on; the leaf is told of them."""
+        """Go on as the same user with other permissions, and tell the leaf."""
         before, self.user = self.user, user
         connection = self._connection
         if before is None or before.permissions == user.permissions or not connection.joined:
@@ -273,7 +279,7 @@ class AcceptedHandshake(Part["LeafPeer"]):
 
 
 class SolicitedHandshake(Part["LeafPeer"]):
-    """The solicitor's part."""
+    """The handshake of the solicitor."""
 
     def __init__(self, connection: LeafPeer, advertiser: InterestAdvertiser, remote: LeafRemote) -> None:
         super().__init__(connection)
@@ -283,34 +289,34 @@ class SolicitedHandshake(Part["LeafPeer"]):
         self._greeted = False
 
     def begin(self) -> None:
-        """Wait for the hub's greeting."""
+        """Wait for the hub's INFO."""
         self._timer = self._connection.clock.call_later(self._remote.options.first_info_timeout, self._silent)
 
     def stop(self) -> None:
-        """No more timers."""
+        """Cancel the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def leave(self) -> None:
-        """The connection is gone."""
+        """End: the connection is gone."""
         self.stop()
 
     def who(self) -> dict[str, Any]:
-        """A hub does not log in."""
+        """Return {}, because a hub does not log in."""
         return {}
 
     def still_welcome(self) -> bool:
-        """It is the remotes' configuration that decides here."""
+        """Return True: here the configuration of the remotes decides."""
         return True
 
     def connect(self, raw: bytes) -> None:
-        """Hubs do not send CONNECT."""
+        """Close, because hubs do not send CONNECT."""
         del raw
         self._connection.close(_VIOLATION)
 
     def info(self, raw: bytes) -> None:
-        """INFO: the greeting, then the result of our login, then changes."""
+        """Serve INFO: the first one, then the result of our login, then changes."""
         connection = self._connection
         try:
             info = HubInfo.parse(raw)
@@ -334,7 +340,7 @@ class SolicitedHandshake(Part["LeafPeer"]):
             self._advertiser.sync()
 
     def _greet(self, info: HubInfo) -> bool:
-        """Answer the first INFO with CONNECT; False when the connection was closed instead."""
+        """Answer the first INFO with CONNECT. Return False if the connection was closed instead."""
         connection = self._connection
         context = connection.context
         self.stop()
@@ -369,12 +375,12 @@ class SolicitedHandshake(Part["LeafPeer"]):
         return True
 
     def _permit(self, info: HubInfo) -> None:
-        """Follow the hub's permissions and our own deny lists."""
+        """Apply the hub's permissions and our own deny lists."""
         connection = self._connection
         options = self._remote.options
         send = AllowDeny.from_info(info.given.get("export")).denying(options.deny_exports)
         ask = AllowDeny.from_info(info.given.get("import")).denying(options.deny_imports)
-        # A hub takes what its spokes send; a spoke takes what it could have asked for.
+        # A hub accepts what its spokes send; a spoke accepts only what it may ask for.
         connection.leaf_permissions.set(
             send=send, ask=ask, accept=ask if connection.is_spoke else AllowDeny()
         )

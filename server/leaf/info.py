@@ -1,4 +1,4 @@
-"""INFO as leafs get it from a hub, and the CONNECT with which a leaf answers."""
+"""LeafDocuments: the INFO that leafs get from a hub, and the CONNECT with which a leaf answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ PROTOCOL = 3
 
 
 class LeafDocuments:
-    """What this server sends about itself to leafs. port, urls: of the listener, once it is open."""
+    """What this server sends about itself to leafs.
+
+    port: the listener's port; 0 until it listens.
+    urls: where leafs may connect to.
+    """
 
     def __init__(self, options: Options, identity: ServerIdentity) -> None:
         self.options = options
@@ -27,18 +31,18 @@ class LeafDocuments:
 
     @property
     def cluster(self) -> str:
-        """The name of the cluster, or ""."""
+        """The name of the cluster; "" if there is none."""
         return self.options.cluster.name if self.options.cluster is not None else ""
 
     @property
     def domain(self) -> str:
-        """The JetStream domain, or ""."""
+        """The JetStream domain; "" if there is none."""
         return self.options.jetstream.domain
 
     def info(self, more: dict[str, Any]) -> bytes:
-        """INFO for one connection, whose own fields are `more`; those that are empty are left out.
+        """Return the INFO for one connection, whose own fields are `more`. Empty fields are left out.
 
-        `leafnode_urls` is always there: by it the peer knows that this is a leaf port.
+        `leafnode_urls` is always there, because it tells the peer that this is a leaf port.
         """
         options, identity = self.options, self.identity
         leafnodes = options.leafnodes
@@ -59,7 +63,7 @@ class LeafDocuments:
         return encode.info(document)
 
     def connect(self, remote: RemoteOptions, credentials: dict[str, str], jetstream: bool) -> bytes:
-        """CONNECT to a hub. `credentials` as `LeafConnect` names them on the wire."""
+        """Return the CONNECT for a hub. `credentials` has the names of the wire."""
         optional: dict[str, Any] = {
             "version": self.identity.version,
             **credentials,

@@ -22,7 +22,10 @@ Key = tuple[str, str]  # subject, queue
 
 
 class InterestAdvertiser(Part["LeafPeer"], Advertiser[Key]):
-    """What was advertised to the peer of one connection: mappings, too, and last the subject of loops."""
+    """What was advertised to the peer of one connection.
+
+    Mappings are advertised too, and last the subject that detects loops.
+    """
 
     def __init__(self, connection: LeafPeer, turns: Shared) -> None:
         Part.__init__(self, connection)
@@ -45,7 +48,7 @@ class InterestAdvertiser(Part["LeafPeer"], Advertiser[Key]):
         return subscription.subject, subscription.queue
 
     def _concerns(self, subscription: Subscription) -> bool:
-        """Whether one subscription is advertised to the peer."""
+        """Return whether the subscription is advertised to the peer."""
         connection = self._connection
         sink = subscription.sink
         if sink is connection or (subscription.origin and subscription.origin == connection.remote_cluster):
@@ -54,9 +57,9 @@ class InterestAdvertiser(Part["LeafPeer"], Advertiser[Key]):
             return True
         kind = subscription.kind
         if kind == ConnectionKind.IMPORT and subscription.subject.startswith(SERVICE_REPLY):
-            return True  # whatever the permissions
+            return True  # permissions do not apply to it
         if kind == ConnectionKind.LEAF:
-            # A hub passes on the interest of its leafs; a spoke only that of those that join it.
+            # A hub passes on the interest of its leafs; a spoke passes on only that of leafs that join it.
             if connection.isolated or (connection.is_spoke and sink.is_spoke):
                 return False
         elif kind == ConnectionKind.ROUTER and connection.is_spoke:

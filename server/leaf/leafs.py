@@ -1,7 +1,7 @@
-"""All leaf connections of a server: the listener, the remotes, what a reload does to them.
+"""Leafs: all leaf connections of a server, with the listener, the remotes, and their reload.
 
-Promises that `stop` leaves no socket, task or timer, and that of two connections of the same leaf to the same
-account the later one stays.
+Promises that `stop` leaves no socket, task or timer, and that if the same leaf connects twice to the same
+account, the later connection remains.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ SHUTDOWN = "Server Shutdown"
 
 
 class LeafEvents(Protocol):
-    """Told of leafs coming and going: the system services."""
+    """Is called when leafs come and go; the system services implement it."""
 
     def leaf_connected(self, connection: LeafConnection) -> None:
-        """It has joined an account."""
+        """A leaf has joined an account."""
 
     def leaf_disconnected(self, connection: LeafConnection, reason: str) -> None:
-        """It was closed; only for those that had joined."""
+        """A leaf that had joined an account was closed."""
 
 
 class Leafs(LeafContext):
@@ -43,8 +43,8 @@ class Leafs(LeafContext):
 
     connections: those that have joined, by id.
     remotes: the hubs that this server joins.
-    listener: its sockets, those of remotes as well.
-    events: told of leafs, if anyone is.
+    listener: all sockets of leafs, accepted or dialled.
+    events: is called when leafs come and go, if set.
     """
 
     def __init__(
@@ -55,8 +55,10 @@ class Leafs(LeafContext):
         jetstream: bool = False,
         find: FindAccount | None = None,
     ) -> None:
-        """`clients`: what the clients of this server share. authenticator: decides about clients, and about
-        leafs unless the options name users for those. find: finds an account that nobody has asked for yet.
+        """`clients` is what the clients of this server share.
+
+        authenticator: decides about clients, and about leafs unless the options name users for them.
+        find: finds an account that nobody has asked for yet.
         """
         super().__init__(clients, authenticator)
         self._find = find
@@ -67,13 +69,16 @@ class Leafs(LeafContext):
         self.listener = Listener(self.log)
 
     def remote(self, options: RemoteOptions) -> LeafRemote:
-        """A hub to join."""
+        """Return a remote for a hub to join."""
         return LeafRemote(self, options, self.find_account, self._protocol)
 
     def connection(
         self, wire: Wire, peer: tuple[str, int], remote: LeafRemote | None = None
     ) -> LeafConnection:
-        """A connection for a socket that was accepted from `peer`, (host, port), or dialled by `remote`."""
+        """Return a connection for a socket that was accepted from `peer` or dialled by `remote`.
+
+        peer: (host, port).
+        """
         return LeafConnection(self, self, wire, peer, remote)
 
     def _protocol(self, remote: LeafRemote | None = None) -> LeafProtocol:
@@ -84,7 +89,7 @@ class Leafs(LeafContext):
     async def start(self) -> None:
         """Listen if there is a port, and join the remotes.
 
-        Raises OSError when the address is taken, TLSConfigError for certificates that cannot be used.
+        Raises OSError if the address is in use, and TLSConfigError if certificates cannot be used.
         """
         self._map_default_domains()
         leafnodes = self.options.leafnodes
@@ -113,14 +118,14 @@ class Leafs(LeafContext):
         await self.listener.closed()
 
     async def stop_accepting(self) -> None:
-        """Close the listening socket; connections stay."""
+        """Close the listening socket; connections stay open."""
         await self.listener.stop_accepting()
 
     def reload(self, options: Options, authenticator: Authentication) -> None:
-        """Apply new options, and the `authenticator` of clients. The registry has been reloaded before.
+        """Apply new options, and the `authenticator` of clients. The registry must have been reloaded before.
 
-        Remotes that are new are joined, those that are gone are left; connections whose account is gone, or
-        whose user may no longer join, are closed; all others are told what changed.
+        New remotes are joined, and removed ones are left. Connections are closed if their account is gone or
+        their user may no longer join. All others are told what has changed.
         """
         self.options = self.documents.options = options
         self.authenticator = LeafAuthenticator(options, self.registry, authenticator)
@@ -146,7 +151,7 @@ class Leafs(LeafContext):
         self.flusher.flush()
 
     def hub_domains(self) -> set[str]:
-        """The domains of the hubs whose system account is joined now."""
+        """Return the domains of the hubs whose system account is joined now."""
         return {
             connection.remote_domain
             for connection in self.connections.values()
@@ -167,7 +172,10 @@ class Leafs(LeafContext):
         return f"nats-leaf://{'127.0.0.1' if host in EVERYWHERE else host}:{self.port}"
 
     def set_jetstream(self, *, jetstream: bool) -> None:
-        """JetStream was switched on or off here: what may pass depends on it, so leafs join anew."""
+        """Take note that JetStream was switched on or off here.
+
+        Leafs are closed and join again, because what may pass depends on it.
+        """
         if self.documents.jetstream == jetstream:
             return
         self.documents.jetstream = jetstream
@@ -176,7 +184,7 @@ class Leafs(LeafContext):
             connection.close("Server Reloaded")
 
     def set_other_urls(self, urls: list[str]) -> None:
-        """Where other servers of the cluster take leafs; tells the leafs when it changed."""
+        """Set where other servers of the cluster accept leafs, and tell the leafs if that has changed."""
         known = list(dict.fromkeys([*self.own_urls(), *urls]))
         if known != self.documents.urls:
             self.documents.urls = known
@@ -186,7 +194,7 @@ class Leafs(LeafContext):
             self.flusher.flush()
 
     def own_urls(self) -> list[str]:
-        """What leafs are told to come back to: one address."""
+        """Return the address that leafs are told to come back to, [] if none is advertised."""
         leafnodes = self.options.leafnodes
         if leafnodes.no_advertise:
             return []
@@ -196,11 +204,11 @@ class Leafs(LeafContext):
         return [f"{host}:{self.port}" for host in reachable(leafnodes.host)[:1]] if self.port else []
 
     async def find_account(self, name: str) -> Account | None:
-        """The account that a remote is bound to; None: there is none such, as yet."""
+        """Return the account that a remote is bound to, None if it does not exist yet."""
         return self.registry.get(name) if self._find is None else await self._find(name)
 
     def follow(self, account: Account) -> None:
-        """An account was made or changed: domains are reached through its mappings as before."""
+        """Map the domains in an account that was made or changed."""
         documents = self.documents
         domain = self.options.default_js_domain.get(account.name)
         if domain and not account.serves_jetstream:
@@ -212,21 +220,21 @@ class Leafs(LeafContext):
     # --- connections
 
     def joined(self, connection: LeafConnection) -> None:
-        """A connection is bound to its account."""
+        """Add a connection that is bound to its account."""
         self.connections[connection.id] = connection
 
     def announced(self, connection: LeafConnection) -> None:
-        """A connection serves from now on."""
+        """Report a connection that serves from now on."""
         if self.events is not None:
             self.events.leaf_connected(connection)
 
     def closed(self, connection: LeafConnection, reason: str) -> None:
-        """A connection is closed."""
+        """Remove a connection that is closed, and report it if it had joined."""
         if self.connections.pop(connection.id, None) is not None and self.events is not None:
             self.events.leaf_disconnected(connection, reason)
 
     def _map_default_domains(self) -> None:
-        """Send the plain API requests of accounts without JetStream here to the domain they are meant for."""
+        """Map the plain API of accounts without JetStream here to the domain that it is meant for."""
         for name, domain in self.options.default_js_domain.items():
             account = self.registry.get(name)
             if account is not None and domain and not account.serves_jetstream:

@@ -1,6 +1,6 @@
-"""LeafPeer: one leaf connection as its parts see it; LeafContext: what all leaf connections share.
+"""LeafPeer is one leaf connection as its parts see it, LeafContext what all leaf connections share.
 
-Both know neither the parts, nor remotes and listener: `LeafConnection` makes the parts, `Leafs` the
+Neither knows the parts, the remotes or the listener: `LeafConnection` makes the parts, and `Leafs` the
 connections.
 """
 
@@ -38,20 +38,20 @@ DUPLICATE = "Duplicate Remote LeafNode Connection"
 
 
 class LeafContext(ConnectionContext):
-    """What leaf connections share, see ConnectionContext.
+    """What leaf connections share; see ConnectionContext.
 
     connections: those that have joined, by id.
     documents: INFO and CONNECT of this server.
     authenticator: decides who may join.
-    remote_accounts: names of accounts here -> what the hub calls them, where that differs.
-    spans: whether JetStream here is one of several servers'.
-    turns: the turns in which interest is advertised.
+    remote_accounts: names of accounts here -> the hub's names of them, where they differ.
+    spans: whether the JetStream here is made up of several servers.
+    turns: the turns of the loop in which interest is advertised.
     """
 
     connections: Mapping[int, LeafPeer]
 
     def __init__(self, clients: ConnectionContext, authenticator: Authentication) -> None:
-        """`clients`: what the clients of this server share. authenticator: decides about them."""
+        """`clients` is what the clients of this server share; `authenticator` decides about them."""
         super().__init__(
             clients.options,
             clients.registry,
@@ -73,24 +73,24 @@ class LeafContext(ConnectionContext):
 
     @property
     def auth_timeout(self) -> int:
-        """ns that a leaf has to send CONNECT."""
+        """How long a leaf may take to send CONNECT, in ns."""
         authorization = self.options.leafnodes.authorization
         given = authorization.timeout if authorization is not None else None
         return given if given is not None else self.options.auth_timeout
 
     async def wait(self, count: int) -> None:
-        """Return when at least so many connections have joined and know the interest of their peers."""
+        """Return when at least `count` connections have joined and know the interest of their peers."""
         while sum(c.interest_known for c in self.connections.values()) < count:
             self._change.clear()
             await self._change.wait()
 
     def interest_known(self, connection: LeafPeer) -> None:
-        """A connection's peer has sent its interest."""
+        """Take note that a connection's peer has sent its interest."""
         connection.interest_known = True
         self._change.set()
 
     def replace_duplicate(self, connection: LeafPeer, account: Account) -> None:
-        """The same leaf came again: what is left of its former connection goes."""
+        """Close what is left of a leaf's former connection, because the same leaf has come again."""
         if not connection.name or not connection.remote_account:
             return
         for old in list(self.connections.values()):
@@ -105,14 +105,14 @@ class LeafContext(ConnectionContext):
                 self.log.warning(f"{connection} - Replacing connection from same server")
 
     def has_leaf_cluster(self, account: Account, cluster: str) -> bool:
-        """Whether a leaf of the cluster so called has joined the account here."""
+        """Return whether a leaf of this cluster has joined the account here."""
         return bool(cluster) and any(
             c.remote is None and not c.is_spoke and c.account is account and c.remote_cluster == cluster
             for c in self.connections.values()
         )
 
     def know_account(self, name: str, remote_name: str) -> None:
-        """The hub's account to which ours called `name` is bound."""
+        """Take note of the hub's name for the account that is called `name` here."""
         before = dict(self.remote_accounts)
         if name == remote_name:
             self.remote_accounts.pop(name, None)
@@ -145,13 +145,16 @@ class LeafContext(ConnectionContext):
             self.log.info(f"{connection} - {found.note}")
 
     def map_local_domain(self, account: Account) -> None:
-        """Let the other side reach this server's domain in an account that may have no JetStream itself."""
+        """Let the other side reach this server's domain through `account`.
+
+        The account may have no JetStream itself.
+        """
         documents = self.documents
         if documents.domain and documents.jetstream and account is not self.registry.system:
             add_mappings(account, local_mappings(documents.domain))
 
     def loop_subject(self, account: SubjectSpace) -> str:
-        """The subject that finds loops: if our own interest in it comes back, there is one."""
+        """Return the subject that detects loops: there is one if our own interest in it comes back."""
         subject = self._loop_subjects.get(account.name)
         if subject is None:
             subject = f"$LDS.{new_id(self.random_bytes, _LOOP_ID)}"
@@ -160,16 +163,16 @@ class LeafContext(ConnectionContext):
 
 
 class LeafPeer(Connection, MessageEndpoint):
-    """What is known of the server at the other end, and the way to answer it.
+    """What is known of the server at the other end, and how to answer it.
 
     remote: the remote that solicited the connection; None if it was accepted.
     name, remote_cluster, remote_domain, remote_account: what the peer sent about itself.
-    is_spoke: this server is the spoke, the peer its hub.
-    isolated: the peer gets no interest that other leafs announce.
-    peer_headers: it takes headers.
-    joined: it is bound to an account.
-    interest_known: it has sent its own interest.
-    leaf_permissions: what may pass.
+    is_spoke: whether this server is the spoke, and the peer its hub.
+    isolated: whether the peer gets no interest that other leafs announce.
+    peer_headers: whether the peer accepts headers.
+    joined: whether the connection is bound to an account.
+    interest_known: whether the peer has sent its own interest.
+    leaf_permissions: what may pass over the connection.
     """
 
     kind = ConnectionKind.LEAF
@@ -183,7 +186,7 @@ class LeafPeer(Connection, MessageEndpoint):
     ) -> None:
         options = context.options
         super().__init__(context, wire, peer, options.leafnodes.write_deadline or options.write_deadline)
-        # Leafs are closed for lateness only: what they miss, a whole cluster misses.
+        # Only the write deadline closes a leaf: what it misses, a whole cluster misses.
         self.max_pending = sys.maxsize
         self.outbound = self
         self.remote = remote
@@ -200,16 +203,16 @@ class LeafPeer(Connection, MessageEndpoint):
         self.parser = LeafParser(options.max_control_line, options.max_payload)
 
     def join(self, account: Account) -> None:
-        """The handshake is done: publish and receive in `account`."""
+        """Publish and receive in `account` from now on: the handshake is done."""
         raise NotImplementedError
 
     def announce(self) -> None:
-        """The connection serves from now on: tell of it."""
+        """Report that the connection serves from now on."""
         raise NotImplementedError
 
     def refresh(self) -> None:
-        """The leaf permissions have changed: work out whether messages need a look at each."""
-        # Accounts have other names over there; one that asks a service then goes by its other name.
+        """Decide whether each message needs a check, because the leaf permissions have changed."""
+        # If accounts have other names there, a header that names the asker of a service must be changed.
         self.headers = self.peer_headers and not self.context.remote_accounts
         self.fast = self.leaf_permissions.replies is None and not self.context.options.trace
         if self.account is not None:
@@ -222,7 +225,7 @@ class LeafPeer(Connection, MessageEndpoint):
         super().fail(text, reason)
 
     def violation(self, action: str, subject: str) -> None:
-        """The peer did what it may not. A hub closes; a spoke only does not do it."""
+        """React to something that the peer may not do. A hub closes; a spoke only ignores it."""
         if self.is_spoke:
             return
         if self.remote is not None:
@@ -231,7 +234,7 @@ class LeafPeer(Connection, MessageEndpoint):
         self.fail(f"Permissions Violation for {action} to {quoted(subject)}", "Protocol Violation")
 
     def loop_found(self) -> None:
-        """Our own interest came back to us over this connection."""
+        """Close, because our own interest came back over this connection."""
         account = self.account.name if self.account is not None else ""
         if self.remote is not None:
             self.remote.pause("Loop detected")

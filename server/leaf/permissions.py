@@ -1,7 +1,7 @@
 """LeafPermissions: what may pass over one leaf connection, in either direction.
 
-Permissions of the user that the leaf logged in as, deny lists of the remote's configuration and those of
-JetStream domains come together here. Decisions about subjects only, remembered in bounded caches.
+It combines the permissions of the user that the leaf logged in as, the deny lists of the remote's
+configuration and those of JetStream domains. It decides about subjects only, with bounded caches.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ACK = "$JS.ACK."
 
 
 class AllowDeny:
-    """Subjects allowed (None: all) and denied."""
+    """The subjects that are allowed (None means all), and those that are denied."""
 
     __slots__ = ("allow", "deny")
 
@@ -31,7 +31,10 @@ class AllowDeny:
 
     @classmethod
     def from_info(cls, given: Any) -> AllowDeny:
-        """One of `import` and `export` in INFO: an object with allow and deny, each a list or absent."""
+        """Return the lists from `import` or `export` in INFO.
+
+        given: an object with allow and deny, each a list or absent.
+        """
         if not isinstance(given, dict):
             return cls()
         allow, deny = given.get("allow"), given.get("deny")
@@ -41,7 +44,7 @@ class AllowDeny:
         )
 
     def to_info(self) -> dict[str, list[str]] | None:
-        """The same for INFO; None when nothing is restricted."""
+        """Return the lists as INFO has them, None if nothing is restricted."""
         document: dict[str, list[str]] = {}
         if self.allow is not None:
             document["allow"] = list(self.allow)
@@ -50,7 +53,7 @@ class AllowDeny:
         return document or None
 
     def denying(self, subjects: Iterable[str]) -> AllowDeny:
-        """With more denied."""
+        """Return lists that deny `subjects` too."""
         more = tuple(s for s in subjects if s not in self.deny)
         return AllowDeny(self.allow, (*self.deny, *more))
 
@@ -60,14 +63,16 @@ class AllowDeny:
         return self.allow is None and not self.deny
 
     def lets_through(self, subject: str) -> bool:
-        """Whether a message on the literal `subject` passes."""
+        """Return whether a message on the literal `subject` passes."""
         if self.allow is not None and not any(matches(s, subject) for s in self.allow):
             return False
         return not any(matches(s, subject) for s in self.deny)
 
     def lets_ask(self, subject: str) -> bool:
-        """Whether interest in `subject` passes. A pattern passes when part of it is allowed; of what then
-        comes, only what is allowed does.
+        """Return whether interest in `subject` passes.
+
+        A pattern passes if a part of it is allowed. Of the messages that then come, only the allowed ones
+        pass.
         """
         allow = self.allow
         if allow is not None and not any(is_subset(subject, s) for s in allow):
@@ -78,7 +83,10 @@ class AllowDeny:
 
 
 def user_lists(permissions: Permissions | None) -> tuple[AllowDeny, AllowDeny]:
-    """A user's permissions as (what it may publish, what it may receive); entries for queues apart."""
+    """Return a user's permissions as (what it may publish, what it may receive).
+
+    Entries for queues are left out.
+    """
     if permissions is None:
         return AllowDeny(), AllowDeny()
 
@@ -92,9 +100,13 @@ def user_lists(permissions: Permissions | None) -> tuple[AllowDeny, AllowDeny]:
 
 
 class LeafPermissions:
-    """send: what goes to the peer. ask: what the peer is asked for. accept: what is taken from the peer.
+    """What may pass over one leaf connection.
 
-    replies: (messages, ns) by which what was sent with a reply may be answered though `accept` says no.
+    send: what goes to the peer.
+    ask: what the peer is asked for.
+    accept: what is accepted from the peer.
+    replies: (messages, ns) within which the peer may answer a message that was sent with a reply, even if
+    `accept` does not allow it.
     """
 
     __slots__ = ("_may_ask", "_may_send", "_replies", "accept", "ask", "replies", "send")
@@ -109,29 +121,29 @@ class LeafPermissions:
         self._replies: dict[str, tuple[int, int]] = {}
 
     def set(self, *, send: AllowDeny, ask: AllowDeny, accept: AllowDeny) -> None:
-        """Other rules from now on."""
+        """Replace the rules."""
         self.send, self.ask, self.accept = send, ask, accept
         self._may_send.clear()
         self._may_ask.clear()
 
     def deny(self, *, send: Iterable[str] = (), ask: Iterable[str] = ()) -> None:
-        """More is denied from now on."""
+        """Deny more subjects."""
         self.set(send=self.send.denying(send), ask=self.ask.denying(ask), accept=self.accept)
 
     def may_send(self, subject: str) -> bool:
-        """Whether a message on `subject` may go to the peer."""
+        """Return whether a message on `subject` may go to the peer."""
         if self.send.open:
             return True
         return _remembered(self._may_send, subject, self.send.lets_through)
 
     def may_ask(self, subject: str) -> bool:
-        """Whether the peer may get interest in `subject` (wildcards allowed)."""
+        """Return whether the peer may get interest in `subject` (wildcards allowed)."""
         if self.ask.open:
             return True
         return _remembered(self._may_ask, subject, self.ask.lets_ask)
 
     def may_accept(self, subject: str, now: int) -> bool:
-        """Whether a message that came on `subject` is taken; counts an answer as given."""
+        """Return whether a message that came on `subject` is accepted. An answer counts as given."""
         if (
             self.accept.open
             or subject.startswith((_SERVICE_REPLY, _ACK))
@@ -150,7 +162,7 @@ class LeafPermissions:
         return True
 
     def expect_reply(self, reply: str, now: int) -> None:
-        """Something was sent with `reply`: an answer may come."""
+        """Let the peer answer a message that was sent with `reply`."""
         if self.replies is None:
             return
         if len(self._replies) >= _MOST_REPLIES:

@@ -1,7 +1,8 @@
-"""LeafRemote: one hub that this server joins; dials, and dials again when the connection is lost.
+"""LeafRemote: one hub that this server joins. It dials, and dials again when the connection is lost.
 
-Promises one connection or one attempt at a time, a growing distance to nobody: attempts are a reconnect
-interval and up to as much of jitter apart, and half a minute after the hub refused this server.
+Promises one connection or one attempt at a time. Failed attempts are one reconnect interval apart, plus up to
+as much of jitter; the distance does not grow. After a lost connection it waits one reconnect interval, and
+half a minute longer if the hub refused this server (5 s longer if the hub wants a newer version).
 """
 
 from __future__ import annotations
@@ -27,20 +28,25 @@ if TYPE_CHECKING:
 
 LONG = 30 * SECOND
 _SHORT = 5 * SECOND
-# Errors that a hub sends before it closes, and how long to wait then.
+# Errors that a hub sends before it closes, and how much longer to wait then, in ns.
 _RETRY_DELAYS = {
     "Loop detected": LONG,
     "Permissions Violation": LONG,
     "remote leafnode has same cluster name": LONG,
     "minimum version required": _SHORT,
 }
-_REPORT_EVERY = 120  # attempts
+_REPORT_EVERY = 120  # attempts from one error in the log to the next
 
 FindAccount = Callable[[str], Awaitable["Account | None"]]
 
 
 class LeafRemote:
-    """targets: where it dials. target: the latest. attempts: in vain since it was last joined."""
+    """One hub that this server joins.
+
+    targets: the addresses to dial.
+    target: the address that was dialled last; None before.
+    attempts: how many failed since the hub was last joined.
+    """
 
     def __init__(
         self,
@@ -49,7 +55,7 @@ class LeafRemote:
         find: FindAccount,
         make: Callable[[LeafRemote], SocketProtocol],
     ) -> None:
-        """`find` gives the account that it is bound to; `make` makes a protocol for a socket."""
+        """`find` finds the account that the remote is bound to, and `make` makes the protocol of a socket."""
         self._context = context
         self._find = find
         self._make = make
@@ -64,11 +70,11 @@ class LeafRemote:
         self._stopped = False
 
     def start(self) -> None:
-        """Dial in the loop's next round."""
+        """Dial in the next turn of the loop."""
         self._later(0)
 
     def stop(self, reason: str) -> asyncio.Task[None] | None:
-        """Dial no more, and close the connection. Gives the attempt that is being cancelled, if any."""
+        """Stop dialling, and close the connection. Return the attempt that is being cancelled, if any."""
         self._stopped = True
         if self._timer is not None:
             self._timer.cancel()
@@ -80,27 +86,27 @@ class LeafRemote:
         return self._task
 
     def joined(self) -> None:
-        """The hub took us."""
+        """Take note that the hub has accepted this server."""
         self.attempts = 0
 
     def hub_error(self, text: str) -> None:
-        """The hub sent -ERR: why it closes."""
+        """Take note of an -ERR, with which the hub says why it closes."""
         for part in _RETRY_DELAYS:
             if part in text:
                 self.pause(part)
 
     def pause(self, cause: str) -> None:
-        """Stay away for a while after the present connection."""
+        """Wait longer than usual after the present connection. `cause` is a key of `_RETRY_DELAYS`."""
         self._delay = _RETRY_DELAYS[cause]
 
     @property
     def wait(self) -> int:
-        """ns between the end of the present connection and the next attempt."""
+        """The time between the end of the present connection and the next attempt, in ns."""
         leafnodes = self._context.options.leafnodes
         return leafnodes.reconnect + self._delay
 
     def lost(self, protocol: SocketProtocol) -> None:
-        """A socket is closed for good."""
+        """Dial again later, because a socket is closed."""
         if protocol is not self._protocol:
             return
         self._protocol = None
@@ -108,7 +114,7 @@ class LeafRemote:
         self._later(wait)
 
     def credentials(self, nonce: str) -> dict[str, str]:
-        """What CONNECT says of us, by its names on the wire. Raises CredentialsError."""
+        """Return the credentials in CONNECT, by their names on the wire. Raises LeafCredentialsError."""
         options, target = self.options, self.target
         told: dict[str, str] = {}
         if options.credentials:
@@ -132,11 +138,11 @@ class LeafRemote:
 
     @property
     def wants_tls(self) -> bool:
-        """Whether TLS is used whatever is in the hub's INFO."""
+        """Whether to use TLS even if the hub's INFO does not ask for it."""
         return self.options.tls is not None or (self.target is not None and self.target.secure)
 
     def secure_wire(self, wire: Wire) -> tuple[SecureWire, int]:
-        """TLS on top of `wire`, and ns for its handshake. Raises TLSConfigError."""
+        """Return TLS on top of `wire`, and the timeout of its handshake in ns. Raises TLSConfigError."""
         from ..config.options import TLSOptions
         from ..config.tls import client_context
         from ..connection.secure import SecureWire

@@ -1,4 +1,7 @@
-"""The addresses of one remote: configured ones and those in its hub's INFO, tried in turn. Pure."""
+"""RemoteUrls: the addresses of one remote, which are tried in turn. Pure.
+
+They are those of the configuration, and those in the hub's INFO.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ _PORT = 7422
 
 @dataclass(frozen=True, slots=True)
 class RemoteUrl:
-    """One address. secure: TLS is asked for by the scheme. user and password of the URL, None if absent."""
+    """One address of a hub.
+
+    user, password: those in the URL; None if absent.
+    """
 
     scheme: str
     host: str
@@ -21,7 +27,7 @@ class RemoteUrl:
 
     @classmethod
     def parse(cls, url: str) -> RemoteUrl:
-        """Raises ValueError when it is no URL with a host."""
+        """Parse a URL. Raises ValueError if it has no host."""
         parts = urlsplit(url)
         if not parts.hostname:
             raise ValueError(f"no host in {url!r}")
@@ -44,7 +50,7 @@ class RemoteUrl:
 
 
 class RemoteUrls:
-    """Where to dial next. What the hub sent comes first in the list, as it is the latest word."""
+    """The addresses of one remote. Those that the hub has sent come first, as the latest information."""
 
     __slots__ = ("_configured", "_index", "_urls")
 
@@ -60,21 +66,21 @@ class RemoteUrls:
 
     @property
     def user(self) -> tuple[str | None, str | None]:
-        """User and password of the first configured URL that has them: they hold for discovered ones too."""
+        """User and password of the first configured URL that has a user, for discovered addresses too."""
         return next(((t.user, t.password) for t in self._configured if t.user is not None), (None, None))
 
     @property
     def host(self) -> str:
-        """A host name that was configured: what a certificate is checked for if an address has none."""
+        """A configured host name, with which a certificate is checked if an address has no name."""
         return self._configured[0].host
 
     def next(self) -> RemoteUrl:
-        """The next one, round and round."""
+        """Return the next address; the first follows the last."""
         self._index = (self._index + 1) % len(self._urls)
         return self._urls[self._index]
 
     def discovered(self, addresses: Iterable[str]) -> None:
-        """The hub's list of `host:port`; it replaces the one before."""
+        """Replace the discovered addresses by the hub's new list of `host:port`."""
         known = {(t.host, t.port) for t in self._configured}
         found = []
         for address in addresses:

@@ -1,5 +1,6 @@
-"""The shell of one leaf socket: when TLS begins. After INFO, which is sent in the clear, or first of all with
-`handshake_first`.
+"""LeafProtocol: the shell of one leaf socket, which decides when TLS begins.
+
+TLS begins after INFO, which is sent in the clear, or before everything else with `handshake_first`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Connect = Callable[["Wire", tuple[str, int], "LeafRemote | None"], "Connection"]
 
 
 class LeafProtocol(SocketProtocol):
-    """One socket, accepted, or dialled by `remote`. connect: makes its connection."""
+    """One socket, accepted, or dialled by `remote`. `connect` makes its connection."""
 
     failure = "TLS leafnode handshake error"
 
@@ -36,7 +37,7 @@ class LeafProtocol(SocketProtocol):
         self._early = b""
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The socket is gone; a remote that dialled it may dial again."""
+        """End the connection, whose socket is gone. A remote that dialled it may dial again."""
         super().connection_lost(exc)
         if self._remote is not None:
             self._remote.lost(self)
@@ -45,7 +46,7 @@ class LeafProtocol(SocketProtocol):
         return self._connect(wire, peer, self._remote)
 
     def _begin(self, connection: Connection) -> None:
-        """Begin, with TLS if that is to come before anything else."""
+        """Open the connection, after TLS if that comes first."""
         if self._first():
             self._begin_tls(connection)
             return
@@ -55,11 +56,11 @@ class LeafProtocol(SocketProtocol):
             self._begin_tls(connection)
 
     def _first(self) -> bool:
-        """Whether TLS comes before INFO."""
+        """Return whether TLS comes before INFO."""
         return self._tls is not None and bool(self._tls.handshake_first)
 
     def _decide(self, connection: Connection, data: bytes) -> bytes:
-        """Look at the hub's first line: does it want TLS?"""
+        """Find out from the hub's first line whether it wants TLS. Return what to serve."""
         data = self._early + data
         line, newline, rest = data.partition(b"\r\n")
         if not newline and len(data) < _LONGEST_INFO:
@@ -70,7 +71,7 @@ class LeafProtocol(SocketProtocol):
         assert self._remote is not None
         if not (self._remote.wants_tls or _asks_for_tls(line)):
             return data
-        # CONNECT, the answer to INFO, is written to the secure wire and waits there for the handshake.
+        # CONNECT, the answer to INFO, goes to the secure wire, which keeps it until the handshake is done.
         self._begin_tls(connection)
         connection.receive(line + newline)
         return rest

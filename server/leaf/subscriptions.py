@@ -1,4 +1,4 @@
-"""The interest of the peer of a leaf connection: LS+ and LS-."""
+"""LeafSubscriptions: the interest of the peer of a leaf connection, which it sends as LS+ and LS-."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class LeafSubscriptions(Part["LeafPeer"]):
-    """By subject and queue. `len()` is how many there are."""
+    """The peer's subscriptions, by subject and queue. `len()` is how many there are."""
 
     __slots__ = ("_subscriptions",)
 
@@ -27,11 +27,11 @@ class LeafSubscriptions(Part["LeafPeer"]):
         return len(self._subscriptions)
 
     def all(self) -> list[Subscription]:
-        """A list of them, in order of their making."""
+        """Return a list of them, in the order in which they were made."""
         return list(self._subscriptions.values())
 
     def subscribe(self, raw_subject: bytes, raw_queue: bytes, weight: int) -> None:
-        """LS+: new interest, or another weight of a queue group."""
+        """Serve LS+: new interest, or another weight of a queue group."""
         connection = self._connection
         account = connection.account
         assert account is not None
@@ -46,7 +46,7 @@ class LeafSubscriptions(Part["LeafPeer"]):
                 connection.loop_found()
                 return
             if not connection.interest_known:
-                # It comes with, in general as the last of, all of the peer's first interest.
+                # It comes with the peer's first interest, and usually as the last of it.
                 connection.context.interest_known(connection)
         elif is_literal(subject) and not connection.leaf_permissions.may_send(subject):
             connection.violation("Subscription", subject)
@@ -71,12 +71,12 @@ class LeafSubscriptions(Part["LeafPeer"]):
         account.add_subscription(subscription)
 
     def unsubscribe(self, subject: bytes, queue: bytes) -> None:
-        """LS-; what is not known changes nothing."""
+        """Serve LS-. Unknown interest changes nothing."""
         subscription = self._subscriptions.pop((subject, queue), None)
         if subscription is not None and subscription.account is not None:
             subscription.account.remove_subscription(subscription)
 
     def take(self) -> dict[tuple[bytes, bytes], Subscription]:
-        """All of a connection that is closed, which now has none."""
+        """Remove and return all subscriptions, because the connection is closed."""
         subscriptions, self._subscriptions = self._subscriptions, {}
         return subscriptions

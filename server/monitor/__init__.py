@@ -1,7 +1,7 @@
-"""Monitoring: documents about a running server, as nats-server's HTTP endpoints and $SYS services give them.
+"""Monitoring: documents about a running server, as in nats-server's HTTP endpoints and $SYS services.
 
-Each document is a function of the server and a small dataclass of what was asked; it reads and never changes
-anything. `http` serves them.
+Each document is a function of the server and a small dataclass with the request. It reads and never changes
+anything. `http` serves the documents.
 """
 
 from .accountz import AccountzRequest, accountz, accstatz

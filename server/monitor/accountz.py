@@ -1,4 +1,4 @@
-"""accountz: the accounts, or one in detail; accstatz: what each does."""
+"""accountz: the accounts, or one in detail. accstatz: the traffic of each account."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class AccountzRequest:
-    """account "": the list of names."""
+    """account: the name of one account; "" for the list of names."""
 
     account: str = asked("", "acc", "account")
 
 
 def accountz(server: Monitored, request: AccountzRequest | None = None) -> Steps[dict[str, Any]]:
-    """The names of the accounts, or one account. Raises RequestError when it does not exist."""
+    """Return the names of the accounts, or one account. Raises RequestError if it does not exist."""
     request = request or AccountzRequest()
     document = head(server)
     if server.registry.system is not None:
@@ -76,7 +76,7 @@ def _detail(server: Monitored, account: Account) -> Steps[dict[str, Any]]:
 
 
 def _token_details(account: Account, now: int) -> dict[str, Any]:
-    """What the account's token adds."""
+    """Return the details that come from the account's token."""
     if account.account_token is None:
         return {"name_tag": account.display}
     from ...keys import Level
@@ -107,7 +107,7 @@ def _times(revocations: dict[str, int]) -> dict[str, str]:
 
 
 def _revoked(account: Account, kind: str, export: Export) -> dict[str, str]:
-    """Whose activations of an export are revoked, up to when."""
+    """Return whose activations of an export are revoked, and up to which time."""
     given = account.account_token.claims.nats.exports if account.account_token is not None else []
     for each in given:
         if each.type == kind and each.subject == export.subject:
@@ -153,7 +153,7 @@ def _imports(account: Account) -> list[dict[str, Any]]:
 
 
 def _from_system(server: Monitored, account: Account) -> list[dict[str, Any]]:
-    """What every account may ask of the system account about itself, as nats-server shows it: as imports."""
+    """Return what an account may ask the system account about itself, as imports, like nats-server."""
     system = server.registry.system
     if system is None or account is system:
         return []
@@ -184,7 +184,7 @@ def _from_system(server: Monitored, account: Account) -> list[dict[str, Any]]:
 def accstatz(
     server: Monitored, names: list[str] | None = None, *, unused: bool = False
 ) -> Steps[dict[str, Any]]:
-    """Counts per account; those without connections only if `unused` or named."""
+    """Return counts per account. Unless `unused` is set, only those that are named or have connections."""
     named = None if not names else frozenset(names)
     found = []
     for account in list(server.registry.accounts.values()):
@@ -195,7 +195,7 @@ def accstatz(
 
 
 def account_statistics(account: Account) -> dict[str, Any]:
-    """Connections, subscriptions and messages of one account."""
+    """Return the numbers of connections, subscriptions and messages of one account."""
     zero = {name: {"msgs": 0, "bytes": 0} for name in ("gateways", "routes", "leafs")}
     return {
         "acc": account.name,

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ConnzRequest:
-    """state: "open", "closed" or "any"; or 0, 1, 2 by `state_number`. subs: "", "1" or "detail"."""
+    """Which connections to show, and how.
+
+    state: "open", "closed" or "any"; or 0, 1, 2 by `state_number`.
+    subs: "", "1" or "detail".
+    """
 
     sort: str = asked("cid", "sort")
     auth: bool = asked(False, "auth")
@@ -40,7 +44,7 @@ class ConnzRequest:
 
 @dataclass(slots=True)
 class _Row:
-    """A connection; stop and reason are of closed ones."""
+    """A connection. `stop` (ns) and `reason` are set for a closed one."""
 
     connection: ClientConnection
     now: int
@@ -75,7 +79,7 @@ _SORTS: dict[str, tuple[Callable[[_Row], Any], bool]] = {
 
 
 def connz(server: Monitored, request: ConnzRequest | None = None) -> Steps[dict[str, Any]]:
-    """The connections asked for. Raises RequestError for an unknown sort or state."""
+    """Return the requested connections. Raises RequestError for an unknown sort or state."""
     request = request or ConnzRequest()
     sort = request.sort or "cid"
     if sort not in _SORTS:
@@ -113,7 +117,7 @@ def _rows(server: Monitored, request: ConnzRequest) -> Iterator[_Row]:
     state = {"0": "open", "1": "closed", "2": "any", "all": "any"}.get(state, state)
     if state not in ("open", "closed", "any"):
         raise RequestError(f"error decoding state for {request.state}")
-    # whose lists these are is not to be seen while they change
+    # Copies, because the lists may change between two steps.
     if state != "closed":
         yield from (_Row(connection, now) for connection in list(clients.connections.values()))
     if state != "open":

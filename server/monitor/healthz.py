@@ -22,7 +22,7 @@ OK, BAD_REQUEST, NOT_FOUND, CLOSED, UNAVAILABLE = 200, 400, 404, 500, 503
 
 @dataclass(slots=True)
 class HealthzRequest:
-    """Which parts must be well; a stream needs its account, a consumer its stream."""
+    """Which parts to check. A stream needs its account, and a consumer needs its stream."""
 
     js_enabled: bool = asked(False, "js-enabled")
     js_enabled_only: bool = asked(False, "js-enabled-only")
@@ -35,12 +35,12 @@ class HealthzRequest:
 
 
 def healthz(server: Monitored, request: HealthzRequest | None = None) -> Steps[tuple[int, dict[str, Any]]]:
-    """The HTTP status and the document; the status is not in the document, which is how HTTP shows it."""
+    """Return the HTTP status and the document, which does not contain that status."""
     request = request or HealthzRequest()
     code, problems = yield from _look(server, request)
     if (
         not problems and not server.accepting
-    ):  # not yet, or no more in lame duck mode; as nats-server's healthz
+    ):  # before the start or in lame duck mode; as nats-server's healthz
         code, problems = CLOSED, [HealthzError("CONNECTION", "failed to be ready for connections: server")]
     if not problems:
         return OK, {"status": "ok"}
@@ -51,7 +51,7 @@ def healthz(server: Monitored, request: HealthzRequest | None = None) -> Steps[t
 
 
 def _look(server: Monitored, request: HealthzRequest) -> Steps[tuple[int, list[HealthzError]]]:
-    """(status, what is wrong), the worst first."""
+    """Return the status and what is wrong, the worst first."""
     wanted = _mistake(request)
     if wanted:
         text = f'"{wanted}" must not be empty when checking {_finer(wanted)} health'
@@ -86,7 +86,7 @@ def _look(server: Monitored, request: HealthzRequest) -> Steps[tuple[int, list[H
 
 
 def _mistake(request: HealthzRequest) -> str:
-    """What is lacking, "" for nothing."""
+    """Return which field is missing in the request, "" if none is."""
     if request.stream and not request.account:
         return "account"
     return "stream" if request.consumer and not request.stream else ""
@@ -108,13 +108,13 @@ def _absent(request: HealthzRequest, what: str) -> HealthzError:
 
 
 def _is_open(engine: JetStream, request: HealthzRequest) -> bool:
-    """Whether it is about a stream that is served already, while others are being recovered."""
+    """Whether the request is about a stream that is served already, while others are being recovered."""
     account = engine.accounts.get(request.account)
     return account is not None and request.stream in account.streams
 
 
 def _missing(engine: JetStream, request: HealthzRequest) -> HealthzError | None:
-    """What is asked for and not there, on a single server."""
+    """Return what is requested and does not exist, on a single server."""
     if not request.account:
         return None
     account = engine.accounts.get(request.account)
@@ -129,7 +129,7 @@ def _missing(engine: JetStream, request: HealthzRequest) -> HealthzError | None:
 
 
 def _unassigned(cluster: ClusterView, request: HealthzRequest) -> HealthzError | None:
-    """What is asked for and not assigned to this server of several."""
+    """Return what is requested and not assigned to this server of a cluster."""
     state, account, name = cluster.state, request.account, request.stream
     if account and not state.streams.get(account):
         return _absent(request, "account")
@@ -153,7 +153,7 @@ def _cluster_problems(cluster: ClusterView | None, request: HealthzRequest) -> S
 
 
 def _damage(engine: JetStream, request: HealthzRequest) -> Steps[list[HealthzError]]:
-    """What damage has taken: streams that are off or lost messages, consumers that are off or went back."""
+    """Return damage: streams that are offline or lost messages, consumers that are offline or went back."""
     found: list[HealthzError] = []
     for name, account in list(engine.accounts.items()):
         if request.account not in ("", name):

@@ -1,9 +1,9 @@
-"""Serves the documents over HTTP: GET and HEAD, one answer at a time per connection.
+"""Monitor: serves the documents over HTTP, GET and HEAD, one answer at a time per connection.
 
-Bounded: 16 KiB of head, 10 s for a request and its answer, 256 connections at a time, 64 MiB of answers that
-are not read yet (more gets 503). One connection too many takes the place of the one that has asked nothing
-for the longest time. A request that is not understood gets 400, an unknown path 404; a mistake in a document
-is logged and gets 500.
+Everything is bounded: 16 KiB for the head of a request, 10 s for a request and its answer, 256 connections at
+a time, 64 MiB of answers that have not been read yet (more get 503). A further connection replaces the one
+that has been idle the longest. A request that cannot be parsed gets 400, and an unknown path 404. A bug in a
+document is logged and gets 500.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 HEAD_LIMIT = 16 * 1024
 REQUEST_SECONDS = 10.0
 CONNECTIONS = 256
-PAGES_AT_ONCE = 4  # that are being built
+PAGES_AT_ONCE = 4  # pages that are built at a time
 UNSENT = 64 << 20
-_CLOSE_SECONDS = 2.0  # for what is still to be sent
+_CLOSE_SECONDS = 2.0  # for what is still unsent
 _JSON = "application/json"
 _TEXT = "text/plain; charset=utf-8"
 
@@ -62,7 +62,7 @@ ALIASES = {"/subscriptionsz": "/subsz"}
 
 
 class HttpResponse(NamedTuple):
-    """What goes back."""
+    """An answer: its status, content type and body."""
 
     status: int
     kind: str
@@ -70,7 +70,11 @@ class HttpResponse(NamedTuple):
 
 
 class Monitor:
-    """The listener; a part of the server. port: the real one, once started."""
+    """The listener, a part of the server.
+
+    port: the real port, 0 before the start.
+    requests: how often each path was requested.
+    """
 
     def __init__(
         self, server: Monitored, host: str, port: int, log: Logger, tls: ssl.SSLContext | None = None
@@ -85,13 +89,13 @@ class Monitor:
         self._building = asyncio.Semaphore(PAGES_AT_ONCE)
         self._listener: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._idle: dict[asyncio.StreamWriter, None] = {}  # those that have yet to ask, for the longest first
+        self._idle: dict[asyncio.StreamWriter, None] = {}  # connections without a request, the oldest first
         self._unsent = 0
         self.requests: Counter[str] = Counter()
         self.port = 0
 
     async def start(self) -> None:
-        """Listen. Raises OSError when the port is taken."""
+        """Listen. Raises OSError if the port is in use."""
         timeout = (self._server.options.tls or TLSOptions()).timeout / SECOND if self._tls else None
         self._listener = await asyncio.start_server(
             self._connected,
@@ -134,11 +138,11 @@ class Monitor:
             writer.close()
             with suppress(OSError, TimeoutError):
                 await asyncio.wait_for(writer.wait_closed(), _CLOSE_SECONDS)
-            writer.transport.abort()  # whoever does not read keeps nothing here
+            writer.transport.abort()  # a client that does not read must not occupy memory here
             self._tasks.discard(task)
 
     def _make_room(self) -> bool:
-        """Close the connection that has asked nothing for the longest time; whether there was one."""
+        """Close the connection that has been idle the longest. Return whether there was one."""
         oldest = next(iter(self._idle), None)
         if oldest is None:
             return False
@@ -147,7 +151,7 @@ class Monitor:
         return True
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Answer one request; whether another may follow."""
+        """Answer one request. Return whether another one may follow."""
         self._idle[writer] = None
         raw = await reader.readuntil(b"\r\n\r\n")
         self._idle.pop(writer, None)
@@ -159,7 +163,7 @@ class Monitor:
         headers = dict(_header(line) for line in lines[1:])
         keep = words[2] != "HTTP/1.0" and headers.get("connection", "").lower() != "close"
         if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
-            keep = False  # a body is not read
+            keep = False  # the body is not read
         answer = await self.answer(words[1])
         if self._unsent + len(answer.body) > UNSENT and self._unsent:
             answer = HttpResponse(503, _TEXT, b"503 Service Unavailable\n")
@@ -183,11 +187,11 @@ class Monitor:
 
     @property
     def url(self) -> str:
-        """Where it listens, `http://host:port`."""
+        """The URL of the listener, `http://host:port`."""
         return f"{'https' if self._tls else 'http'}://{self._host}:{self.port}"
 
     async def answer(self, target: str) -> HttpResponse:
-        """The answer for a request target, such as `/connz?limit=5`."""
+        """Return the answer for a request target, such as `/connz?limit=5`."""
         try:
             parts = urlsplit(target)
             query = dict(parse_qsl(parts.query, keep_blank_values=True))

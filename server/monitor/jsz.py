@@ -27,15 +27,16 @@ if TYPE_CHECKING:
     from ..jetstream.meta.assignment import ConsumerAssignment, StreamAssignment
     from ..jetstream.streams.core import Stream
 
-_SYNC_INTERVAL = 120 * SECOND  # shown where there is none: what nats-server syncs by
+_SYNC_INTERVAL = 120 * SECOND  # shown if none is set: nats-server's default
 
 
 @dataclass(slots=True)
 class JszRequest:
-    """Streams are shown only with their account, consumers only with their stream.
+    """What to show. Streams are shown only with their account, and consumers only with their stream.
 
-    leader_only: the leader of the meta group is asked. stream_leader_only: show only streams that are led
-    here. raft: how many streams and consumers are led is asked, too, and the names of their groups.
+    leader_only: only the leader of the meta group should answer.
+    stream_leader_only: show only streams that this server leads.
+    raft: show also how many streams and consumers this server leads, and the names of their groups.
     """
 
     account: str = asked("", "acc", "account")
@@ -52,9 +53,10 @@ class JszRequest:
 
 
 def jsz(server: Monitored, request: JszRequest | None = None) -> Steps[dict[str, Any]]:
-    """The numbers of the server and, if asked, of its accounts.
+    """Return the numbers of the server and, if requested, of its accounts.
 
-    Raises RequestError for an unknown account, OthersAskedError where the leader is asked and is another.
+    Raises RequestError for an unknown account, and OthersAskedError if the leader is asked and this is not
+    it.
     """
     request = request or JszRequest()
     engine = server.jetstream
@@ -100,7 +102,7 @@ def jsz(server: Monitored, request: JszRequest | None = None) -> Steps[dict[str,
 
 
 def stats(engine: JetStream) -> dict[str, Any]:
-    """The numbers of the server as a whole."""
+    """Return the numbers of the server as a whole."""
     accounts = engine.accounts.values()
     return {
         "memory": engine.memory.used,
@@ -118,14 +120,14 @@ def stats(engine: JetStream) -> dict[str, Any]:
 
 
 def config(engine: JetStream) -> dict[str, Any]:
-    """The server's JetStream configuration."""
+    """Return the server's JetStream configuration."""
     options = engine.options.jetstream
     found: dict[str, Any] = {
         "max_memory": engine.memory.limit,
         "max_storage": engine.files.limit,
         "store_dir": str(Path(options.store_dir) / "jetstream"),
     }
-    # without an interval every acknowledgement waits for its sync
+    # Without an interval every acknowledgement waits for its sync.
     found["sync_interval"] = options.sync_interval or _SYNC_INTERVAL
     if not options.sync_interval:
         found["sync_always"] = True
@@ -136,7 +138,7 @@ def config(engine: JetStream) -> dict[str, Any]:
 
 
 def limits(engine: JetStream) -> dict[str, int]:
-    """The limits of streams and consumers that there are."""
+    """Return the limits of streams and consumers that are set."""
     given = engine.options.jetstream.limits
     found = {
         "max_request_batch": given.max_request_batch,
@@ -148,12 +150,12 @@ def limits(engine: JetStream) -> dict[str, int]:
 
 
 def _local_streams(engine: JetStream) -> Mapping[tuple[str, str], LocalStreamView]:
-    """In a cluster, what this server has of it, by account and stream."""
+    """Return this server's streams of a cluster, by account and stream; {} without a cluster."""
     return {} if engine.cluster is None else engine.cluster.view.local_streams
 
 
 def _counts(engine: JetStream) -> Steps[dict[str, int]]:
-    """What this server has; in a cluster, followers have the consumers of their streams too."""
+    """Count what this server has. In a cluster, followers have the consumers of their streams too."""
     counts = dict.fromkeys(("streams", "consumers", "messages", "bytes"), 0)
     for account in list(engine.accounts.values()):
         for stream in list(account.streams.values()):
@@ -170,7 +172,7 @@ def _counts(engine: JetStream) -> Steps[dict[str, int]]:
 
 
 def _led(engine: JetStream) -> Steps[dict[str, int]]:
-    """How many streams and consumers this server leads; 0 is left out."""
+    """Count the streams and consumers that this server leads. A count of 0 is left out."""
     streams = [stream for account in engine.accounts.values() for stream in account.streams.values()]
     if engine.cluster is not None:
         led = yield from matching(list(_local_streams(engine).values()), lambda local: local.leads())
@@ -181,7 +183,7 @@ def _led(engine: JetStream) -> Steps[dict[str, int]]:
 
 
 def account_jsz(server: Monitored, request: JszRequest) -> Steps[dict[str, Any]]:
-    """One account alone, as `$SYS.REQ.ACCOUNT.<name>.JSZ` answers. Raises RequestError."""
+    """Return one account, as the answer to `$SYS.REQ.ACCOUNT.<name>.JSZ`. Raises RequestError."""
     engine = server.jetstream
     if engine is None or not engine.running:
         raise RequestError("jetstream not enabled")
@@ -230,19 +232,19 @@ def _account(
 def _stream(
     stream: Stream[Consumer], request: JszRequest, local: LocalStreamView | None
 ) -> Steps[dict[str, Any]]:
-    """A stream; `local_stream`: what it is in a cluster."""
+    """Return a stream. `local` is the stream of the cluster, None on a single server."""
     info = (stream_info.info(stream) if local is None else local.info()).to_json()
     consumers = [] if local is None else local.consumers()
-    if local is not None:  # a follower's are in the log, not served
+    if local is not None:  # a follower's consumers are in the log, but not served
         info["state"]["consumer_count"] = len(consumers)
     detail: dict[str, Any] = {"name": stream.name, "created": info["created"]}
     for key in ("cluster", *(("config",) if request.config else ()), "state", "mirror", "sources"):
         if key in info:
             detail[key] = info[key]
     if request.config:
-        detail["config"] = stream.config.to_json()  # as it was given, without the server's remarks
+        detail["config"] = stream.config.to_json()  # as it was given, without metadata of the server
     if request.raft and local is not None:
-        # Tools tell streams, and consumers, apart by these names: one each, though consumers ride on streams.
+        # Tools identify streams and consumers by these names: a consumer has one, but no group of its own.
         group = local.assignment.group
         detail["stream_raft_group"] = group
         detail["consumer_raft_groups"] = [
@@ -264,7 +266,7 @@ def _consumers(
     names = stream.public_consumers() if local is None else local.consumers()
     for name in [consumer.name for consumer in names]:
         yield
-        with suppress(ApiError):  # it has gone meanwhile
+        with suppress(ApiError):  # it was deleted in the meantime
             info = describe(stream.lookup_consumer(name)) if local is None else local.consumer_info(name)
             document = info.to_json()
             found.append(document if request.config else _without(document, "config"))

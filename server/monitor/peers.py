@@ -1,4 +1,4 @@
-"""leafz, routez and gatewayz: the links to other servers."""
+"""leafz, routez and gatewayz: the connections to other servers."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class LeafzRequest:
-    """account "": all."""
+    """account: the account whose leaf connections to show, "" for all."""
 
     subs: bool = asked(False, "subs", "subscriptions")
     account: str = asked("", "acc", "account")
 
 
 def leafz(server: Monitored, request: LeafzRequest | None = None) -> Steps[dict[str, Any]]:
-    """The leaf connections, by id."""
+    """Return the leaf connections, by id."""
     request = request or LeafzRequest()
     links = [
         cast("LeafConnection", link)
@@ -76,13 +76,13 @@ class RoutezRequest:
 
 
 def routez(server: Monitored, request: RoutezRequest | None = None) -> Steps[dict[str, Any]]:
-    """The routes, in the order of their joining; one for each other server of the cluster."""
+    """Return the routes, in the order in which they joined, one for each other server of the cluster."""
     request = request or RoutezRequest()
     begin = head(server)
     document = {"server_id": begin["server_id"], "server_name": server.identity.name, "now": begin["now"]}
     cluster = server.options.cluster
     if cluster is not None and cluster.permissions is not None:
-        # Import is what may be published to peers, export what they may subscribe to.
+        # Import is what may be published to peers, export is what they may subscribe to.
         sides = (("import", cluster.permissions.publish), ("export", cluster.permissions.subscribe))
         document |= {name: _lists(side) for name, side in sides if side is not None}
     links = list(server.routes.peers.values()) if server.routes is not None else []
@@ -136,5 +136,5 @@ def _lists(side: SubjectPermission) -> dict[str, list[str]]:
 
 
 def gatewayz(server: Monitored) -> dict[str, Any]:
-    """The gateways: none, this server is in no super cluster."""
+    """Return the gateways. There are none, as this server is in no super cluster."""
     return head(server) | {"outbound_gateways": {}, "inbound_gateways": {}}

@@ -1,6 +1,6 @@
 """raftz: the Raft groups that this server is a member of, by account and name of the group.
 
-Ids of members are those of the meta group, so that one server is one peer in all groups.
+Members have their ids of the meta group, so that one server is the same peer in all groups.
 """
 
 from __future__ import annotations
@@ -23,14 +23,18 @@ META = "_meta_"
 
 @dataclass(slots=True)
 class RaftzRequest:
-    """account "": the system account, whose only group is that of the servers."""
+    """Which groups to show.
+
+    account: "" for the system account, whose only group is the meta group.
+    group: the name of one group, "" for all.
+    """
 
     account: str = asked("", "acc", "account")
     group: str = asked("", "group")
 
 
 def raftz(server: Monitored, request: RaftzRequest | None = None) -> dict[str, Any]:
-    """The groups asked for; {} where there are none."""
+    """Return the requested groups, {} if there are none."""
     request = request or RaftzRequest()
     engine, system = server.jetstream, server.registry.system
     cluster = None if engine is None or engine.cluster is None else engine.cluster.view

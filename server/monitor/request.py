@@ -1,7 +1,7 @@
-"""Reads what was asked of a document, from an HTTP query or a JSON object, into its dataclass.
+"""Reads the request for a document, from an HTTP query or a JSON object, into its dataclass.
 
-A field's metadata gives its name in either: `asked("auth", json="auth")`. Unknown names are ignored, as
-nats-server does.
+A field's metadata has its name in both: `asked("auth", json="auth")`. Unknown names are ignored, as in
+nats-server.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ _FALSE = ("0", "f", "F", "FALSE", "false", "False")
 
 
 class RequestError(Exception):
-    """What was asked cannot be answered."""
+    """A request that cannot be answered."""
 
 
 class MalformedRequestError(RequestError):
-    """What was asked cannot be read."""
+    """A request that cannot be parsed."""
 
 
 class OthersAskedError(RequestError):
-    """The request means other servers than this one, which stays silent where they can answer."""
+    """A request for other servers than this one, which stays silent where they can answer."""
 
 
 def asked(default: Any, query: str, json: str = "") -> Any:
-    """A field that the query parameter `query`, or the JSON member `json` (the same if not given), sets."""
+    """Return a field that the query parameter `query` sets, or the JSON member `json`, by default `query`."""
     return field(default=default, metadata={"query": query, "json": json or query})
 
 
 def from_query(cls: type[T], query: Mapping[str, str]) -> T:
-    """The request of an HTTP query. Raises RequestError."""
+    """Return the request in an HTTP query. Raises RequestError for an invalid value."""
     made = cls()
     for each in fields(cls):  # type: ignore[arg-type]
         text = query.get(each.metadata["query"])
@@ -43,7 +43,7 @@ def from_query(cls: type[T], query: Mapping[str, str]) -> T:
 
 
 def from_json(cls: type[T], body: Mapping[str, Any]) -> T:
-    """The request of a JSON object. Raises RequestError for a value of the wrong type."""
+    """Return the request in a JSON object. Raises MalformedRequestError for a value of the wrong type."""
     made = cls()
     for each in fields(cls):  # type: ignore[arg-type]
         value = body.get(each.metadata["json"])
@@ -76,7 +76,7 @@ def _parse(each: Field[Any], text: str) -> Any:
 
 
 def page(items: list[T], offset: int, limit: int) -> list[T]:
-    """The asked part of a list; a limit of 0 or less is the default of 1024."""
+    """Return the requested part of a list. A limit of 0 or less means the default of 1024."""
     start = max(0, offset)
     return items[start : start + (limit if limit > 0 else DEFAULT_LIMIT)]
 

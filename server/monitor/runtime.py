@@ -1,7 +1,7 @@
 """expvarz, ipqueuesz and profilez: the process itself.
 
-nats-server tells here of Go's memory, queues between its goroutines and profiles in pprof's form. What Python
-has of it goes by the same names; the rest is left out, and a profile that there is not is an error.
+nats-server reports here Go's memory, queues between its goroutines, and profiles in the format of pprof. What
+Python has of that has the same names, and the rest is left out. An unknown profile is an error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _STACKS = "goroutine"
 
 
 def expvarz() -> dict[str, Any]:
-    """Memory and the collector. Of the command line only the program: the rest may hold secrets."""
+    """Return memory and collector numbers, and the program without its arguments, which may be secret."""
     memory = resident()
     collections = sum(int(generation["collections"]) for generation in gc.get_stats())
     told = {"Alloc": memory, "Sys": memory, "NumGC": collections, "EnableGC": gc.isenabled()}
@@ -33,14 +33,14 @@ def expvarz() -> dict[str, Any]:
 
 @dataclass(slots=True)
 class IpqueueszRequest:
-    """all: empty queues too. filter: a part of the name."""
+    """all: include empty queues. filter: a part of the name."""
 
     all: bool = asked(False, "all")
     filter: str = asked("", "queues", "filter")
 
 
 def ipqueuesz(server: Monitored, request: IpqueueszRequest | None = None) -> dict[str, Any]:
-    """How many messages wait for their sync, by stream."""
+    """Return how many messages wait for their sync, by stream."""
     request = request or IpqueueszRequest()
     found: dict[str, Any] = {}
     engine = server.jetstream
@@ -55,13 +55,13 @@ def ipqueuesz(server: Monitored, request: IpqueueszRequest | None = None) -> dic
 
 @dataclass(slots=True)
 class ProfilezRequest:
-    """name: which profile."""
+    """name: which profile; the only one is "goroutine"."""
 
     name: str = asked("", "name")
 
 
 def profilez(request: ProfilezRequest) -> dict[str, Any]:
-    """The stacks of all tasks and threads, as text in base 64; there are no other profiles."""
+    """Return the stacks of all tasks and threads, as text in base 64. There are no other profiles."""
     if not request.name:
         return {"profile": None, "error": "Profile name not specified"}
     if request.name != _STACKS:

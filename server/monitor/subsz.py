@@ -1,4 +1,4 @@
-"""subsz: who listens to what."""
+"""subsz: the subscriptions and their numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class SubszRequest:
-    """test: only subscriptions that match this subject."""
+    """Which subscriptions to show.
+
+    subs: whether to list them.
+    test: list only those that match this literal subject.
+    """
 
     subs: bool = asked(False, "subs", "subscriptions")
     offset: int = asked(0, "offset")
@@ -26,7 +30,7 @@ class SubszRequest:
 
 
 def subsz(server: Monitored, request: SubszRequest | None = None) -> Steps[dict[str, Any]]:
-    """Counts of the plan caches and, if asked, the subscriptions. Raises RequestError for a bad `test`."""
+    """Return counts and, if requested, the subscriptions. Raises RequestError for a bad `test`."""
     request = request or SubszRequest()
     if request.test and not is_literal(request.test):
         raise RequestError(f"invalid test subject, must be valid publish subject: {request.test}")
@@ -52,7 +56,7 @@ def _entry(found: tuple[Account, Subscription]) -> dict[str, Any]:
 
 
 def statistics(accounts: list[Account]) -> Steps[dict[str, Any]]:
-    """Numbers of the interest of some accounts; the cache is that of the plans by literal subject."""
+    """Return numbers about the interest of some accounts. The cache is that of plans by literal subject."""
     count = plans = fan = most = 0
     for account in accounts:
         count += len(account.sublist)
@@ -76,7 +80,7 @@ def statistics(accounts: list[Account]) -> Steps[dict[str, Any]]:
 
 
 def detail(subscription: Subscription, cid: int = 0) -> dict[str, Any]:
-    """One subscription."""
+    """Return the description of one subscription."""
     found: dict[str, Any] = {"subject": subscription.subject}
     if subscription.queue:
         found["qgroup"] = subscription.queue

@@ -1,4 +1,4 @@
-"""Documents as JSON, piece by piece: a page of many megabytes is written in as many steps as it needs."""
+"""Writes documents as JSON in steps, so that a page of many megabytes does not block the loop."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _PIECE = 8192  # characters
 
 
 def compact(document: Any) -> Steps[bytes]:
-    """Without a space."""
+    """Return the document as JSON without white space."""
     return _joined(_pieces(document))
 
 
 def indented(document: Any) -> Steps[bytes]:
-    """By two, with the characters that Go escapes."""
+    """Return the document as JSON, indented by two, with the characters escaped that Go escapes."""
     return _joined(_lines(document, "\n"), escape=True)
 
 
@@ -52,7 +52,7 @@ def _encoded(text: str, *, escape: bool) -> bytes:
 
 
 def _pieces(value: Any) -> Iterator[str]:
-    """Small containers are one piece, larger ones many."""
+    """Yield the text of a value: small containers in one piece, larger ones in many."""
     if isinstance(value, dict):
         if _is_small(value.values()):
             yield _COMPACT(value)
@@ -102,12 +102,12 @@ def _lines(value: Any, margin: str) -> Iterator[str]:
 
 
 def _is_short(values: Collection[Any]) -> bool:
-    """Whether these are few, and no containers."""
+    """Whether there are few values, and no containers among them."""
     return len(values) <= _FEW and all(type(value) not in _CONTAINERS for value in values)
 
 
 def _is_small(values: Collection[Any]) -> bool:
-    """Whether these are few, and at most short containers."""
+    """Whether there are few values, and all containers among them are short."""
     if len(values) > _FEW:
         return False
     return all(

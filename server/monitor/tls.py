@@ -1,4 +1,4 @@
-"""What is told of TLS: the certificates of the server, and what was agreed on with a peer."""
+"""What monitoring shows about TLS: the server's certificates, and what was negotiated with a peer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SPECIAL = re.compile(r'([,+"\\<>;])')
 
 
 def certificate_end(tls: TLSOptions) -> dict[str, str]:
-    """When the listener's certificate ends; {} where that cannot be read."""
+    """Return when the listener's certificate expires; {} if that cannot be read."""
     path = tls.cert_file or (tls.certs[0].cert_file if tls.certs else "")
     try:
         return {"tls_cert_not_after": format_rfc3339(file_not_after(path))} if path else {}
@@ -37,7 +37,7 @@ def certificate_end(tls: TLSOptions) -> dict[str, str]:
 
 
 def tls_facts(secure: TLSState, *, peers: bool) -> dict[str, Any]:
-    """Version and cipher suite of a connection, and with `peers` who showed a certificate."""
+    """Return the version and cipher suite of a connection, and with `peers` also the peer's certificates."""
     facts: dict[str, Any] = {
         "tls_version": secure.version.removeprefix("TLSv"),
         "tls_cipher_suite": go_name(secure.cipher),
@@ -55,7 +55,7 @@ def tls_facts(secure: TLSState, *, peers: bool) -> dict[str, Any]:
 
 
 def go_name(cipher: str) -> str:
-    """The standard's name of a suite that OpenSSL names in its own way."""
+    """Return the standard name of a cipher suite that OpenSSL names differently."""
     if cipher.startswith("TLS_"):
         return cipher
     exchange, _, rest = cipher.partition("-AES")
@@ -69,7 +69,7 @@ def go_name(cipher: str) -> str:
 
 
 def distinguished_name(subject: list[list[tuple[str, str]]]) -> str:
-    """A certificate's subject as RFC 2253 writes it: the last part first."""
+    """Return a certificate's subject in the form of RFC 2253: the last part first."""
     parts = [
         "+".join(f"{_SHORT.get(name, name)}={_escaped(value)}" for name, value in rdn) for rdn in subject
     ]

@@ -18,7 +18,7 @@ from .view import Monitored, head, uptime
 
 
 def varz(server: Monitored, requests: Mapping[str, int] | None = None) -> dict[str, Any]:
-    """General facts, limits in force and totals. `requests` counts HTTP requests by path."""
+    """Return general facts, limits in force and totals. `requests` has the HTTP requests by path."""
     document = head(server)
     now = document.pop("now")
     document |= _configuration(server)
@@ -71,7 +71,7 @@ def _configuration(server: Monitored) -> dict[str, Any]:
         "host": options.host,
         "port": server.port,
     }
-    if server.clients.authenticator.required:  # INFO says less: with no_auth_user a client need not
+    if server.clients.authenticator.required:  # INFO differs: with no_auth_user a client need not log in
         found["auth_required"] = True
     if options.tls is not None:
         found["tls_required"] = not options.allow_non_tls
@@ -124,7 +124,7 @@ def _blocks(server: Monitored) -> dict[str, Any]:
 
 
 def _cluster(server: Monitored) -> dict[str, Any]:
-    """The `cluster` block; without a listener for routes only the name, if it has one."""
+    """Return the `cluster` block. Without a listener for routes it has at most the name."""
     cluster, routes = server.options.cluster, server.routes
     if cluster is None or routes is None or not routes.port:
         name = cluster_name(server.options, server.identity)
@@ -143,7 +143,7 @@ def _cluster(server: Monitored) -> dict[str, Any]:
 
 
 def jetstream(server: Monitored) -> dict[str, Any]:
-    """The part about JetStream; empty when it is off."""
+    """Return the part about JetStream, {} if it is off."""
     engine = server.jetstream
     if engine is None or not engine.running:
         return {}
@@ -185,7 +185,7 @@ def _totals(server: Monitored) -> dict[str, Any]:
 
 
 def resident() -> int:
-    """Bytes of memory this process has; 0 where the system does not say."""
+    """Return the bytes of memory that this process has, 0 where the system does not say."""
     try:
         pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
     except (OSError, ValueError, IndexError):
@@ -194,7 +194,7 @@ def resident() -> int:
 
 
 def _cpu(elapsed: int) -> float:
-    """Percent of one core, on average since the start."""
+    """Return the used percentage of one core, on average since the start."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return round(100 * (used.ru_utime + used.ru_stime) * SECOND / max(elapsed, 1), 1)
 

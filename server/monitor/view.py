@@ -1,4 +1,4 @@
-"""What the documents see of a server, and the words they share for times."""
+"""The interface of a server that the documents use, and the parts that they share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECOND = 1_000_000_000
 
 
 class Monitored(Protocol):
-    """A running server, as far as monitoring looks; `app.Server` is one. None: not enabled."""
+    """A running server, as monitoring sees it, such as `app.Server`. A part that is not enabled is None."""
 
     options: Options
     identity: ServerIdentity
@@ -34,7 +34,7 @@ class Monitored(Protocol):
 
     @property
     def clock(self) -> Clock:
-        """Where time comes from."""
+        """The server's clock."""
 
     @property
     def port(self) -> int:
@@ -46,12 +46,12 @@ class Monitored(Protocol):
 
 
 def head(server: Monitored) -> dict[str, Any]:
-    """How most documents begin."""
+    """Return the members that most documents begin with."""
     return {"server_id": server.identity.id, "now": format_rfc3339(server.clock.now())}
 
 
 def uptime(nanoseconds: int) -> str:
-    """A span in whole seconds: `1d2h3m4s`, years as `1y…`, parts left out only before the first."""
+    """Return a span in whole seconds: `1d2h3m4s`, years as `1y…`. Only leading zeros are left out."""
     rest = max(0, nanoseconds) // SECOND
     text = ""
     for letter, size in (("y", 365 * 86400), ("d", 86400), ("h", 3600), ("m", 60)):

@@ -1,4 +1,4 @@
-"""Operator mode: accounts and users by tokens that operators signed."""
+"""Operator mode: accounts and users come from tokens (JWTs) that trusted operators signed."""
 
 from .operator import OperatorMode
 from .trust import OperatorError, Trusted

@@ -1,9 +1,12 @@
-"""OperatorAccounts: the accounts made from tokens, found when needed and changed while they are used.
+"""OperatorAccounts: the accounts made from tokens, looked up when needed and changed while in use.
 
-Promises: an account is in force only with a token that a trusted key signed and whose time has not passed;
-one lookup at a time for each key; a token that is refused changes nothing; what changes takes effect without
-a reconnect: at once, or bit by bit if it is much, one change after another in the order in which they came.
-An account keeps its identity, and with it its subscriptions and streams.
+Promises:
+- An account is in force only with a token that a trusted key signed and that has not expired.
+- There is one lookup at a time for each key.
+- A token that is refused changes nothing.
+- A change takes effect without a reconnect, in steps if it is large. Changes are applied one after another,
+  in the order in which they came.
+- An account keeps its identity, and with it its subscriptions and streams.
 """
 
 from __future__ import annotations
@@ -36,22 +39,23 @@ EXPIRED_REASON = "Authentication Expired"
 
 
 class TokenFetcher(Protocol):
-    """What is asked of a resolver (see `resolver`)."""
+    """What is needed of a resolver (see `resolver`)."""
 
     async def fetch(self, key: str) -> str:
-        """The token of an account. Raises LookupError or OSError when there is none to be had."""
+        """Return the token of an account. Raises LookupError or OSError if it cannot be found."""
 
 
 def _ignore() -> None:
-    """Nobody waits."""
+    """Do nothing, as nobody waits."""
 
 
 class OperatorAccounts:
     """The accounts by public key, which is also their name.
 
-    observers are called with each account that was made, was changed or expired, after the fact; what takes
-    long they give back as steps, which are done before the change counts as applied. parser: reads tokens.
-    eager: whether tokens that come are applied to accounts that nobody here has asked for, too.
+    observers: called with each account after it was made, was changed or has expired. Work that takes long is
+        returned as steps, which are done before the change counts as applied.
+    parser: reads tokens.
+    eager: whether to apply tokens of accounts that nobody here has asked for, too.
     """
 
     def __init__(
@@ -80,31 +84,31 @@ class OperatorAccounts:
         self._loading: dict[str, asyncio.Task[Account | Refusal]] = {}
         self._completing: dict[str, asyncio.Task[None]] = {}
         self._timers: dict[str, Timer] = {}
-        self._unfinished: set[str] = set()  # being made, or made anew after their time was over
+        self._unfinished: set[str] = set()  # accounts being made, or made again after they had expired
 
     def account(self, key: str) -> Account | None:
-        """The account, if it is here and its time has not passed."""
+        """Return the account, if it is here and has not expired."""
         account = self._accounts.get(key)
         if account is None or account.account_token is None or account.account_token.expired:
             return None
         return account
 
     def claims(self, key: str) -> AccountClaims | None:
-        """The claims in force of an account that is here."""
+        """Return the claims in force of an account that is here."""
         account = self.account(key)
         return None if account is None or account.account_token is None else account.account_token.claims
 
     def ready(self, key: str) -> Account | None:
-        """The account, if neither it nor what it imports from needs to be looked up."""
+        """Return the account, if neither it nor any account it imports from must be looked up."""
         return None if key in self._completing or key in self._unfinished else self.account(key)
 
     async def bootstrap(self, claims: AccountClaims) -> Account:
-        """Take claims without a token: the system account through which its own token is to come."""
+        """Make the system account without a token, from claims, so that its own token can come through it."""
         spec_and_errors = translate.make_spec(claims, self._cluster)
         return await self._finish(self._adopting("", claims, spec_and_errors, []))
 
     async def fetch(self, key: str) -> Account | Refusal:
-        """The account, looked up if need be, with what it imports from."""
+        """Return the account and the accounts it imports from, looked up if necessary."""
         if key in self._unfinished:
             await self._finish(_nothing())
         account = self.account(key)
@@ -116,9 +120,10 @@ class OperatorAccounts:
         return found
 
     def update(self, token: str) -> Refusal | None:
-        """Apply a token to its account, if that is here, or others wait for it, or all are wanted.
+        """Apply a token and return None, or return why it is refused.
 
-        A long token should have been read before (see `reader`). `when_applied` tells when it is applied.
+        It is applied if its account is here, or another account imports from that, or `eager` is set. A long
+        token should have been read before (see `TokenParser`). `when_applied` reports when it is applied.
         """
         parsed = read(token)
         claims = authorize_account(parsed.claims, parsed.errors, self.trust, self._clock.now())
@@ -130,11 +135,11 @@ class OperatorAccounts:
         return None
 
     def when_applied(self, done: Callable[[], None]) -> None:
-        """Call `done` when all that was changed until now is applied."""
+        """Call `done` when all changes made until now are applied."""
         self._apply(_nothing(), done)
 
     def _concerns(self, key: str, token: str) -> bool:
-        """Whether the token says something new of an account that matters here."""
+        """Whether the token says anything new about an account that matters here."""
         present = self._accounts.get(key)
         if present is None:
             return self.eager or self._import_resolver.awaited(key)
@@ -149,9 +154,10 @@ class OperatorAccounts:
             self._complete(claims.sub)
 
     def expire(self, key: str, *, deleted: bool = False) -> None:
-        """End an account's time: whoever is connected is closed, nobody may connect until a newer token.
+        """Expire an account: close its connections and refuse new ones until a newer token comes.
 
-        deleted: JetStream is taken from it, too; its files stay. Otherwise its streams wait for that token.
+        deleted: whether to disable its JetStream, too; the files stay. Otherwise its streams wait for that
+            token.
         """
         self._apply(self._expiring(key, deleted=deleted))
 
@@ -171,7 +177,7 @@ class OperatorAccounts:
         yield from self._telling(account)
 
     async def stop(self) -> None:
-        """Leave no timer and no lookup running."""
+        """Stop all timers and lookups."""
         self._work.stop()
         self._import_resolver.stop()
         for key in list(self._timers):
@@ -193,7 +199,7 @@ class OperatorAccounts:
         return await asyncio.shield(task)
 
     async def _resolve(self, key: str) -> Account | Refusal:
-        """Look up one account, not what it imports from: two accounts may import from each other."""
+        """Look up one account, but not those it imports from: two accounts may import from each other."""
         if not is_public(key, KeyRole.ACCOUNT):
             return Refusal(Reason.WRONG_ROLE, f"{key!r} is no public key of an account")
         known = self._accounts.get(key)
@@ -218,13 +224,13 @@ class OperatorAccounts:
         return await self._finish(self._making(parsed, claims))
 
     async def _finish(self, steps: Steps[T]) -> T:
-        """Have a change applied, after those before it."""
+        """Apply a change after those before it, and return its result."""
         found: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._apply(_telling_of(steps, found))
         return await found
 
     def _complete(self, key: str) -> asyncio.Task[None]:
-        """Look up what the account imports from, and what those import from, each once."""
+        """Look up the accounts that the account imports from, and those that they import from, each once."""
         task = self._completing.get(key)
         if task is None:
             task = _background(self._completing, key, self._look_up_exporters(key))
@@ -249,14 +255,14 @@ class OperatorAccounts:
         return claims.exp != 0 and claims.exp * SECOND <= self._clock.now()
 
     def _apply(self, steps: Steps[None], done: Callable[[], None] = _ignore) -> None:
-        """Do this after all changes that were begun before; call `done` then, unless it fails."""
+        """Apply a change after all earlier ones, then call `done` unless it failed."""
         self._work.add(paced(steps), lambda _: done(), self._failed)
 
     def _failed(self, error: Exception) -> None:
         self._log.error(f"Applying an account's token failed: {type(error).__name__}: {error}")
 
     def _making(self, parsed: ParsedToken, claims: AccountClaims) -> Steps[Account]:
-        """The account of a token that was looked up, unless one came another way meanwhile."""
+        """Make the account of a token that was looked up, unless it came another way in the meantime."""
         account = self.account(claims.sub)
         if account is not None:
             return account
@@ -334,7 +340,7 @@ def _nothing() -> Steps[None]:
 
 
 def _telling_of(steps: Steps[T], found: asyncio.Future[T]) -> Steps[None]:
-    """The same work, for a task that waits for its end."""
+    """Do the same work and set its result on the future of a task that waits for it."""
     try:
         result = yield from steps
     except Exception as error:

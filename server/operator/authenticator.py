@@ -1,7 +1,7 @@
-"""OperatorAuthenticator: who may connect by a token. It has the face of accounts.auth.Authenticator.
+"""OperatorAuthenticator: decides who may connect by a token, in place of accounts.auth.Authenticator.
 
-Promises that nothing is decided before the account is known here: its lookup is a result to come. All
-authorization is that of keys.chain.
+Promises that nothing is decided before the account is known here: until then the result is a lookup. All
+authorization is done by keys.chain.
 """
 
 from __future__ import annotations
@@ -26,14 +26,17 @@ if TYPE_CHECKING:
     from ..config.options import Options
     from .accounts import OperatorAccounts
 
-# A token that is no user's at all is as good as none.
+# Reasons for which a token counts as none at all, so that the default sentinel applies.
 _NO_TOKEN = frozenset(
     {Reason.BAD_TOKEN, Reason.BAD_SIGNATURE, Reason.BAD_ALGORITHM, Reason.WRONG_KIND, Reason.WRONG_ROLE}
 )
 
 
 class OperatorAuthenticator:
-    """not_pinned: how often an account was refused because resolver_pinned_accounts does not name it."""
+    """Decides who may connect in operator mode.
+
+    not_pinned: how often an account was refused because resolver_pinned_accounts does not name it.
+    """
 
     required = asks = uses_nkeys = True
     no_auth_user: User | None = None
@@ -53,20 +56,20 @@ class OperatorAuthenticator:
         self._pinned = frozenset({*pinned, options.system_account} if pinned else ())
 
     async def stop(self) -> None:
-        """Leave no lookup running."""
+        """Stop all lookups."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def find(self, name: str) -> User | None:
-        """No configuration names users."""
+        """Return None, as no configuration names users in operator mode."""
         del name
         return None
 
     def authenticate(
         self, given: ClientCredentials, nonce: bytes, connection_type: str = STANDARD, host: str = ""
     ) -> AuthResult:
-        """Decide about one CONNECT; the result has a `lookup` when its account must be looked up."""
+        """Decide about one CONNECT. The result has a `lookup` if the account must be looked up first."""
         now = self._clock.now()
         token = given.jwt
         found = open_user(token, now)
@@ -88,7 +91,7 @@ class OperatorAuthenticator:
         async def find() -> None:
             try:
                 found = await self._accounts.fetch(login.user.account)
-            except Exception as error:  # a mistake of ours must not keep the client waiting
+            except Exception as error:  # a bug here must not keep the client waiting
                 why = f"looking up account {login.user.account} failed: {type(error).__name__}: {error}"
                 decided(AuthResult(None, why=why))
                 return
@@ -122,7 +125,7 @@ class OperatorAuthenticator:
 
 
 class _Login:
-    """What was given at CONNECT, until it is decided."""
+    """What a client gave in CONNECT, until the decision."""
 
     __slots__ = ("host", "kind", "nonce", "signature", "token", "user")
 
@@ -138,11 +141,11 @@ class _Login:
 
 
 def _exempt(claims: AccountClaims, user: UserClaims) -> bool:
-    """Whether the user is one of those that do the authorizing."""
+    """Whether the user is one of the account's auth users, whom the auth callout does not apply to."""
     authorization = claims.nats.authorization
     return authorization is not None and user.sub in authorization.auth_users
 
 
 def _zone(now: int) -> tzinfo:
-    """The server's zone, for hours without one of their own."""
+    """Return the server's time zone, for permitted hours that name none."""
     return datetime.fromtimestamp(now // SECOND, UTC).astimezone().tzinfo or UTC

@@ -1,10 +1,11 @@
-"""ClaimsServices: the services of the system account that take, list, hand out and delete the tokens of
-accounts.
+"""ClaimsServices: the services of the system account that take, list, hand out and delete account tokens.
 
-Promises one answer for each request with a reply, in the shape of nats-server's, when what was asked for
-is in force; that requests are served in the order in which they came; a token that is refused
-changes nothing; a token is applied to its account when, and only when, it is loaded here (memory and URL
-resolvers hold none: there it is applied to accounts that are in use).
+Promises:
+- Each request with a reply gets one answer, in the form of nats-server's, when the change is in force.
+- Requests are served in the order in which they came.
+- A token that is refused changes nothing.
+- A token is applied to its account exactly if it is stored here. With memory and URL resolvers, which have no
+  directory, it is applied to accounts that are in use.
 """
 
 from __future__ import annotations
@@ -38,23 +39,23 @@ Service = Callable[["Message", ParsedToken], "dict[str, Any]"]
 
 
 class ClaimsAccounts(Protocol):
-    """What is done with the accounts in use (see `accounts.OperatorAccounts`)."""
+    """What is needed of the accounts in use (see `accounts.OperatorAccounts`)."""
 
     trust: Trust
     parser: TokenParser
 
     def when_applied(self, done: Callable[[], None]) -> None:
-        """Call `done` when all that was changed until now is applied."""
+        """Call `done` when all changes made until now are applied."""
 
     def update(self, token: str) -> Refusal | None:
-        """Apply a token to its account."""
+        """Apply a token to its account, or return why it is refused."""
 
     def expire(self, key: str, *, deleted: bool = False) -> None:
-        """End an account's time, or the account altogether."""
+        """Expire an account, or delete it altogether."""
 
 
 class ClaimsError(Exception):
-    """Why a request fails: `message` and what it was about."""
+    """Why a request fails. The text is `message` and the reason; `account` is what the request was about."""
 
     def __init__(self, message: str, why: object, account: str = "") -> None:
         super().__init__(f"{message} - {why}")
@@ -62,8 +63,10 @@ class ClaimsError(Exception):
 
 
 class ClaimsServices:
-    """The services. `sender` gives the `server` member of answers; `operator`: the one that may demand
-    tokens signed by signing keys.
+    """The services of one server.
+
+    sender: returns the `server` member of answers.
+    operator: the operator whose token may demand that accounts are signed by signing keys.
     """
 
     def __init__(
@@ -91,7 +94,7 @@ class ClaimsServices:
         self._word = "jwt update cache" if resolver.kind == "cache" else "jwt update"
 
     def start(self) -> None:
-        """Subscribe what this kind of resolver serves, in the system account (without one: nothing)."""
+        """Subscribe to what this kind of resolver serves, if there is a system account."""
         system = self._system = self._registry.system
         if system is None:
             return
@@ -113,7 +116,7 @@ class ClaimsServices:
             self._sync.start()
 
     def stop(self) -> None:
-        """Leave nothing running."""
+        """Stop everything."""
         self._queue.stop()
         if self._sync is not None:
             self._sync.stop()
@@ -134,14 +137,14 @@ class ClaimsServices:
         self._subscriptions.append(self._system.subscribe(subject, handle))
 
     def _serve(self, subject: str, service: Service, message: Message, parsed: ParsedToken) -> None:
-        """Do what a request asks for, and answer when it is in force."""
+        """Do what a request asks for, and answer when the change is in force."""
         try:
             answer = service(message, parsed)
         except ClaimsError as error:
             about = f" ({error.account})" if error.account else ""
             self._log.error(f"{error}{about}")
             answer = self._failure(str(error), error.account)
-        except Exception as error:  # a mistake of ours must not end the connection that asked
+        except Exception as error:  # a bug here must not end the connection that asked
             self._log.error(f"Claims service {subject} failed: {type(error).__name__}: {error}")
             answer = self._failure("internal error", "")
         if message.reply and answer is not None:
@@ -191,7 +194,7 @@ class ClaimsServices:
             )
 
     def _take(self, parsed: ParsedToken, claims: AccountClaims, key: str) -> dict[str, Any]:
-        """Keep the token, where tokens are kept, and apply it."""
+        """Store the token, where tokens are stored, and apply it."""
         token = parsed.token
         kind = self._resolver.kind
         if kind != "full" and self._registry.get(key) is None:
@@ -276,7 +279,7 @@ class ClaimsServices:
         return self._done(f"deleted {done} accounts")
 
     def _deletable(self, claims: GenericClaims) -> list[str]:
-        """The accounts that a request may delete. Raises ValueError, with the words of nats-server."""
+        """Return the accounts that a request may delete. Raises ValueError with nats-server's words."""
         from .resolver.directory import Deletion
 
         assert isinstance(self._resolver, FolderResolver)

@@ -1,9 +1,9 @@
-"""ImportResolver: the imports of accounts made from tokens, kept right while those accounts change.
+"""ImportResolver: the imports of accounts made from tokens, kept correct while those accounts change.
 
-Promises that an import is served exactly as long as its exporter is there, exports it to the importer, and it
-brings nothing round in a circle. Of imports that together form a circle the ones that were served first stay;
-the others, like those whose exporter is missing or does not allow them, wait until something changes.
-Everything goes in steps; whoever takes them takes one change after another.
+Promises that an import is served exactly as long as its exporter is here, exports it to the importer, and the
+import closes no cycle. Of imports that would form a cycle together, those served first stay. The others wait
+until something changes, as do those whose exporter is missing or does not allow them.
+All work is done in steps. The caller must finish the steps of one change before those of the next.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ class ImportResolver:
     """The imports of all accounts that are here, by public key."""
 
     def __init__(self, clock: Clock, log: Logger, apply: Callable[[Steps[None]], None]) -> None:
-        """apply: has steps taken after those of the changes before."""
+        """Create a resolver without accounts. apply: does steps after those of earlier changes."""
         self._clock = clock
         self._apply = apply
         self._log = log
         self._accounts: dict[str, Account] = {}
-        self._specs: dict[str, ImportSpecs] = {}  # served, by importer
-        self._importers: dict[str, set[str]] = {}  # whose claims name it, by exporter
+        self._specs: dict[str, ImportSpecs] = {}  # imports served, by importer
+        self._importers: dict[str, set[str]] = {}  # accounts whose claims import from it, by exporter
         self._exporters: dict[str, set[str]] = {}
-        self._offers: dict[str, _Exporter] = {}  # what importers' rights depend on, by exporter
-        self._waiting: set[str] = set()  # importers with an import that forms a cycle
-        self._timers: dict[str, Timer] = {}  # when an activation ends, by importer
+        self._offers: dict[str, _Exporter] = {}  # what the rights of importers depend on, by exporter
+        self._waiting: set[str] = set()  # importers with an import that would form a cycle
+        self._timers: dict[str, Timer] = {}  # fires when an activation ends, by importer
 
     def changed(self, account: Account) -> Steps[None]:
-        """An account is new, was changed, or expired: its imports, and those from it, are looked at anew."""
+        """Check an account that is new, was changed or has expired: its imports, and those from it."""
         key = account.name
         self._accounts[key] = account
         self._index(account)
@@ -77,11 +77,11 @@ class ImportResolver:
         return bool(self._importers.get(key))
 
     def missing(self, keys: Iterable[str]) -> set[str]:
-        """The exporters of these accounts that are not here."""
+        """Return the exporters of these accounts that are not here."""
         return {e for key in keys for e in self._exporters.get(key, ()) if e not in self._accounts}
 
     def stop(self) -> None:
-        """Leave no timer running."""
+        """Stop all timers."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
@@ -101,7 +101,7 @@ class ImportResolver:
         claims = _claims(account) if account is not None else None
         if account is None or account.account_token is None:
             return
-        now = self._clock.now()  # once: what is found to be valid must have a timer that ends it
+        now = self._clock.now()  # read once: an import found to be valid must get a timer that ends it
         served = self._specs[key] = ImportSpecs()
         same: set[tuple[str, str, str]] = set()
         made: list[StreamImport | ServiceImport] = []
@@ -144,7 +144,7 @@ class ImportResolver:
         *,
         twice: bool,
     ) -> StreamImport | ServiceImport | str:
-        """The import, or why it cannot be."""
+        """Return the import, or why it cannot be served."""
         importer = _claims(account)
         assert importer is not None
         if exporter.account is None or exporter.offer is None:
@@ -179,13 +179,13 @@ class ImportResolver:
 
 
 def _claims(account: Account) -> AccountClaims | None:
-    """The claims in force; None once they have expired."""
+    """Return the claims in force, None after they have expired."""
     account_token = account.account_token
     return None if account_token is None or account_token.expired else account_token.claims
 
 
 class _Exporter:
-    """What an account that is here offers; nothing, if its time has passed or it is not here."""
+    """What an account exports: nothing if it has expired or is not here."""
 
     def __init__(self, account: Account | None = None, claims: AccountClaims | None = None) -> None:
         self.account = account
@@ -194,7 +194,7 @@ class _Exporter:
         self.served: dict[tuple[str, str], AnyExport] = {}
 
     def export(self, item: Import) -> AnyExport | None:
-        """The export that was found to cover the import."""
+        """Return the export that was found to cover the import."""
         used = self.offer.find(item) if self.offer is not None else None
         return None if used is None else self.served.get((item.type, used.subject))
 
@@ -204,7 +204,7 @@ _NOBODY = _Exporter()
 
 def _offering(account: Account) -> Steps[_Exporter]:
     made = _Exporter(account, _claims(account))
-    # Of two under one subject the first counts.
+    # Of two exports with one subject the first counts.
     for stream in account.exports_streams:
         made.served.setdefault((STREAM, stream.subject), stream)
         yield
@@ -217,7 +217,7 @@ def _offering(account: Account) -> Steps[_Exporter]:
 
 
 def _equal(before: _Exporter | None, after: _Exporter) -> Steps[bool]:
-    """Whether every import from the account stays as right or wrong as it is."""
+    """Whether every import from the account remains as valid or invalid as before."""
     if before is None or before.claims is None or after.claims is None:
         return before is not None and before.claims is after.claims
     old, new = before.claims.nats, after.claims.nats
@@ -231,7 +231,7 @@ def _equal(before: _Exporter | None, after: _Exporter) -> Steps[bool]:
 
 
 def _same(import_spec: ImportSpec) -> tuple[str, str, str]:
-    """Equal for imports that are the same: streams by what is imported, services by their name here."""
+    """Return a key that is equal for duplicates: streams by imported subject, services by local subject."""
     return (
         import_spec.kind,
         import_spec.account,

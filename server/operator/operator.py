@@ -1,6 +1,6 @@
-"""OperatorMode: operator mode's part of a server, put together.
+"""OperatorMode: assembles the part of a server that serves operator mode.
 
-Promises: `start` returns when the resolver answers and the system account is there, or raises; `stop` leaves
+Promises: `start` returns when the resolver answers and the system account is there, or raises. `stop` leaves
 no task and no timer.
 """
 
@@ -27,11 +27,16 @@ if TYPE_CHECKING:
     from ..config.options import Options
     from .claims import ClaimsServices
 
-_AGAIN = 10 * SECOND  # between two look-ups of an account that could not be had
+_AGAIN = 10 * SECOND  # ns between two lookups of an account that could not be found
 
 
 class OperatorMode:
-    """accounts: those made from tokens. authenticator: who decides about clients and leafs."""
+    """Operator mode of one server.
+
+    accounts: the accounts made from tokens.
+    authenticator: decides which clients and leaf nodes may connect.
+    resolver: where the tokens of accounts come from.
+    """
 
     def __init__(
         self,
@@ -43,7 +48,7 @@ class OperatorMode:
         random_bytes: Callable[[int], bytes] = os.urandom,
         elsewhere: WorkerPool = in_place,
     ) -> None:
-        """elsewhere: where long tokens are read. Raises OperatorError."""
+        """Create the parts. `elsewhere` runs the reading of long tokens. Raises OperatorError."""
         self.trusted = trusted
         self.options = options
         self._registry = registry
@@ -75,7 +80,7 @@ class OperatorMode:
         self._looking_up: set[asyncio.Task[Account | Refusal]] = set()
 
     async def start(self) -> None:
-        """Begin to resolve, and find the system account. Raises OperatorError."""
+        """Start the resolver and find the system account. Raises OperatorError."""
         for line in self.trusted.described():
             self._log.info(line)
         try:
@@ -89,7 +94,7 @@ class OperatorMode:
             self._registry.appoint(await self._system_account(key))
 
     async def _system_account(self, key: str) -> Account:
-        """The system account; one to begin with, when it must first be pushed through itself."""
+        """Return the system account, or a temporary one if its token must first be pushed through itself."""
         found = await self.accounts.fetch(key)
         only = self.trusted.only
         if not isinstance(found, Refusal):
@@ -109,7 +114,7 @@ class OperatorMode:
         self._task = asyncio.get_running_loop().create_task(self._replace())
 
     async def _replace(self) -> None:
-        """Put the real system account in the place of the one to begin with, once it can be found."""
+        """Replace the temporary system account by the real one, once that can be found."""
         key = self.options.system_account
         account = self.accounts.account(key)
         if account is None or account.account_token is None or account.account_token.token:
@@ -128,15 +133,15 @@ class OperatorMode:
             self._later()
 
     async def find_account(self, key: str) -> Account | None:
-        """The account of a public key; None when there is none to be had."""
+        """Return the account of a public key, None if it cannot be found."""
         found = await self.accounts.fetch(key)
         return None if isinstance(found, Refusal) else found
 
     def hold_all(self) -> None:
-        """Have every account that the resolver keeps here, now and as more are pushed.
+        """Load every account that the resolver has, now and whenever one is pushed.
 
-        For what servers do together for an account: whichever of them decides must receive its requests,
-        also when none of its clients has ever come there.
+        Servers of a cluster need this for what they do together for an account: whichever of them decides
+        must receive the account's requests, even if none of its clients has ever connected there.
         """
         self.accounts.eager = True
         if self._holding is None:
@@ -148,9 +153,9 @@ class OperatorMode:
             await self.accounts.fetch(key)
 
     def need(self, key: str) -> None:
-        """Another server has this account: have it here, too. One that cannot be had is tried now and then.
+        """Load an account that another server has. If it cannot be found, it is retried at most every 10 s.
 
-        A resolver that cannot list what it keeps does not tell of it before.
+        A resolver that cannot list its tokens does not know of the account before.
         """
         now = self._clock.now()
         if self._needed.get(key, -_AGAIN) > now - _AGAIN or self.accounts.account(key) is not None:
@@ -161,7 +166,10 @@ class OperatorMode:
         task.add_done_callback(self._looking_up.discard)
 
     def serve(self, sender: Callable[[], dict[str, Any]]) -> None:
-        """Serve the claims of accounts on the system account. `sender`: what answers say of this server."""
+        """Serve the claims of accounts in the system account.
+
+        sender: returns how answers describe this server.
+        """
         if self._registry.system is None:
             return
         from .claims import ClaimsServices
@@ -178,9 +186,9 @@ class OperatorMode:
         self._claims.start()
 
     def reloading(self, options: Options) -> Steps[None]:
-        """Apply new options, in steps: preloaded accounts, the sentinel.
+        """Apply new options, in steps: preloaded accounts and the default sentinel.
 
-        Raises OperatorError, and changes nothing.
+        Raises OperatorError, and then changes nothing.
         """
         try:
             changed = yield from reloading_resolver(self.resolver, options)
@@ -198,7 +206,7 @@ class OperatorMode:
             yield
 
     async def stop(self) -> None:
-        """End; leaves nothing running."""
+        """Stop everything and leave nothing running."""
         if self._timer is not None:
             self._timer.cancel()
         for task in (self._task, self._holding, *self._looking_up):

@@ -1,7 +1,7 @@
-"""TokenSessions: connections that stand on a token, for as long as it and its account allow.
+"""TokenSessions: connections that were accepted because of a token, for as long as it and its account allow.
 
-Promises that a session ends when its token or its hours do, and that with every change of its account it is
-authorized anew: it goes on with what is allowed now, or is closed with the words of nats-server.
+Promises that a session ends when its token expires or its permitted hours end. With every change of its
+account it is authorized again. It then continues with its new rights, or is closed with nats-server's words.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ VIOLATION = "Authentication Failure"
 
 
 class TokenSessions:
-    """Those that stand, by account."""
+    """The open sessions, by account."""
 
     def __init__(self, accounts: OperatorAccounts, clock: Clock) -> None:
         self.accounts = accounts
@@ -35,16 +35,16 @@ class TokenSessions:
         accounts.observers.append(self._changed)
 
     def user(self, account: Account, token: str, granted: Admission) -> User:
-        """Who is let in."""
+        """Return the user of a connection that is accepted."""
         session = TokenSession(self, token, granted)
         return session.user(account, granted)
 
     def add(self, session: TokenSession) -> None:
-        """It stands."""
+        """Add a session that has begun."""
         self._sessions.setdefault(session.account, {})[session] = None
 
     def remove(self, session: TokenSession) -> None:
-        """It stands no more."""
+        """Remove a session that has ended."""
         of_account = self._sessions.get(session.account, {})
         of_account.pop(session, None)
         if not of_account:
@@ -57,7 +57,11 @@ class TokenSessions:
 
 
 class TokenSession:
-    """One login. See accounts.users.Session."""
+    """One login; see accounts.users.Session.
+
+    account: the account's public key.
+    expires: when the session ends, in ns; 0 for never.
+    """
 
     def __init__(self, sessions: TokenSessions, token: str, granted: Admission) -> None:
         self._sessions = sessions
@@ -71,7 +75,7 @@ class TokenSession:
         self.expires = granted.deadline
 
     def user(self, account: Account, granted: Admission) -> User:
-        """The user with what is granted now."""
+        """Return the user with the rights granted now."""
         return User(
             account,
             nkey=self._claims.sub,
@@ -82,7 +86,7 @@ class TokenSession:
         )
 
     def begin(self, holder: AuthenticatedConnection) -> None:
-        """Stand from now on, until the token or the hours end."""
+        """Begin the session. It lasts until the token expires or the permitted hours end."""
         self._holder = holder
         self._sessions.add(self)
         if self.expires:
@@ -90,7 +94,7 @@ class TokenSession:
             self._timer = clock.call_later(max(0, self.expires - clock.now()), self._expired)
 
     def end(self) -> None:
-        """See accounts.users.Session."""
+        """End the session; see accounts.users.Session."""
         self._holder = None
         self._sessions.remove(self)
         if self._timer is not None:
@@ -103,7 +107,10 @@ class TokenSession:
             self._holder.fail(Reason.USER_EXPIRED.live_error, EXPIRED)
 
     def recheck(self) -> None:
-        """See accounts.users.Session. Of an account whose time is over all connections are closed anyway."""
+        """Authorize the session again; see accounts.users.Session.
+
+        If the account has expired, nothing is done: all of its connections are closed anyway.
+        """
         accounts, holder = self._sessions.accounts, self._holder
         account, claims = accounts.account(self.account), accounts.claims(self.account)
         if holder is None or account is None or claims is None:
@@ -124,11 +131,11 @@ class TokenSession:
                 holder.fail(refusal.reason.live_error, EXPIRED)
             case Reason.BEARER_NOT_ALLOWED:
                 holder.refuse()
-            case _:  # the key that signed the token vouches no more
+            case _:  # the key that signed the token is no longer valid
                 holder.close(VIOLATION)
 
     def describe(self) -> dict[str, Any]:
-        """See accounts.users.Session."""
+        """Return what monitoring shows of the login; see accounts.users.Session."""
         return {
             "jwt": self._token,
             "issuer_key": self._signing_key or self.account,

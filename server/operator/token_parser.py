@@ -1,7 +1,7 @@
-"""ParsedToken: what tokens of accounts say, worked out away from the loop where that takes long.
+"""ParsedToken: the content of an account token, parsed on a thread if that takes long.
 
-Promises that a token is read once while anybody holds its reading, and that a reading depends on the token
-alone: neither the time nor what the server holds has a part in it.
+Promises that a token is parsed once while anybody refers to its ParsedToken, and that the result depends on
+the token alone: neither the time nor the state of the server influences it.
 """
 
 from __future__ import annotations
@@ -22,25 +22,28 @@ if TYPE_CHECKING:
     from ..accounts.account_spec import AccountSpec
     from ..clock import Clock
 
-_SHORT = 4096  # characters of a token that are read in a millisecond or two
+_SHORT = 4096  # characters of a token that take a millisecond or two to read
 
 
 class WorkerPool(Protocol):
-    """Runs functions somewhere else than on the loop (see worker.Worker)."""
+    """Runs functions on threads (see worker.Worker)."""
 
     def __call__(self, function: Callable[[], bool], done: Callable[[bool], None]) -> None:
-        """Run `function`, then `done` with what it gave, on the loop."""
+        """Run `function`, then call `done` with its result on the loop."""
 
 
 def in_place(function: Callable[[], bool], done: Callable[[bool], None]) -> None:
-    """The same at once."""
+    """Run `function` and `done` at once, without a thread."""
     done(function())
 
 
 class ParsedToken:
-    """One token. claims: a Refusal for what is no token of an account, whole and signed by its issuer.
+    """One token.
 
-    errors: why its contents cannot be, apart from its dates. unfit: mappings that can be used nowhere.
+    claims: a Refusal if this is not a complete account token that its issuer signed.
+    errors: why its contents are invalid, apart from its dates.
+    unfit: why some mappings can be used nowhere.
+    unsupported: what it asks for that this server does not do.
     """
 
     __slots__ = ("__weakref__", "_specs", "claims", "digest", "errors", "token", "unfit", "unsupported")
@@ -57,11 +60,11 @@ class ParsedToken:
             self.unsupported = translate.unsupported(self.claims)
 
     def make_spec(self, claims: AccountClaims, cluster: str) -> None:
-        """Have the account's spec ready."""
+        """Prepare the account's spec for `take_spec`."""
         self._specs[cluster] = translate.make_spec(claims, cluster)
 
     def take_spec(self, claims: AccountClaims, cluster: str) -> tuple[AccountSpec, dict[str, str]]:
-        """A spec of the account, and what of it cannot be: the taker's own."""
+        """Return a spec of the account for the caller alone, and what is invalid in it, with the reason."""
         return self._specs.pop(cluster, None) or translate.make_spec(claims, cluster)
 
 
@@ -69,7 +72,7 @@ _parsed: WeakValueDictionary[str, ParsedToken] = WeakValueDictionary()
 
 
 def read(token: str) -> ParsedToken:
-    """What a token says, read now if nobody holds it."""
+    """Return the content of a token. It is parsed now if nobody refers to its ParsedToken."""
     found = _parsed.get(token)
     if found is None:
         found = _parsed[token] = ParsedToken(token)
@@ -77,19 +80,22 @@ def read(token: str) -> ParsedToken:
 
 
 def digest_of(token: str) -> bytes:
-    """The 32 bytes that stand for a token in the hash of a store."""
+    """Return the 32 bytes that represent a token in the hash of a store."""
     return hashlib.sha256(token.encode()).digest()
 
 
 class TokenParser:
-    """Reads tokens where nobody waits for it. cluster: the server's, whose mappings apply."""
+    """Reads tokens without delaying the loop.
+
+    cluster: the name of the server's cluster, whose mappings apply.
+    """
 
     def __init__(self, elsewhere: WorkerPool = in_place, cluster: str = "") -> None:
         self._elsewhere = elsewhere
         self._cluster = cluster
 
     def read(self, token: str, done: Callable[[ParsedToken], None]) -> None:
-        """Give `done` the reading: at once if the token is short or known, else when a thread has read it."""
+        """Call `done` with the parsed token: at once if it is short or known, else after a thread read it."""
         known = _parsed.get(token)
         if known is not None or len(token) <= _SHORT:
             done(known or read(token))
@@ -106,14 +112,14 @@ class TokenParser:
         self._elsewhere(work, lambda _: done(made.pop() if made else read(token)))
 
     async def reading(self, token: str) -> ParsedToken:
-        """The same for a task that waits."""
+        """Return the parsed token, for a task that waits."""
         found: asyncio.Future[ParsedToken] = asyncio.get_running_loop().create_future()
         self.read(token, lambda parsed: None if found.done() else found.set_result(parsed))
         return await found
 
 
 class TokenQueue:
-    """Tokens that come one after another: each is read, and what it is for is done, before the next one."""
+    """Tokens in the order in which they came. Each is read and used before the next one."""
 
     def __init__(self, parser: TokenParser, clock: Clock) -> None:
         self._parser = parser
@@ -121,13 +127,13 @@ class TokenQueue:
         self._due: deque[tuple[str, Callable[[ParsedToken], None]]] = deque()
 
     def add(self, token: str, done: Callable[[ParsedToken], None]) -> None:
-        """Give `done` the token's reading, after those before it."""
+        """Call `done` with the parsed token, after those before it."""
         self._due.append((token, done))
         if len(self._due) == 1:
             self._next()
 
     def stop(self) -> None:
-        """Read no more; nobody is told."""
+        """Drop all tokens that wait. No callback is called."""
         self._due.clear()
 
     def _next(self) -> None:
@@ -135,7 +141,7 @@ class TokenQueue:
             self._parser.read(self._due[0][0], self._have)
 
     def _have(self, parsed: ParsedToken) -> None:
-        if not self._due:  # it was stopped
+        if not self._due:  # stopped
             return
         try:
             self._due[0][1](parsed)

@@ -1,4 +1,4 @@
-"""Trusted: whose signatures make accounts, as the options say it."""
+"""Trusted: which operators and keys may sign accounts, as the options say."""
 
 from __future__ import annotations
 
@@ -16,12 +16,17 @@ if TYPE_CHECKING:
 
 
 class OperatorError(AccountsError):
-    """A server that cannot start in operator mode: tokens, options or accounts that cannot be."""
+    """A server cannot start in operator mode, because tokens, options or accounts are invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trusted:
-    """The operators by their tokens (none with bare `trusted_keys`), and the keys that follow."""
+    """The operators, read from their tokens, and the keys that follow.
+
+    operators: empty if the options have only `trusted_keys`.
+    trust: the keys that may sign accounts.
+    tokens: the tokens of the operators.
+    """
 
     operators: list[OperatorClaims]
     trust: Trust
@@ -29,7 +34,7 @@ class Trusted:
 
     @classmethod
     def of(cls, options: Options) -> Trusted:
-        """Read the operators and fill in what the options leave to their tokens. Raises OperatorError."""
+        """Read the operators and fill in options that follow from their tokens. Raises OperatorError."""
         errors = fill_in(options)
         if errors:
             raise OperatorError("; ".join(error.text for error in errors))
@@ -40,7 +45,7 @@ class Trusted:
         return cls(operators, Trust.in_operators(operators), tokens)
 
     def described(self) -> list[str]:
-        """What the log says of the operators at the start."""
+        """Return the lines that the log shows about the operators at the start."""
         lines = ["Trusted Operators"] if self.operators else []
         for each in self.operators:
             lines.append(f'  System  : "{each.aud}"')
@@ -51,12 +56,12 @@ class Trusted:
 
     @property
     def only(self) -> OperatorClaims | None:
-        """The operator, when there is just one."""
+        """The operator, if there is exactly one."""
         return self.operators[0] if len(self.operators) == 1 else None
 
 
 def _date(seconds: int) -> str:
     try:
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S +0000 UTC")
-    except (OverflowError, ValueError, OSError):  # beyond the year 9999
+    except (OverflowError, ValueError, OSError):  # a date after the year 9999
         return f"{seconds} s since 1970"

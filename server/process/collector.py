@@ -1,19 +1,20 @@
-"""The policy for Python's collector of cycles, in a process that is a server.
+"""The policy for Python's cycle collector in a process that is a server.
 
-What a pass of the collector costs is what it walks over, and nothing can interrupt it: over the objects of
-9,000 connections it takes 30 ms, over the names of 1,000,000 subjects 130. Almost all that a server drops is
-freed at once, by its count of references, connections among it (server/connection/part.py); the collector is
-there for what ended and is tied to itself, such as a consumer that existed for long. So:
+The cost of a collector pass depends on how many objects it walks over, and nothing can interrupt it. Over the
+objects of 9,000 connections it takes 30 ms, over the names of 1,000,000 subjects 130 ms. Almost all objects
+that a server drops are freed at once, by their reference count, including connections
+(server/connection/part.py). The collector is needed for ended objects in a reference cycle, such as a
+consumer that existed for long. So:
 
-- A young pass walks over `YOUNG` * (`RUNS` + 2) objects at most. What it leaves over is frozen: put where no
+- A young pass walks over at most `YOUNG` * (`RUNS` + 2) objects. Those that survive are frozen: put where no
   later pass looks.
-- A whole pass looks there too. It is done when the objects that live have doubled since the last one, and
-  waits for a moment in which the server is idle. If none comes until there is `PATIENCE` times as
-  much to look at, it is done all the same.
+- A whole pass looks at frozen objects, too. It is due when the living objects have doubled since the last
+  one, and waits for a moment in which the server is idle. If no such moment comes, it is done when there is
+  `PATIENCE` times as much to look at.
 
-So the dead that hold each other are never many more than what is alive, or than `LEAST` objects.
+So dead cycles never have many more objects than the living ones, or than `LEAST`.
 
-An interpreter has one collector: only what owns the process may set a policy, see server/embed.
+An interpreter has one collector. Only the owner of the process may set a policy, see server/embed.
 """
 
 from __future__ import annotations
@@ -26,32 +27,32 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ..clock import Clock, Timer
 
-YOUNG = 5000  # objects made, less those freed, until a pass
-RUNS = 2  # passes over those alone until one over what they left
+YOUNG = 5000  # objects created, less those freed, that start a pass
+RUNS = 2  # passes over the youngest objects before one over what they left
 _NEVER = 1_000_000
-LEAST = 300_000  # objects more before a whole pass is worth its time
+LEAST = 300_000  # more objects that make a whole pass worth its time
 PATIENCE = 4
-EVERY = 1_000_000_000  # ns, the length of a moment
-_QUIET = 0.03  # of one processor
+EVERY = 1_000_000_000  # ns between two checks, the length of a "moment"
+_QUIET = 0.03  # share of one processor
 
 
 class Collector:
-    """The policy at work, from `start` to `stop`.
+    """Applies the policy from `start` to `stop`.
 
-    spent: ns of processor time of the process until now.
+    spent: returns the processor time of the process until now, in ns.
     """
 
     def __init__(self, clock: Clock, spent: Callable[[], int] = time.process_time_ns) -> None:
         self._clock = clock
         self._spent = spent
-        self._base = 0  # objects that were there at the start, and stay
-        self._known = 0  # those besides that were alive after the last whole pass
-        self._more = 0  # frozen since then; some may be gone
+        self._base = 0  # objects that were there at the start, which stay
+        self._known = 0  # other objects that were alive after the last whole pass
+        self._more = 0  # objects frozen since then, of which some may be gone
         self._timer: Timer | None = None
-        self._before = (0, 0)  # wall and processor time when the moment began
+        self._before = (0, 0)  # wall and processor time (ns) when the moment began
 
     def start(self) -> None:
-        """Set the policy; what exists now stays as long as the server."""
+        """Set the policy. Objects that exist now are kept as long as the server."""
         self._whole()
         self._base, self._known = self._known, 0
         gc.set_threshold(YOUNG, RUNS, _NEVER)
@@ -59,7 +60,7 @@ class Collector:
         self._watch()
 
     def stop(self) -> None:
-        """Watch no more; the thresholds stay as they are."""
+        """Stop watching. The thresholds stay as they are."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -67,7 +68,7 @@ class Collector:
             gc.callbacks.remove(self._passed)
 
     def _passed(self, phase: str, info: dict[str, int]) -> None:
-        """After each pass, on whichever thread it was."""
+        """Freeze the surviving objects after a pass, on whichever thread it ran."""
         if phase == "stop" and info["generation"]:
             self._more += len(gc.get_objects(generation=2))
             gc.freeze()
@@ -87,7 +88,7 @@ class Collector:
         self._watch()
 
     def _quiet(self) -> bool:
-        """Whether little was done since `_before`."""
+        """Whether the process has done little since `_before`."""
         began, spent = self._before
         return self._spent() - spent <= _QUIET * (self._clock.now() - began)
 

@@ -1,4 +1,4 @@
-"""The pid file and the ports file."""
+"""Writes the pid file and the ports file."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ def write_pid(file: str) -> None:
 
 
 def ports_path(directory: str, program: str) -> Path:
-    """`<directory>/<program>_<pid>.ports`."""
+    """Return the path of the ports file, `<directory>/<program>_<pid>.ports`."""
     return Path(directory) / f"{program}_{os.getpid()}.ports"
 
 
 def write_ports(path: Path, urls: dict[str, list[str]]) -> None:
-    """Write the URLs of each listener as JSON; a reader sees all of it or nothing. Raises OSError."""
+    """Write the URLs of each listener as JSON. A reader sees all of it or nothing. Raises OSError."""
     unfinished = path.with_name(path.name + ".tmp")
     unfinished.write_text(json.dumps(urls, separators=(",", ":")), "utf-8")
     unfinished.replace(path)

@@ -1,4 +1,4 @@
-"""`--signal`: find a running server and send it what a word means."""
+"""`--signal`: finds a running server and sends it the signal that a word stands for."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ class SignalError(Exception):
 
 
 def send(text: str, program: str) -> None:
-    """Send `command[=pid | =pidfile | =prefix*]`. Raises SignalError with what is wrong.
+    """Send the signal of `command[=pid | =pidfile | =prefix*]`. Raises SignalError with the reason.
 
-    Without a pid the only running server gets it; `prefix*` means every server whose pid begins so.
+    Without a pid there must be exactly one running server. `prefix*` means every server whose pid begins with
+    that prefix.
     """
     command, equals, where = text.partition("=")
     if command not in SIGNALS:
@@ -77,7 +78,7 @@ def _running() -> list[int]:
 
 
 def is_server(command: list[str]) -> bool:
-    """Whether a command line is that of a running server (and not one that sends a signal or checks)."""
+    """Whether a command line is that of a running server, and not of one that sends a signal."""
     if any(
         word.lstrip("-").partition("=")[0] in ("sl", "signal") and word.startswith("-") for word in command
     ):

@@ -1,4 +1,4 @@
-"""Runs one server until a signal ends it: pid and ports files, reload, log reopening, lame duck."""
+"""Process: one server until a signal ends it, with pid and ports files, reload, log reopening, lame duck."""
 
 from __future__ import annotations
 
@@ -32,26 +32,30 @@ if TYPE_CHECKING:
     from ..config.flags import CommandLine
     from .signals import HeldSignals
 
-# Seconds. A worker that comes back from a sync waits so long, at most, for the busy loop: with Python's 5 ms
-# a commit's answers came late enough to halve what a publisher with a window gets through.
+# Seconds for which a thread waits, at most, for the busy loop after a sync. With Python's default of 5 ms the
+# answers of a commit came so late that a publisher with a window got only half of its throughput.
 _SWITCH_INTERVAL = 0.000_5
 
 
 class _Read(NamedTuple):
-    """A configuration that was read again, and what of it can be applied."""
+    """A configuration that was read again, and what of it can be applied.
+
+    tokens: references that keep the parsed tokens in memory.
+    files: the files after they were read.
+    """
 
     options: Options
     warnings: list[ConfigProblem]
     refusals: list[ConfigProblem]
     compared: Reload
-    tokens: list[object]  # known as long as they are referenced
-    files: Files  # as they were after it was read
+    tokens: list[object]
+    files: Files
 
 
 class Process:
-    """A server and what the operating system sees and asks of it. `run` once.
+    """A server and how the operating system sees it. `run` may be called once.
 
-    held: takes signals until this listens to them.
+    held: collects signals until this listens to them.
     """
 
     def __init__(
@@ -71,7 +75,7 @@ class Process:
         self._ports_file: Path | None = None
 
     async def run(self, warnings: list[ConfigProblem]) -> int:
-        """Serve until a signal ends it. The exit code: 0, or 1 when the server could not start."""
+        """Serve until a signal ends it. Return the exit code: 0, or 1 if the server could not start."""
         for warning in warnings:
             self.log.warning(str(warning))
         self._listen_to_signals()
@@ -89,7 +93,7 @@ class Process:
         except (OSError, ValueError, AccountsError, TLSConfigError) as error:
             self.log.fatal(_reason(error))
             return 1
-        except Exception as error:  # an error of ours: one line all the same, the rest for who looks for it
+        except Exception as error:  # a bug: log one line, and the traceback only for those who debug
             self.log.debug(traceback.format_exc())
             self.log.fatal(f"The server failed: {type(error).__name__}: {error}")
             return 1
@@ -146,8 +150,9 @@ class Process:
         self._ending.set()
 
     def reload(self, done: Callable[[bool], None] = lambda _: None) -> None:
-        """Read the configuration again and apply it, after reloads that are under way; tell `done` whether it
-        was. Every reason why not is logged.
+        """Read the configuration again and apply it, after reloads that are under way.
+
+        Call `done` with whether it was applied. If not, every reason is logged.
         """
         self.log.info('Trapped "hangup" signal')
         self._reloads.append(done)
@@ -164,7 +169,7 @@ class Process:
             done(not problems)
 
     async def _read(self) -> _Read:
-        """Read the configuration on a thread: a long one takes seconds. Raises what reading it raises."""
+        """Read the configuration on a thread, as a long one takes seconds. Raises what the reading raises."""
         read: asyncio.Future[list[_Read | Exception]] = asyncio.get_running_loop().create_future()
         before = self.options
         made: list[_Read | Exception] = []
@@ -204,7 +209,7 @@ class Process:
             return [str(problem) for problem in error.problems]
         except (AccountsError, OSError, TLSConfigError) as error:
             return [_reason(error)]
-        except Exception as error:  # an error of ours: the next reload must still be done
+        except Exception as error:  # a bug: the next reload must still be done
             self.log.debug(traceback.format_exc())
             return [f"{type(error).__name__}: {error}"]
         self.options = options
@@ -224,7 +229,7 @@ class Process:
 
 
 def _tokens(options: Options) -> list[object]:
-    """What the preloaded tokens say, so that nobody has to read them while others wait."""
+    """Return the parsed preloaded tokens, so that they need not be parsed on the loop."""
     if not options.resolver_preload:
         return []
     from ..operator.token_parser import read
@@ -233,7 +238,7 @@ def _tokens(options: Options) -> list[object]:
 
 
 def _reason(error: Exception) -> str:
-    """An error in one line; the system's own errors with the file or the address."""
+    """Return an error in one line. Errors of the system include the file or the address."""
     if not isinstance(error, OSError):
         return str(error)
     text = error.strerror or str(error)

@@ -1,8 +1,9 @@
-"""Reading a configuration that somebody may be writing at this moment.
+"""Reads a configuration that somebody may be writing at the same time.
 
-Many editors and scripts empty a file before they write it, and write it in pieces; a signal may come in
+Many editors and scripts empty a file before they write it, or write it in pieces. A signal may come in
 between. Promises: what is applied is what the files have contained for PAUSE, as far as the file system
-tells; a file that is empty and was not before is waited for, and then refused: it would send everybody away.
+shows. A file that is empty now and was not before is read again for some time and then refused, as it would
+disconnect everybody.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ from ..config.tree import ConfigError
 if TYPE_CHECKING:
     from ..config import Options
 
-PAUSE = 50_000_000  # ns
+PAUSE = 50_000_000  # ns for which the files must stay the same
 MOST_READS = 20
 
 
 class Read(Protocol):
-    """What was read. files: as they were afterwards; `options.config_files`: as they were before."""
+    """What was read.
+
+    files: the files after they were read. `options.config_files` has them as they were before.
+    """
 
     @property
     def options(self) -> Options:
@@ -42,7 +46,7 @@ async def read_settled(read: Callable[[], Awaitable[R]], before: Options) -> R:
 
     before: the options in force.
     """
-    error = ""  # what was wrong when it was last read
+    error = ""  # the error of the last read
     files: Files = {}
     for _ in range(MOST_READS):
         try:
@@ -62,7 +66,10 @@ async def read_settled(read: Callable[[], Awaitable[R]], before: Options) -> R:
 
 
 def _is_settled(found: Read, files: Files) -> bool:
-    """Whether the files are as they were before they were read, and were so for PAUSE. files: a PAUSE ago."""
+    """Whether the files did not change during the read, nor for PAUSE before it.
+
+    files: those of the read before.
+    """
     if found.options.config_files != found.files:
         return False
     newest = max((stamp.modified for stamp in found.files.values()), default=0)

@@ -1,8 +1,8 @@
-"""Signals that come before a server listens for them.
+"""HeldSignals: keeps signals that arrive before a server listens for them.
 
-A process is sent some as soon as its pid is known, which is long before its modules are imported and its
-configuration is read. Promises: SIGHUP, SIGUSR1 and SIGUSR2 do not end the process, and are done once the
-server runs; SIGTERM and SIGINT end it at once, with exit code 0 and without a word, as nothing has begun.
+A process can get signals as soon as its pid is known, long before its modules are imported and its
+configuration is read. Promises: SIGHUP, SIGUSR1 and SIGUSR2 do not end the process, and take effect once the
+server runs. SIGTERM and SIGINT end it at once, with exit code 0 and without output, as nothing has begun.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _HELD = (*_ENDING, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
 class HeldSignals:
-    """A context in which signals wait; somebody else may listen for them in it. Of the main thread."""
+    """A context in which signals wait, for the main thread. Other code may handle them inside it."""
 
     def __init__(self) -> None:
         self._came: list[int] = []
@@ -38,6 +38,6 @@ class HeldSignals:
             raise SystemExit(0)
 
     def take(self) -> list[int]:
-        """Those that came since this was last asked, each once, in order."""
+        """Return the signals that came since the last call, each once, in order."""
         came, self._came = list(dict.fromkeys(self._came)), []
         return came

@@ -1,6 +1,6 @@
-"""One account over one route: interest here is advertised there, and the other way round.
+"""AccountRoute: one account over one route, whose two ends advertise their interest to each other.
 
-An account that is not here (yet) has its peer's interest kept, and takes it when it comes.
+While the account does not exist here, the peer's interest is kept. The account gets it when it is made.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 class AccountRoute(MessageEndpoint):
-    """remote_cluster: of the leaf that a message is from."""
+    """One account over one route.
+
+    remote_cluster: the cluster of the leaf that the current message came from.
+    """
 
     kind = ConnectionKind.ROUTER
     fast = True
@@ -52,7 +55,7 @@ class AccountRoute(MessageEndpoint):
     # --- the interest of the peer
 
     def subscribe(self, raw_subject: bytes, raw_queue: bytes, weight: int, origin: bytes) -> None:
-        """RS+ or LS+: new interest, or another weight of a queue group."""
+        """Serve RS+ or LS+: new interest, or another weight of a queue group."""
         key = (raw_subject, raw_queue, self._origin(origin))
         known = self._subscriptions.get(key)
         if known is not None:
@@ -71,23 +74,26 @@ class AccountRoute(MessageEndpoint):
             self.account.add_subscription(subscription)
 
     def _origin(self, origin: bytes) -> bytes:
-        """What of the origin tells interests apart: an older peer does not repeat it at the end."""
+        """Return the part of the origin that distinguishes interests.
+
+        An older peer does not repeat the origin when the interest ends, so it distinguishes nothing.
+        """
         return origin if self.connection.peer_lnocu else b""
 
     def unsubscribe(self, subject: bytes, queue: bytes, origin: bytes) -> None:
-        """RS- or LS-; what is not known changes nothing."""
+        """Serve RS- or LS-. Unknown interest changes nothing."""
         subscription = self._subscriptions.pop((subject, queue, self._origin(origin)), None)
         if subscription is not None and subscription.account is not None:
             subscription.account.remove_subscription(subscription)
 
     def subscriptions(self) -> list[Subscription]:
-        """The interest of the peer, in order of its coming; not what is not permitted."""
+        """Return the permitted interest of the peer, in the order in which it came."""
         return [each for each in self._subscriptions.values() if self.connection.may_take(each.subject)]
 
     # --- start and end
 
     def bind(self, account: Account) -> None:
-        """The account is here: both ends exchange messages from now on."""
+        """Exchange messages from now on: the account exists here."""
         if self.account is account:
             return
         self.unbind()
@@ -96,7 +102,7 @@ class AccountRoute(MessageEndpoint):
         self.advertiser.start(account)
 
     def unbind(self) -> None:
-        """The account is gone; the peer's interest is kept for another account of the name."""
+        """Stop, because the account is gone. The peer's interest is kept for another account of that name."""
         account = self.account
         if account is None:
             return
@@ -106,7 +112,7 @@ class AccountRoute(MessageEndpoint):
         self._stop()
 
     def leave(self) -> list[Leaver]:
-        """The route is gone: gives its interest, unless the account was not here."""
+        """Stop, because the route is gone. Return its interest, if the account exists here."""
         account = self.account
         if account is None:
             return []
@@ -114,14 +120,17 @@ class AccountRoute(MessageEndpoint):
         return [Leaver(account, self, gone, self._stop())]
 
     def _stop(self) -> dict[Any, int]:
-        """Neither receive nor advertise; gives what was advertised."""
+        """Neither receive nor advertise from now on. Return what was advertised."""
         self.account = None
         if self._taking is not None:
             self._taking.stop()
         return self.advertiser.stop()
 
     def permit(self) -> None:
-        """Take of the peer's interest what is permitted now: permissions changed, or the account has come."""
+        """Take that part of the peer's interest that is permitted now.
+
+        Called when the permissions have changed, or the account was made.
+        """
         if self._subscriptions:
             self._turns.now(self._take)
 

@@ -1,4 +1,4 @@
-"""What the two ends of a route send about themselves: CONNECT of the one that dialled, INFO of both."""
+"""What the two ends of a route send about themselves: both INFO, and the one that dialled CONNECT."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from ..connection import connect_info
 
 @dataclass(slots=True)
 class RouteConnect:
-    """CONNECT. `name` is the server's id. lang: only clients have one."""
+    """The CONNECT of a route.
+
+    name: the id of the server that dialled.
+    lang: only clients send it.
+    """
 
     user: str = ""
     password: str = ""
@@ -25,14 +29,17 @@ class RouteConnect:
 
     @classmethod
     def parse(cls, raw: bytes) -> RouteConnect:
-        """Raises PeerError (closes, without a text) when it is no object or a field has the wrong type."""
+        """Parse the JSON of a CONNECT.
+
+        Raises PeerError (which closes without a text) if it is no object or a field has the wrong type.
+        """
         known, _ = connect_info.read(raw, "CONNECT", _CONNECT)
         return cls(**known)
 
 
 @dataclass(slots=True)
 class RouteInfo:
-    """INFO of a peer, or, passed on by one, of a third server. given: the whole document."""
+    """The INFO of a peer, or of a third server that a peer announces. `given` is the whole document."""
 
     server_id: str = ""
     server_name: str = ""
@@ -58,7 +65,10 @@ class RouteInfo:
 
     @classmethod
     def parse(cls, raw: bytes) -> RouteInfo:
-        """Raises PeerError (closes, without a text) when it is no object or a field has the wrong type."""
+        """Parse the JSON of an INFO.
+
+        Raises PeerError (which closes without a text) if it is no object or a field has the wrong type.
+        """
         known, given = connect_info.read(raw, "INFO", _INFO)
         return cls(**known, given=given)
 

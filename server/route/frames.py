@@ -1,6 +1,6 @@
-"""Messages as route frames: leaf frames with the account in front, and where a leaf's came from.
+"""Messages as route frames: leaf frames with the account in front, and the origin of a leaf's message.
 
-See `leaf.frames` for the subject that travels in a delivery's reply.
+See `leaf.frames` for the subject that the reply of a delivery carries.
 """
 
 from __future__ import annotations
@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 def route_frame(
     account: bytes, msg: RoutedMessage, queues: tuple[bytes, ...], origin: bytes, headers: bool
 ) -> tuple[bytes, bytes, int]:
-    """(prefix, tail, size) of the frame for one peer. origin: the cluster of the leaf it came from."""
+    """Return (prefix, tail, size) of the frame for one peer.
+
+    queues: the queue groups that the peer must serve.
+    origin: the cluster of the leaf that the message came from.
+    headers: whether the peer accepts headers.
+    """
     reply, size, tail = msg.reply, msg.size, msg.tail
     header_size = msg.header_size
     if header_size and not headers:
@@ -32,7 +37,7 @@ def route_frame(
         return lead, tail, size
     rest = tail[len(reply) + 1 :] if reply else tail
     if origin and not header_size:
-        rest = b"0 " + rest  # of these the size of the header is always given
+        rest = b"0 " + rest  # an LMSG always has the size of the header
     if carried:
         reply = b"%b@%b" % (reply, msg.shown)
     if queues:

@@ -1,4 +1,4 @@
-"""INFO and CONNECT as this server sends them over routes."""
+"""RouteDocuments: the INFO and CONNECT that this server sends over routes."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ PROTOCOL = 3
 class RouteDocuments:
     """What this server sends about itself to its peers.
 
-    options: those in force.
-    dynamic: the name of the cluster was generated.
-    jetstream: it is served here.
-    port: of the listener, once it is open.
+    options: the options in force.
+    dynamic: whether the name of the cluster was generated.
+    jetstream: whether JetStream is served here.
+    port: the listener's port; 0 until it listens.
     leaf_urls: where leafs may connect to.
     """
 
     def __init__(
         self, options: Options, identity: ServerIdentity, clients: InfoDocument, *, jetstream: bool
     ) -> None:
-        """`clients`: what this server sends about itself to its clients."""
+        """`clients` is what this server sends about itself to its clients."""
         self.options = options
         self.identity = identity
         self.dynamic = False
@@ -45,7 +45,7 @@ class RouteDocuments:
         return self.options.cluster
 
     def info(self) -> bytes:
-        """INFO for a peer."""
+        """Return the INFO for a peer."""
         cluster = self.cluster
         document = connect_info.of_server(
             self.identity, PROTOCOL, cluster.host, self.port, headers=not self.options.no_header_support
@@ -71,7 +71,7 @@ class RouteDocuments:
         return encode.info(document)
 
     def connect(self, user: str, password: str) -> bytes:
-        """CONNECT to a peer; without `user` or `password` those of the options."""
+        """Return the CONNECT for a peer. An empty `user` or `password` is replaced by that of the options."""
         given = self.cluster.authorization
         user = user or (given.user if given is not None else "")
         password = password or (given.password if given is not None else "")
@@ -93,7 +93,7 @@ class RouteDocuments:
         )
 
     def client_urls(self) -> list[str]:
-        """Where clients may connect to here."""
+        """Return where clients may connect to this server."""
         if self.options.client_advertise:
             return [self.options.client_advertise]
         port = self._clients.port
@@ -101,7 +101,10 @@ class RouteDocuments:
 
 
 def _permissions(given: PermissionsOptions | None) -> dict[str, dict[str, list[str]]]:
-    """As in INFO: import is what they may send here, export what they may receive."""
+    """Return the permissions as INFO shows them.
+
+    There import is what peers may send here, and export what they may receive.
+    """
     if given is None:
         return {}
     sides = (("import", given.publish), ("export", given.subscribe))

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from ..slices import Shared
     from .peer import RoutePeer
 
-Key = tuple[str, str, str]  # subject, queue, cluster of the leaf it comes from
+Key = tuple[str, str, str]  # subject, queue, cluster of the leaf that it comes from
 
 
 class RouteAdvertiser(Advertiser[Key]):
-    """What was advertised to the peer of one route. name: of the account."""
+    """The interest of the account `name` that was advertised to the peer of one route."""
 
     def __init__(self, connection: RoutePeer, name: bytes, turns: Shared) -> None:
         super().__init__(turns)
@@ -35,7 +35,10 @@ class RouteAdvertiser(Advertiser[Key]):
         return subscription.subject, subscription.queue, origin
 
     def _concerns(self, subscription: Subscription) -> bool:
-        """Not what peers advertised, nor what each server imports or joins itself."""
+        """Return whether the peer needs to know of the subscription.
+
+        It does not need what peers advertised, nor what each server imports or joins itself.
+        """
         kind = subscription.kind
         if kind == ConnectionKind.ROUTER:
             return False

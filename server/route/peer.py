@@ -1,7 +1,7 @@
-"""RoutePeer: one route as the parts of it see it; RouteContext: what all routes share.
+"""RoutePeer is one route as its parts see it, RouteContext what all routes share.
 
-Both know neither the parts, nor whom this server dials: `RouteConnection` makes the parts, `Routes` the
-connections.
+Neither knows the parts, or the addresses that this server dials: `RouteConnection` makes the parts, and
+`Routes` the connections.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _MOST_PAYLOAD = 64 << 20
 
 
 class RouteContext(ConnectionContext):
-    """What routes share, see ConnectionContext.
+    """What routes share; see ConnectionContext.
 
-    options: with the pings of routes.
-    cluster: the part of them for clusters.
+    options: with the ping options of routes in place of those of clients.
+    cluster: the part of the options for clusters.
     documents: INFO and CONNECT of this server.
-    slow_consumers: peers closed for not reading.
-    wanted: is told the name of an account that is not here, when a peer tells what it subscribes to.
-    turns: the turns in which interest is advertised.
+    slow_consumers: how many peers were closed because they did not read.
+    wanted: is called with the name of an account that does not exist here, when a peer subscribes in it.
+    turns: the turns of the loop in which interest is advertised.
     """
 
     def __init__(self, clients: ClientContext, *, jetstream: bool) -> None:
-        """`clients`: what the clients of this server share."""
+        """`clients` is what the clients of this server share."""
         super().__init__(
             clients.options,
             clients.registry,
@@ -61,7 +61,7 @@ class RouteContext(ConnectionContext):
         self.take(clients.options)
 
     def take(self, options: Options) -> None:
-        """Other options are in force."""
+        """Apply new options."""
         assert options.cluster is not None
         self.cluster: ClusterOptions = options.cluster
         interval = min(self.cluster.ping_interval or _SLOWEST_PING, options.ping_interval)
@@ -78,28 +78,28 @@ class RouteContext(ConnectionContext):
 
     @property
     def auth_timeout(self) -> int:
-        """ns that a peer has to introduce itself."""
+        """How long a peer may take to introduce itself, in ns."""
         given = self.cluster.authorization
         if given is not None and given.timeout is not None:
             return given.timeout
         return self.options.auth_timeout
 
     def imports(self, subject: str) -> bool:
-        """Whether this server may receive `subject` from its peers."""
+        """Return whether this server may receive `subject` from its peers."""
         return self._permissions is None or self._permissions.may_publish(subject)
 
     def exports(self, subject: str) -> bool:
-        """Whether peers may receive `subject` from this server."""
+        """Return whether peers may receive `subject` from this server."""
         return self._permissions is None or self._permissions.may_subscribe(subject)
 
 
 class RoutePeer(Connection):
-    """What is known of the server at the other end, and the way to answer it.
+    """What is known of the server at the other end, and how to answer it.
 
-    info: its INFO, once it came.
-    headers: it takes headers.
-    peer_lnoc: it takes the cluster of a leaf with the leaf's interest.
-    peer_lnocu: and with the end of that interest.
+    info: its INFO; None until it has come.
+    headers: whether it accepts headers.
+    peer_lnoc: whether it accepts the cluster of a leaf with the leaf's interest.
+    peer_lnocu: whether it also accepts it with the end of that interest.
     """
 
     kind = ConnectionKind.ROUTER
@@ -111,10 +111,11 @@ class RoutePeer(Connection):
     def __init__(self, context: RouteContext, wire: Wire, peer: tuple[str, int]) -> None:
         write_deadline = context.cluster.write_deadline or context.options.write_deadline
         super().__init__(context, wire, peer, write_deadline)
-        self.max_pending = sys.maxsize  # closed for lateness only: what it misses, a whole server misses
+        # Only the write deadline closes a route: what it misses, a whole server misses.
+        self.max_pending = sys.maxsize
         self.info: RouteInfo | None = None
         self.peer_lnoc = self.peer_lnocu = False
-        # What a peer lets in goes through, as far as any server's max_payload may reach.
+        # The peer has checked its own max_payload, which may be as large as any server's.
         self.parser = RouteParser(context.options.max_control_line, _MOST_PAYLOAD)
 
     def who(self) -> dict[str, str]:
@@ -123,16 +124,16 @@ class RoutePeer(Connection):
             return {}
         return {"name": self.info.server_id, "ver": self.info.version}
 
-    # --- permissions: import is what we may receive from peers, export what they may receive from us
+    # --- permissions: import is what we may receive from peers, export is what they may receive from us
 
     def may_ask(self, subject: str) -> bool:
-        """Whether interest in `subject` may be announced to the peer."""
+        """Return whether interest in `subject` may be announced to the peer."""
         return self.context.imports(subject)
 
     def may_send(self, subject: str) -> bool:
-        """Whether a message may go to the peer."""
+        """Return whether a message on `subject` may go to the peer."""
         return self.context.exports(subject)
 
     def may_take(self, subject: str) -> bool:
-        """Whether the peer's interest in `subject` is taken."""
+        """Return whether the peer's interest in `subject` is accepted."""
         return self.context.exports(subject)

@@ -1,7 +1,7 @@
-"""One address of the cluster that this server dials, and dials again.
+"""RouteRemote: one address of the cluster that this server dials, again and again.
 
-A configured one is dialled for ever; one from a peer's INFO, `connect_retries` times. None is dialled while
-there is a route to the server at it, nor ever again when that server turned out to be this one.
+A configured address is dialled forever, one from a peer's INFO `connect_retries` times. No address is dialled
+while there is a route to its server, and never again if that server turned out to be this one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _REPORT_EVERY = 3600  # attempts
 
 @dataclass(frozen=True, slots=True)
 class RouteAddress:
-    """Where, and as whom."""
+    """The address of a server, with the credentials to use there."""
 
     host: str
     port: int
@@ -38,7 +38,7 @@ class RouteAddress:
 
     @classmethod
     def parse(cls, url: str) -> RouteAddress:
-        """Read `nats-route://[user:password@]host:port`. Raises ValueError."""
+        """Parse `nats-route://[user:password@]host:port`. Raises ValueError if host or port is missing."""
         parts = urlsplit(url if "://" in url else f"nats-route://{url}")
         if not parts.hostname or not parts.port:
             raise ValueError(f"no host and port in {url!r}")
@@ -52,18 +52,18 @@ class RouteTable(Protocol):
     """The routes of this server."""
 
     def has(self, server_id: str) -> bool:
-        """Whether there is a route to that server."""
+        """Return whether there is a route to that server."""
 
     def forget(self, remote: RouteRemote) -> None:
-        """Dial an address no more."""
+        """Stop dialling an address."""
 
 
 class RouteRemote:
     """One address to dial.
 
-    explicit: it is configured.
-    server_id: of the server at the address; "" while unknown.
-    attempts: in vain since the last success.
+    explicit: whether it is configured.
+    server_id: the id of the server at the address; "" while unknown.
+    attempts: how many failed since the last success.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class RouteRemote:
         *,
         explicit: bool,
     ) -> None:
-        """`make` makes a protocol for a socket."""
+        """`make` makes the protocol of a dialled socket."""
         self._context = context
         self._routes = routes
         self._make = make
@@ -89,11 +89,11 @@ class RouteRemote:
         self._stopped = False
 
     def start(self) -> None:
-        """Dial in the loop's next round."""
+        """Dial in the next turn of the loop."""
         self._later(0)
 
     def stop(self) -> asyncio.Task[None] | None:
-        """Dial no more. Gives the attempt that is being cancelled, if any."""
+        """Stop dialling. Return the attempt that is being cancelled, if any."""
         self._stopped = True
         if self._timer is not None:
             self._timer.cancel()
@@ -103,12 +103,12 @@ class RouteRemote:
         return self._task
 
     def introduced(self, server_id: str) -> None:
-        """The server at the address has sent its INFO."""
+        """Take note of the server at the address, which has sent its INFO."""
         self.server_id = server_id
         self.attempts = 0
 
     def lost(self) -> None:
-        """The socket is closed for good."""
+        """Dial again later, because the socket is closed."""
         self._protocol = None
         if not self.explicit and self._context.cluster.connect_retries == 0:
             self._routes.forget(self)
@@ -116,7 +116,7 @@ class RouteRemote:
         self._later(_INTERVAL // 2 + random.randrange(_INTERVAL))
 
     def peer_gone(self, server_id: str) -> None:
-        """There is no route to that server any more."""
+        """Dial again if the server at this address is the one that no longer has a route."""
         if server_id == self.server_id and self._protocol is None and self._timer is None:
             self._later(random.randrange(_INTERVAL // 4))
 

@@ -1,7 +1,7 @@
-"""All routes of a server: the listener, the addresses to dial, the peers, and what they announce of others.
+"""Routes: all routes of a server, the listener, the addresses to dial, and what peers announce.
 
-Promises one route to each peer: of two that were dialled at the same time from both ends, the one stays that
-the server with the smaller id dialled. `stop` leaves no socket, task or timer.
+Promises one route to each peer: if both ends dial at the same time, the route remains that the server with
+the smaller id dialled. `stop` leaves no socket, task or timer.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ if TYPE_CHECKING:
     from .connect_info import RouteInfo
 
 SHUTDOWN = "Server Shutdown"
-_NAME = 22  # characters of a generated name
+_NAME = 22  # characters of a generated cluster name
 
 
 class RouteEvents(Protocol):
-    """Told of servers coming and going."""
+    """Is called when servers come and go."""
 
     def route_joined(self) -> None:
         """There is a route to one more server."""
 
     def route_left(self, server_id: str) -> None:
-        """There is no route to that server any more."""
+        """There is no longer a route to that server."""
 
 
 class Routes(RouteContext):
     """The part of a server that joins it to its cluster.
 
     peers: routes by the server id of the peer.
-    remotes: whom this server dials.
-    listener: its sockets, those that were dialled as well.
-    tell_leafs: is told where other servers take leafs.
-    observers: are told of peers.
+    remotes: the addresses that this server dials.
+    listener: all sockets of routes, accepted or dialled.
+    tell_leafs: is called with the addresses where other servers accept leafs.
+    observers: are called when peers come and go.
     """
 
     def __init__(self, clients: Clients, *, jetstream: bool = False) -> None:
@@ -67,7 +67,10 @@ class Routes(RouteContext):
     def connection(
         self, wire: Wire, peer: tuple[str, int], remote: RouteRemote | None = None
     ) -> RouteConnection:
-        """A connection for a socket that was accepted from `peer`, (host, port), or dialled by `remote`."""
+        """Return a connection for a socket that was accepted from `peer` or dialled by `remote`.
+
+        peer: (host, port).
+        """
         return RouteConnection(self, self, wire, peer, remote)
 
     def _protocol(self, remote: RouteRemote | None = None) -> RouteProtocol:
@@ -78,7 +81,7 @@ class Routes(RouteContext):
     async def start(self) -> None:
         """Listen if there is a port, and dial the others.
 
-        Raises OSError when the address is taken, TLSConfigError for certificates that cannot be used.
+        Raises OSError if the address is in use, and TLSConfigError if certificates cannot be used.
         """
         cluster = self.cluster
         self.log.info(f"Cluster name is {self.name}")
@@ -95,7 +98,7 @@ class Routes(RouteContext):
         self._tell_others()
 
     async def stop(self) -> None:
-        """Close every route and the listener. Clients and leafs keep the addresses of the others."""
+        """Close every route and the listener. Clients and leafs keep the addresses of the other servers."""
         self._stopping = True
         await self.listener.stop_accepting()
         tasks = [task for remote in self.remotes if (task := remote.stop()) is not None]
@@ -104,13 +107,13 @@ class Routes(RouteContext):
         await self.listener.closed()
 
     async def wait(self, count: int) -> None:
-        """Return when there are routes to at least so many peers."""
+        """Return when there are routes to at least `count` peers."""
         while len(self.peers) < count:
             self._change.clear()
             await self._change.wait()
 
     def reload(self, options: Options) -> None:
-        """Apply new options: dial new addresses, leave those that are gone; permissions hold from now on."""
+        """Apply new options: dial new addresses, close routes to removed ones, and apply permissions."""
         name, permissions = self.name, self.cluster.permissions
         self.take(options)
         if self.documents.dynamic and not self.cluster.name:
@@ -143,7 +146,7 @@ class Routes(RouteContext):
         self.flusher.flush()
 
     def account_made(self, account: Account) -> None:
-        """An account is here now: share it with every peer."""
+        """Share a new account with every peer."""
         for peer in self.peers.values():
             peer.share(account.name.encode()).bind(account)
 
@@ -163,13 +166,13 @@ class Routes(RouteContext):
     # --- peers
 
     def has(self, server_id: str) -> bool:
-        """Whether there is a route to that server."""
+        """Return whether there is a route to that server."""
         return server_id in self.peers
 
     def agrees(self, name: str, *, dynamic: bool) -> bool:
-        """Whether a server of the cluster so called is one of ours.
+        """Return whether a server whose cluster has this name belongs to our cluster.
 
-        A generated name gives way to a given one, and of two generated ones the smaller to the greater.
+        A generated name gives way to a configured one, and of two generated ones the smaller to the greater.
         """
         if name == self.name:
             return True
@@ -182,7 +185,7 @@ class Routes(RouteContext):
         return True
 
     def introduced(self, connection: RouteConnection, info: RouteInfo) -> None:
-        """A peer has sent its INFO: take it, or close."""
+        """Accept a peer that has sent its INFO, or close its route."""
         remote = connection.remote
         if info.server_id == self.identity.id:
             if remote is not None:
@@ -211,7 +214,7 @@ class Routes(RouteContext):
         self._joined(connection, info)
 
     def _supersedes(self, connection: RouteConnection, server_id: str) -> bool:
-        """Whether a second route to a peer takes the place of the first."""
+        """Return whether a second route to a peer replaces the first."""
         dialler = self.identity.id if connection.remote is not None else server_id
         return dialler == min(self.identity.id, server_id)
 
@@ -226,7 +229,7 @@ class Routes(RouteContext):
         self.flusher.flush()
 
     def _pass_on(self, connection: RouteConnection, info: RouteInfo) -> None:
-        """Announce a new peer to the others, and where to find it."""
+        """Announce a new peer and its address to the others."""
         url = info.ip or f"nats-route://{_host(info.host, connection.peer[0])}:{info.port}/"
         document = {key: value for key, value in info.given.items() if key != "nonce"} | {"ip": url}
         if not info.port and not info.ip:
@@ -236,7 +239,7 @@ class Routes(RouteContext):
                 peer.send_line(encode.info(document))
 
     def learnt(self, info: RouteInfo) -> None:
-        """A peer announces a server: dial it unless it is known."""
+        """Dial a server that a peer announces, unless it is known."""
         if info.server_id == self.identity.id or self.has(info.server_id) or not info.ip:
             return
         try:
@@ -250,18 +253,18 @@ class Routes(RouteContext):
         self._dial(target, explicit=False)
 
     def lame_duck(self) -> None:
-        """This server goes away: the others need not send clients here any more."""
+        """Announce that this server is going away, so that others no longer send clients here."""
         self.tell_peers()
         self.flusher.flush()
 
     def tell_peers(self) -> None:
-        """The INFO of this server has changed."""
+        """Send the INFO of this server to all peers, because it has changed."""
         info = self.documents.info()
         for peer in self.peers.values():
             peer.send_line(info)
 
     def renewed(self, connection: RouteConnection, before: RouteInfo) -> None:
-        """A peer's INFO has changed."""
+        """Take note of a change in a peer's INFO."""
         self._tell_others()
         assert connection.info is not None
         if connection.info.given.get("export") != before.given.get("export"):
@@ -269,7 +272,7 @@ class Routes(RouteContext):
                 account_route.advertiser.sync(repeats=True)
 
     def closed(self, connection: RouteConnection, reason: str) -> None:
-        """A route is closed."""
+        """Forget a route that is closed."""
         del reason
         info = connection.info
         if info is None or self.peers.get(info.server_id) is not connection:
@@ -282,7 +285,7 @@ class Routes(RouteContext):
             remote.peer_gone(info.server_id)
 
     def forget(self, remote: RouteRemote) -> None:
-        """Dial an address no more."""
+        """Stop dialling an address."""
         remote.stop()
         if remote in self.remotes:
             self.remotes.remove(remote)
@@ -293,7 +296,7 @@ class Routes(RouteContext):
         remote.start()
 
     def _tell_others(self) -> None:
-        """Clients and leafs may connect to any server of the cluster."""
+        """Tell clients and leafs the addresses of all servers of the cluster."""
         if self._stopping:
             return
         known = [peer.info for peer in self.peers.values() if peer.info is not None]
@@ -307,7 +310,7 @@ class Routes(RouteContext):
         self._clients.set_connect_urls([*own, *(url for url in others if url not in own)])
 
     def other_urls(self) -> list[str]:
-        """Where clients may connect to that are not here; [] when they are not announced."""
+        """Return where clients may connect to other servers, [] if that is not announced."""
         if self.cluster.no_advertise:
             return []
         infos = [peer.info for peer in self.peers.values() if peer.info is not None and not peer.info.ldm]

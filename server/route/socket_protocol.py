@@ -1,4 +1,7 @@
-"""The shell of one route's socket. With TLS it comes first of all, and each side shows its certificate."""
+"""RouteProtocol: the shell of one route's socket.
+
+TLS, if there is any, comes before everything else, and each side shows its certificate.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ Connect = Callable[["Wire", tuple[str, int], "RouteRemote | None"], "Connection"
 
 
 class RouteProtocol(SocketProtocol):
-    """One socket, accepted, or dialled by `remote`. connect: makes its connection."""
+    """One socket, accepted, or dialled by `remote`. `connect` makes its connection."""
 
     failure = "TLS route handshake error"
 
@@ -59,7 +62,7 @@ class RouteProtocol(SocketProtocol):
         self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The socket is gone; a remote that dialled it may dial again."""
+        """End the connection, whose socket is gone. A remote that dialled it may dial again."""
         super().connection_lost(exc)
         if self._remote is not None:
             self._remote.lost()

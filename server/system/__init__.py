@@ -1,7 +1,7 @@
-"""The system account: what can be asked of a server there, and what it tells of itself.
+"""The system account: the requests about a server that are answered there, and the events it publishes.
 
-Requests `$SYS.REQ.…` are answered with monitoring's documents; events `$SYS.SERVER.…` and `$SYS.ACCOUNT.…`
-are published when someone listens. Ordinary accounts may ask about themselves only.
+Requests `$SYS.REQ.…` are answered with monitoring's documents. Events `$SYS.SERVER.…` and `$SYS.ACCOUNT.…`
+are published if someone listens. Ordinary accounts may ask about themselves only.
 """
 
 from .part import System

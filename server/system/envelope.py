@@ -1,6 +1,6 @@
-"""What every answer and event of a server carries: who sent it, in which order, when.
+"""Envelope: what every answer and event of a server contains: who sent it, in which order, and when.
 
-Numbers are counted per server; times are RFC 3339 with nanoseconds. Source: nats-server's ServerInfo.
+Numbers are counted per server. Times are RFC 3339 with nanoseconds. Source: nats-server's ServerInfo.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ JETSTREAM, ACCOUNT_EVENTS, BINARY_SNAPSHOTS = 1, 2, 4
 
 
 class Envelope:
-    """Makes the outer parts of documents for one server. `random_bytes` gives event ids."""
+    """Makes the outer parts of documents for one server. `random_bytes` is used for event ids."""
 
     def __init__(self, server: Monitored, random_bytes: Any) -> None:
         self._server = server
@@ -26,7 +26,7 @@ class Envelope:
         self._sequence = 0
 
     def sender(self) -> dict[str, Any]:
-        """Who speaks: the `server` member of answers and events. Each call takes a number."""
+        """Return the `server` member of answers and events. Each call uses up a sequence number."""
         server = self._server
         self._sequence += 1
         jetstream = server.jetstream is not None
@@ -50,7 +50,7 @@ class Envelope:
         return found | {"seq": self._sequence, "time": format_rfc3339(server.clock.now())}
 
     def event(self, kind: str, fields: dict[str, Any]) -> dict[str, Any]:
-        """An event of type `io.nats.server.advisory.v1.<kind>`."""
+        """Return an event of type `io.nats.server.advisory.v1.<kind>`."""
         return {
             "type": f"io.nats.server.advisory.v1.{kind}",
             "id": new_id(self._random),
@@ -60,14 +60,14 @@ class Envelope:
         }
 
     def answer(self, data: Any) -> dict[str, Any]:
-        """An answer that holds `data`."""
+        """Return an answer that contains `data`."""
         return {"server": self.sender(), "data": data}
 
     def refusal(self, code: int, description: str) -> dict[str, Any]:
-        """An answer that holds an error."""
+        """Return an answer that contains an error."""
         return {"server": self.sender(), "error": {"code": code, "description": description}}
 
 
 def encode(document: Any) -> bytes:
-    """Compact JSON."""
+    """Return a document as compact JSON."""
     return gojson.utf8(json.dumps(document, separators=(",", ":"), ensure_ascii=False))

@@ -1,8 +1,8 @@
-"""The other servers that share the system account: who is there, and how many each connects per account.
+"""Neighbours: the other servers that share the system account, and how many connections each has per account.
 
-Servers become known by their statistics and leave with their word that they stop, with the route to them,
-when one of their name comes up anew, or when they have been silent for long. Promises that `count` and the
-accounts' numbers of connections elsewhere speak of servers that are known, and of no others.
+A server becomes known by its statistics. It is forgotten when it says that it stops, when the route to it is
+lost, when another server of its name starts, or after a long silence. Promises that `count` and the accounts'
+numbers of connections elsewhere include the known servers and no others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,11 @@ SWEEP_INTERVAL = 30 * SECOND
 
 
 class Neighbours:
-    """tell: publish the counts of one account under a subject. discovered: called once per new server."""
+    """The other servers, as one server knows them.
+
+    tell: publishes the counts of one account under a subject.
+    discovered: called once for each new server.
+    """
 
     def __init__(
         self,
@@ -40,8 +44,8 @@ class Neighbours:
         self._envelope = envelope
         self._tell = tell
         self._discovered = discovered
-        self._seen: dict[str, int] = {}  # when each server was last seen, by id
-        self._names: dict[tuple[str, str], str] = {}  # who is called so in a cluster: its id
+        self._seen: dict[str, int] = {}  # when each server was last seen (ns), by id
+        self._names: dict[tuple[str, str], str] = {}  # the id of the server with this name and cluster
 
     @property
     def count(self) -> int:
@@ -50,7 +54,7 @@ class Neighbours:
 
     @property
     def inbox(self) -> str:
-        """Where others answer with the counts that were asked for."""
+        """The subject under which others answer with their counts."""
         return f"$SYS._INBOX_.{self._server.identity.id}"
 
     def start(self, system: Account) -> None:
@@ -64,7 +68,7 @@ class Neighbours:
             system.subscribe(subject, callback)
 
     def ask(self, account: Account) -> None:
-        """Ask the others how many connections an account has with them."""
+        """Ask the others how many connections an account has there."""
         system = self._server.registry.system
         if system is None or not self._seen or account.name == GLOBAL:
             return
@@ -73,13 +77,13 @@ class Neighbours:
         system.publish(subject, encode(request), reply=self.inbox, own=True)
 
     def asked(self, message: Message) -> None:
-        """Another server asks as in `ask`: only those that have connections answer."""
+        """Answer the request of another server (see `ask`), if the account has connections here."""
         account = self._server.registry.get(message.subject.split(".")[3])
         if message.reply and account is not None and (account.connections or account.leafs):
             self._tell(account, message.reply)
 
     def gone(self, server_id: str) -> None:
-        """A server can no longer be reached."""
+        """Forget a server that can no longer be reached."""
         if self._seen.pop(server_id, None) is None:
             return
         self._names = {name: each for name, each in self._names.items() if each != server_id}
@@ -87,7 +91,7 @@ class Neighbours:
             account.elsewhere.pop(server_id, None)
 
     def sweep(self) -> None:
-        """Let go of those that have been silent for long."""
+        """Forget the servers that have been silent for long."""
         since = self._server.clock.now() - SILENT
         for server_id in [each for each, heard in self._seen.items() if heard < since]:
             self.gone(server_id)
@@ -100,7 +104,7 @@ class Neighbours:
             return
         name = (str(server.get("name")), str(server.get("cluster", "")))
         before = self._names.get(name)
-        if before is not None:  # it was killed and has come back: nobody took leave
+        if before is not None:  # it was killed and started again, without a SHUTDOWN
             self.gone(before)
         self._names[name] = server_id
         self._discovered()
@@ -131,7 +135,7 @@ class Neighbours:
             account.elsewhere.pop(server["id"], None)
 
     def _sender(self, message: Message) -> dict[str, Any]:
-        """The other server that speaks, with its `id`; {} for what is from this one, or from a client."""
+        """Return the other server that sent this, with its `id`; {} for this server, or a client."""
         if message.source is None or message.source.kind not in (ConnectionKind.ROUTER, ConnectionKind.LEAF):
             return {}
         server = _read(message.body).get("server")

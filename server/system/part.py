@@ -1,8 +1,8 @@
-"""The system account's part of a server: subscribes the services, publishes the events.
+"""System: the system account's part of a server. It subscribes to the services and publishes the events.
 
-Promises: a service is answered once per request and only to requests with a reply; nothing here changes the
-server but KICK, LDM and RELOAD, which only the system account can ask for; an ordinary account gets answers
-about itself only.
+Promises: a service answers a request once, and only if it has a reply. Nothing here changes the server except
+KICK, LDM and RELOAD, which only the system account can ask for. An ordinary account gets answers about itself
+only.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from ..logging import Logger
 
 STATSZ_INTERVAL = 10 * SECOND
-FIRST_STATSZ = SECOND // 4  # from there on twice as long each time
+FIRST_STATSZ = SECOND // 4  # doubles with each further one
 CONNS_INTERVAL = 30 * SECOND
 BAD_REQUEST, NOT_FOUND, FAILED, BUSY = 400, 404, 500, 503
-MOST_WAITING = 10_000  # requests
+MOST_WAITING = 10_000  # requests that wait; more are refused
 
 Answer = Callable[[str, "Message"], "services.Document | None"]
 
@@ -50,11 +50,11 @@ class Reloader(Protocol):
     """Reads the configuration again and applies it."""
 
     def __call__(self, done: Callable[[bool], None]) -> None:
-        """Begin; `done` is told whether it was applied, unless the server ends before."""
+        """Begin to reload. `done` gets whether it was applied, unless the server ends before."""
 
 
 class System:
-    """Services and events of one server. `reloader` is there when the server has a configuration file."""
+    """The services and events of one server. `reloader` is set if the server has a configuration file."""
 
     def __init__(
         self, server: Monitored, log: Logger, random_bytes: Callable[[int], bytes] = os.urandom
@@ -71,7 +71,7 @@ class System:
         self.reloader: Reloader | None = None
 
     async def start(self) -> None:
-        """Subscribe in every account and begin to tell statistics."""
+        """Subscribe in every account and begin to publish statistics."""
         system = self._server.registry.system
         if system is not None:
             self._serve_system(system)
@@ -88,7 +88,7 @@ class System:
         self._later(SWEEP_INTERVAL, self._sweep)
 
     async def stop(self) -> None:
-        """Tell that the server goes away, and end."""
+        """Publish that the server stops, and stop the timers."""
         self._tell(f"$SYS.SERVER.{self._server.identity.id}.SHUTDOWN", self._envelope.sender)
         for timer in self._timers.values():
             timer.cancel()
@@ -99,16 +99,16 @@ class System:
             self._server.routes.observers.remove(self)
 
     def lame_duck(self) -> None:
-        """Tell that the server is going to go away."""
+        """Publish that the server has entered lame duck mode."""
         self._tell(f"$SYS.SERVER.{self._server.identity.id}.LAMEDUCK", self._envelope.sender)
 
     def accounts_changed(self) -> None:
-        """Let accounts that are new ask about themselves."""
+        """Let new accounts ask about themselves."""
         for account in list(self._server.registry.accounts.values()):
             self.account_changed(account)
 
     def account_changed(self, account: Account) -> None:
-        """Let an account that is new ask about itself."""
+        """Let a new account ask about itself."""
         if account.name not in self._known:
             self._known.add(account.name)
             if account is not self._server.registry.system:
@@ -170,7 +170,7 @@ class System:
         account.subscribe(subject, handle)
 
     def _working(self, answer: Answer, message: Message) -> Steps[bytes]:
-        """The answer as JSON, b"" for none."""
+        """Return the answer as JSON, b"" for none."""
         document = answer(message.subject, message)
         if document is None:
             return b""
@@ -188,12 +188,12 @@ class System:
         if isinstance(error, RequestError):
             code = BAD_REQUEST if isinstance(error, MalformedRequestError) else FAILED
             return self._envelope.refusal(code, str(error))
-        # a mistake of ours must not end the connection that asked
+        # a bug here must not end the connection that asked
         self._log.error(f"System service {subject} failed: {type(error).__name__}: {error}")
         return self._envelope.refusal(FAILED, "internal error")
 
     def _answered(self, document: services.Document) -> dict[str, Any] | Steps[dict[str, Any]]:
-        """What is there, in its envelope; what is to be worked out as it is."""
+        """Return a finished document in its envelope, and steps as they are."""
         return self._envelope.answer(document) if isinstance(document, dict) else document
 
     def _server_service(self, subject: str, message: Message) -> services.Document | None:
@@ -231,7 +231,7 @@ class System:
         return services.ACCOUNT[service](self._server, name, body)
 
     def _of_all(self, service: str, message: Message) -> services.Document | None:
-        """What the system account asks of every account at once: statistics and connections."""
+        """Return what the system account asks of all accounts at once, such as statistics or connections."""
         from ..monitor import accstatz
 
         body = services.read(message.body)
@@ -245,7 +245,7 @@ class System:
     def _user(self, _subject: str, message: Message) -> dict[str, Any] | None:
         source = message.source
         if source is None or source.kind is not ConnectionKind.CLIENT:
-            return None  # a leaf's server answers for its own users
+            return None  # the server of a leaf answers for its own users
         return self._envelope.answer(user_info(source))
 
     # --- what changes something
@@ -269,7 +269,7 @@ class System:
         return {"server": self._envelope.sender()}
 
     def _reload(self, system: Account, message: Message) -> None:
-        """Answered when the configuration is in force, or is known not to be."""
+        """Reload, and answer when the configuration is in force or was refused."""
         if not message.reply:
             return
 
@@ -288,7 +288,7 @@ class System:
     # --- events
 
     def client_connected(self, connection: ClientPeer | LeafConnection) -> None:
-        """See client.Events."""
+        """Publish that a client connected; see client.Events."""
         account = connection.account
         assert account is not None
         fields = {"client": _client_of(connection)}
@@ -298,31 +298,31 @@ class System:
         self._tell_account(account)
 
     def client_disconnected(self, connection: ClientPeer | LeafConnection, reason: str) -> None:
-        """See client.Events."""
+        """Publish that a client disconnected; see client.Events."""
         account = connection.account
-        name = GLOBAL if account is None else account.name  # who was not let in counts as being there
+        name = GLOBAL if account is None else account.name  # a refused client counts as one of this account
         self._tell(f"$SYS.ACCOUNT.{name}.DISCONNECT", lambda: self._gone(connection, reason))
         if account is not None:
             self._tell_account(account)
 
     def leaf_connected(self, connection: LeafConnection) -> None:
-        """See leaf.LeafEvents: as for clients."""
+        """Publish that a leaf node connected, as for clients; see leaf.LeafEvents."""
         self.client_connected(connection)
 
     def leaf_disconnected(self, connection: LeafConnection, reason: str) -> None:
-        """See leaf.LeafEvents: as for clients."""
+        """Publish that a leaf node disconnected, as for clients; see leaf.LeafEvents."""
         self.client_disconnected(connection, reason)
 
     def route_joined(self) -> None:
-        """See route.RouteEvents."""
+        """Publish statistics soon; see route.RouteEvents."""
         self._hurry()
 
     def route_left(self, server_id: str) -> None:
-        """See route.RouteEvents."""
+        """Forget the server; see route.RouteEvents."""
         self._neighbours.gone(server_id)
 
     def client_refused(self, connection: ClientPeer, reason: str) -> None:
-        """See client.Events."""
+        """Publish that a client was refused; see client.Events."""
         subject = f"$SYS.SERVER.{self._server.identity.id}.CLIENT.AUTH.ERR"
         self._tell(subject, lambda: self._gone(connection, reason))
 
@@ -332,7 +332,7 @@ class System:
             client |= _stranger(cast("ClientPeer", connection))
         fields = {
             "client": client,
-            # as seen by the client: what it sent came in here
+            # from the client's point of view: what it sent is what came in here
             "sent": {"msgs": connection.in_msgs, "bytes": connection.in_bytes},
             "received": {"msgs": connection.out_msgs, "bytes": connection.out_bytes},
             "reason": reason,
@@ -366,7 +366,7 @@ class System:
         self._statsz_interval = min(2 * self._statsz_interval, STATSZ_INTERVAL)
 
     def _hurry(self) -> None:
-        """There is someone new: tell statistics soon, and often at first."""
+        """Publish statistics soon, and often at first, because there is someone new."""
         self._statsz_interval = FIRST_STATSZ
         self._later(FIRST_STATSZ, self._tell_statistics)
 
@@ -387,13 +387,13 @@ class System:
 
 
 def _client_of(connection: ClientPeer | LeafConnection) -> dict[str, Any]:
-    """Client info as events have it: `name_tag` is the account's there, not the user's."""
+    """Return the client info for events, where `name_tag` is the account's, not the user's."""
     client, account = connection.client_info(), connection.account
     return client if account is None else client | {"name_tag": account.display}
 
 
 def _stranger(connection: ClientPeer) -> dict[str, Any]:
-    """What one that was not let in said of itself; it counts as being in `$G`."""
+    """Return what a refused client said of itself. It counts as a client of `$G`."""
     options = connection.options
     told = {"user": options.nkey or options.user, "jwt": options.jwt}
     return {name: value for name, value in told.items() if value} | {"acc": GLOBAL, "name_tag": GLOBAL}

@@ -1,7 +1,7 @@
 """The services of the system account: a table from a service's name to the document that answers it.
 
-Every request may carry a filter (server_name, host, cluster, domain, tags, exact_match): a server that it
-does not fit keeps silent. A request that cannot be understood is answered with an error.
+Every request may have a filter (server_name, host, cluster, domain, tags, exact_match). A server that does
+not match it keeps silent. A request that cannot be understood is answered with an error.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Service = Callable[[Monitored, Body], Document]
 
 
 def _health(server: Monitored, request: HealthzRequest) -> Steps[dict[str, Any]]:
-    # no HTTP status goes with this answer: the document says it (`nats server report health` reads it)
+    # This answer has no HTTP status, so the document contains it (`nats server report health` reads it).
     code, document = yield from healthz(server, request)
     return {"status": document.pop("status"), "status_code": code, **document}
 
@@ -90,7 +90,7 @@ ACCOUNT: dict[str, Callable[[Monitored, str, Body], Steps[dict[str, Any]]]] = {
 
 
 def read(body: bytes) -> Body:
-    """A request's options; empty is none. Raises MalformedRequestError for what is no JSON object."""
+    """Return a request's options, {} for none. Raises MalformedRequestError if it is not a JSON object."""
     if not body.strip():
         return {}
     try:
@@ -103,7 +103,7 @@ def read(body: bytes) -> Body:
 
 
 def fits(server: Monitored, body: Body) -> bool:
-    """Whether the filter of a request speaks of this server."""
+    """Whether this server matches the filter of a request."""
     options = server.options
     exact = bool(body.get("exact_match"))
     cluster = cluster_name(options, server.identity)

@@ -1,4 +1,4 @@
-"""statsz: how much a server has done and holds, small enough to be sent every few seconds."""
+"""statsz: what a server has done and has in use, short enough to be sent every few seconds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def statsz(server: Monitored, others: int = 0) -> dict[str, Any]:
-    """The `statsz` member of `$SYS.SERVER.<id>.STATSZ` and of the answer to a ping. others: servers known."""
+    """Return the `statsz` member of `$SYS.SERVER.<id>.STATSZ` and of the answer to a ping.
+
+    others: how many other servers are known.
+    """
     facts = varz(server)
     accounts = server.registry.accounts.values()
     sent = {"msgs": facts["out_msgs"], "bytes": facts["out_bytes"]}
@@ -41,7 +44,7 @@ def statsz(server: Monitored, others: int = 0) -> dict[str, Any]:
 
 
 def _jetstream(server: Monitored, facts: dict[str, Any]) -> dict[str, Any]:
-    """Only who leads the meta group tells of its members."""
+    """Return JetStream's part. Only the leader of the meta group lists the group's members."""
     cluster = server.jetstream.cluster if server.jetstream is not None else None
     if cluster is None or cluster.view.is_leader:
         return facts
@@ -60,7 +63,7 @@ def _route(route: RouteConnection) -> dict[str, Any]:
 
 
 def _active(server: Monitored, account: Account) -> bool:
-    # a stream counts as someone who is there, as in the reference
+    # a stream alone makes an account active, as in nats-server
     if account.connections or account.leafs:
         return True
     jetstream = server.jetstream.accounts.get(account.name) if server.jetstream is not None else None

@@ -1,7 +1,8 @@
-"""How many listen to a subject, here and on the other servers: `$SYS.DEBUG.SUBSCRIBERS`.
+"""Counts the subscribers of a subject, here and on the other servers: `$SYS.DEBUG.SUBSCRIBERS`.
 
-Answers once: when every server with connections of the account has told its number, or after half a second.
-Counting keeps nobody waiting: it is done in slices, and of very many requests at once some have no answer.
+It answers once: when every server with connections of the account has sent its number, or after half a
+second. Counting delays nothing else, as it is done in slices. Of very many requests at once some get no
+answer.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Subscribers:
         self._count(account, subject, queue, lambda found: self._counted(message, account, words, found))
 
     def _counted(self, message: Message, account: Account, words: list[str], found: int) -> None:
-        """So many are here; ask the others."""
+        """Answer with the number found here, after asking the other servers for theirs."""
         system = self._server.registry.system
         if system is None:
             return
@@ -92,7 +93,7 @@ class Subscribers:
         system.publish(REQUEST, body, reply=inbox, own=True)
 
     def _account(self, message: Message, system: Account) -> Account | None:
-        """Whom it is about: the account that asks by an import, else the system account."""
+        """Return the account to count for: the one that asks by an import, else the system account."""
         given = header_block.get(message.header, b"Nats-Request-Info") if message.header else None
         if not given:
             return system
@@ -123,7 +124,10 @@ class Subscribers:
 
 
 def _counting(account: Account, subject: str, queue: str) -> Steps[int]:
-    """Subscriptions of clients and of leafs that join this server, that match `subject` or are part of it."""
+    """Count the subscriptions of clients and of leaf nodes that join this server.
+
+    With a wildcard in `subject`, those count that are a part of it, otherwise those that match it.
+    """
     wild = has_wildcard(subject)
     found = 0
     for each in account.subscriptions():

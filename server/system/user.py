@@ -1,4 +1,4 @@
-"""Who a user is, as `$SYS.REQ.USER.INFO` tells it to the user itself."""
+"""The answer to `$SYS.REQ.USER.INFO`: who a user is, for the user itself."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from ..client.peer import ClientPeer
     from ..config.options import SubjectPermission
 
-_LONGEST = 2**63 - 1  # ns that those who ask can hold
+_LONGEST = 2**63 - 1  # ns, the maximum that those who ask can represent
 
 
 def user_info(source: MessageEndpoint) -> dict[str, Any]:
-    """The user, the account and the permissions of a client's connection."""
+    """Return the user, the account and the permissions of a client's connection."""
     connection = cast("ClientPeer", source)
     account, user = connection.account, connection.user
     found: dict[str, Any] = {
@@ -45,5 +45,5 @@ def user_info(source: MessageEndpoint) -> dict[str, Any]:
 
 
 def _side(side: SubjectPermission | None) -> dict[str, list[str]]:
-    """A side without lists is shown too, as nats-server does."""
+    """Return one side of the permissions. A side without lists is shown too, as in nats-server."""
     return {name: list(entries) for name in ("allow", "deny") if (entries := getattr(side, name))}

@@ -1,6 +1,6 @@
-"""What one option says of another: everything that must hold before a server may start with these options.
+"""Checks of options against each other: all that must be true before a server may start with them.
 
-The rules are nats-server's. Some it applies only when it starts, not with `-t`; here both apply them all.
+The rules are nats-server's. It applies some of them only at start and not with `-t`; here both apply all.
 """
 
 from __future__ import annotations
@@ -13,6 +13,6 @@ CHECKS = (server.check, operator.check, users.check, accounts.check, peers.check
 
 
 def check(options: Options, context: ReadContext) -> None:
-    """Run every check; problems go to the context. Derived values (auth_timeout, …) are filled in."""
+    """Run every check. Problems go to the context. Derived options (auth_timeout, …) are filled in."""
     for each in CHECKS:
         each(options, context)

@@ -1,4 +1,4 @@
-"""Checks of accounts: exports and imports name accounts that exist and fit each other."""
+"""Checks of accounts: exports and imports must name accounts that exist, and must match each other."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ..options import AccountOptions, ExportOptions, ImportOptions, Options
 from ..read.context import ReadContext, suggestion
 from ..tree import SourcePosition
 
-Offers = dict[str, SubjectTree[list[int]]]  # places of an account's exports, by its name
+Offers = dict[str, SubjectTree[list[int]]]  # indexes of an account's exports, by the account's name
 
 
 def check(options: Options, context: ReadContext) -> None:
-    """Check the system account, every export and, after them, every import."""
+    """Check the system account, then every export, then every import."""
     _system_account(options, context)
     for account in options.accounts.values():
         for index, export in enumerate(account.exports):
@@ -114,7 +114,7 @@ def _import(
 
 
 def _check_to(context: ReadContext, made: ImportOptions, what: str, at: SourcePosition | None) -> None:
-    """`to` may use the wildcards of the subject, in any order with $n."""
+    """Check that `to` uses the wildcards of the subject, in any order with $n."""
     to = made.to
     if not is_valid(to):
         context.error(at, f"{what}: invalid subject {to!r}")
@@ -131,7 +131,7 @@ def _check_to(context: ReadContext, made: ImportOptions, what: str, at: SourcePo
 
 
 def _allows(export: ExportOptions, importer: str, made: ImportOptions) -> bool:
-    """Whether one of the exports that cover an import's subject is for this importer."""
+    """Whether an export that covers an import's subject allows this importer."""
     if export.kind != made.kind:
         return False
     if export.accounts is not None and importer not in export.accounts:

@@ -1,7 +1,6 @@
 """Checks of operator mode: the operators' tokens, what follows from them, and what they exclude.
 
-Filled in are `system_account` and `resolver`, where an only operator's token says them and the options do
-not.
+If there is one operator, its token sets `system_account` and `resolver` where the options do not.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from ..read.keys import is_public_key
 if TYPE_CHECKING:
     from ....keys import OperatorClaims
 
-_INLINE = "eyJ"  # how every token begins
+_INLINE = "eyJ"  # the beginning of every token
 
 
 class _OptionError(NamedTuple):
-    """What is wrong with an option: its path, and the words for it."""
+    """What is wrong with an option: its path, the message, and a hint."""
 
     path: str
     text: str
@@ -29,11 +28,11 @@ class _OptionError(NamedTuple):
 
 
 class OperatorFileError(ValueError):
-    """An operator's token that cannot be read, or is none."""
+    """An operator's token cannot be read, or is not one."""
 
 
 def check(options: Options, context: ReadContext) -> None:
-    """Put every error into the context."""
+    """Check the options and put every error into the context."""
     for error in fill_in(options):
         context.error(context.positions.get(error.path), error.text, error.hint)
 
@@ -44,12 +43,12 @@ def in_operator_mode(options: Options) -> bool:
 
 
 def read_operators(options: Options) -> list[OperatorClaims]:
-    """The operators of the options. Raises OperatorFileError."""
+    """Return the operators of the options. Raises OperatorFileError."""
     return [_read(entry) for entry in options.operator]
 
 
 def operator_token(entry: str) -> str:
-    """The token that an entry of the options is, or names the file of. Raises OperatorFileError."""
+    """Return the token in an entry of the options, or in the file it names. Raises OperatorFileError."""
     from ....keys import undecorate_jwt
 
     text = entry.strip()
@@ -72,7 +71,7 @@ def _read(entry: str) -> OperatorClaims:
 
 
 def fill_in(options: Options) -> list[_OptionError]:
-    """Fill in what follows from the operators' tokens; what is wrong, the worst first."""
+    """Set the options that follow from the operators' tokens, and return what is wrong, the worst first."""
     try:
         operators = read_operators(options)
     except OperatorFileError as error:
@@ -115,7 +114,10 @@ def _keys(options: Options) -> list[_OptionError]:
 
 
 def _sentinel(options: Options) -> list[_OptionError]:
-    """A token that needs no signature: a bearer's, or that of a user whose scope may say so."""
+    """Check that the sentinel needs no signature.
+
+    It must be a bearer token, or the token of a user with a scope, which may allow bearer tokens.
+    """
     if not options.default_sentinel:
         return []
     from ....keys import IdentityError, UserClaims, decode
@@ -144,7 +146,7 @@ def _resolver(options: Options, operators: list[OperatorClaims]) -> list[_Option
 
 
 def _excluded(options: Options) -> list[_OptionError]:
-    """What would let somebody in without a token."""
+    """Return the options that would let somebody in without a token."""
     errors = [
         _OptionError(name, f"operators do not allow {what} to be configured directly")
         for name, what in (("accounts", "accounts"), ("no_auth_user", "no_auth_user"))
@@ -186,7 +188,7 @@ def _system_account(options: Options, operators: list[OperatorClaims]) -> list[_
 
 
 def _version(operator: OperatorClaims) -> _OptionError | None:
-    """Whether the operator wants a newer server."""
+    """Return an error if the operator requires a newer server."""
     wanted = operator.nats.assert_server_version
     pairs = zip(("major", "minor", "update"), wanted.split("."), NATS_VERSION.split("."), strict=False)
     for word, least, own in pairs if wanted else ():

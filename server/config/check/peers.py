@@ -1,4 +1,4 @@
-"""Checks of what joins servers: leaf nodes, routes, gateways; and of the WebSocket and MQTT listeners."""
+"""Checks of the blocks for leaf nodes, routes and gateways, and of the WebSocket and MQTT listeners."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..read.keys import is_public_key, is_user_seed
 
 
 def check(options: Options, context: ReadContext) -> None:
-    """Check every block that listens for, or dials, something else than NATS clients."""
+    """Check every block for listeners and connections other than those of NATS clients."""
     _leaf_listener(options, context)
     for index, remote in enumerate(options.leafnodes.remotes):
         _remote(options, context, remote, f"leafnodes.remotes.{index}")

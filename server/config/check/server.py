@@ -13,7 +13,7 @@ _NOT_IN_DOMAINS = " .*>\t\r\n"
 
 
 def check(options: Options, context: ReadContext) -> None:
-    """Fill in what follows from other options, and check the server's own."""
+    """Check the server's own options, and set those that follow from others."""
     if options.trace_verbose or options.trace_headers:
         options.trace = True
     _times(options, context)
@@ -46,7 +46,7 @@ def _sizes(options: Options, context: ReadContext) -> None:
         if getattr(options, name) <= 0:
             context.error(where.get(name), f"{name} must be positive")
     if options.max_payload > _LARGE_PAYLOAD:
-        # A notice at start, not a warning: -t passes with it, as with nats-server.
+        # A notice at start, not a warning: `-t` passes with it, as in nats-server.
         options.notices.append(
             "Maximum payloads over 8.00 MB are generally discouraged and could lead to poor performance: "
             f"{options.max_payload}"

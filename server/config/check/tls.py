@@ -1,4 +1,4 @@
-"""Checks of TLS blocks: the files are there and load, and what excludes what."""
+"""Checks of TLS blocks: the files exist and can be loaded, and no option excludes another."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..read.context import ReadContext
 
 
 def blocks(options: Options) -> list[tuple[str, TLSOptions, bool]]:
-    """Every TLS block: its path, itself, and whether it needs a certificate (it listens)."""
+    """Return every TLS block with its path, and whether it needs a certificate because it listens."""
     found: list[tuple[str, TLSOptions | None, bool]] = [
         ("tls", options.tls, True),
         ("leafnodes.tls", options.leafnodes.tls, True),
@@ -28,7 +28,7 @@ def blocks(options: Options) -> list[tuple[str, TLSOptions, bool]]:
 
 
 def check(options: Options, context: ReadContext) -> None:
-    """Check every TLS block; certificates are loaded once to see that they can be."""
+    """Check every TLS block. Its certificates are loaded once to see that they can be."""
     for path, tls, listens in blocks(options):
         before = len(context.problems)
         _shape(context, path, tls, listens=listens)

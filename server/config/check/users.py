@@ -9,7 +9,7 @@ from ..tree import SourcePosition
 
 
 def all_users(options: Options) -> list[UserOptions]:
-    """The users of the authorization block and of every account."""
+    """Return the users of the authorization block and of every account."""
     users = list(options.authorization.users)
     for account in options.accounts.values():
         users.extend(account.users)
@@ -17,7 +17,7 @@ def all_users(options: Options) -> list[UserOptions]:
 
 
 def check(options: Options, context: ReadContext) -> None:
-    """Check the authorization block and every user; put default permissions in."""
+    """Check the authorization block and every user, and set default permissions."""
     where = context.positions
     authorization = options.authorization
     if (authorization.user or authorization.password) and authorization.token:

@@ -1,7 +1,7 @@
 """The server's options: one dataclass per block of the configuration, one field per option.
 
-`Options` is what every other part of the server reads. It holds values only: it never opens a file, never
-looks at the environment and never checks one option against another (`check` does).
+All other parts of the server read `Options`. It only has values: it never opens a file, never reads the
+environment and never checks one option against another (`check` does).
 """
 
 from .accounts import (

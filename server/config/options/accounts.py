@@ -12,7 +12,10 @@ from .field import option
 
 @dataclass(slots=True)
 class LatencyOptions:
-    """Where a service's latency is published. `sampling`: percent; 0: only when a request's headers ask."""
+    """Where a service's latency is published.
+
+    sampling: percent; 0 for only those requests whose headers ask for it.
+    """
 
     subject: str
     sampling: int = 100
@@ -20,10 +23,14 @@ class LatencyOptions:
 
 @dataclass(slots=True)
 class ExportOptions:
-    """One export. kind: "stream" or "service". accounts None: public. response_threshold in ns, 0: none.
+    """One export.
 
-    response_type: "singleton", "stream" or "chunked". account_token_position: 1-based token of the
-    subject that must equal the importing account; 0: none.
+    kind: "stream" or "service".
+    accounts: those that may import it; None for all.
+    account_token_position: the 1-based token of the subject that must equal the importing account; 0 for
+        none.
+    response_type: "singleton", "stream" or "chunked".
+    response_threshold: in ns; 0 for none.
     """
 
     kind: str
@@ -40,8 +47,9 @@ class ExportOptions:
 class ImportOptions:
     """One import of `subject` from `account`.
 
-    to: local subject, "" means the same. prefix: streams only, put before the subject.
-    share: services only, tell the exporter who asks.
+    to: the local subject; "" for the same one.
+    prefix: for streams only, put before the subject.
+    share: for services only, whether to tell the exporter who asks.
     """
 
     kind: str
@@ -55,7 +63,11 @@ class ImportOptions:
 
 @dataclass(slots=True)
 class DestinationOptions:
-    """One destination of a mapping: weight in percent; cluster "": any."""
+    """One destination of a mapping.
+
+    weight: in percent.
+    cluster: the cluster that it applies to; "" for any.
+    """
 
     subject: str
     weight: int = 100
@@ -64,7 +76,7 @@ class DestinationOptions:
 
 @dataclass(slots=True)
 class MappingOptions:
-    """A subject mapping with all its destinations, as written (no remainder added)."""
+    """A subject mapping with all its destinations, as written: no remainder is added."""
 
     source: str
     destinations: list[DestinationOptions]
@@ -118,7 +130,7 @@ class AccountJetStream:
 
 @dataclass(slots=True)
 class TraceDestination:
-    """Where traced messages are reported, and what share of them (percent)."""
+    """Where traced messages are reported, and how many of them (percent)."""
 
     dest: str
     sampling: int = 100

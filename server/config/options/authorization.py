@@ -13,7 +13,7 @@ CONNECTION_TYPES = ("STANDARD", "WEBSOCKET", "LEAFNODE", "LEAFNODE_WS", "MQTT", 
 
 @dataclass(slots=True)
 class SubjectPermission:
-    """Allowed and denied subjects. `allow` None means all; an empty list means none."""
+    """Allowed and denied subjects. If `allow` is None, all are allowed; if it is empty, none."""
 
     allow: list[str] | None = None
     deny: list[str] | None = None
@@ -21,9 +21,10 @@ class SubjectPermission:
 
 @dataclass(slots=True)
 class ResponsePermission:
-    """Right to publish to the reply subjects of received messages.
+    """The right to publish to the reply subjects of received messages.
 
-    max_msgs: replies per request, negative is unlimited. expires: ns, negative is never.
+    max_msgs: replies per request; negative for any number.
+    expires: ns; negative for never.
     """
 
     max_msgs: int = 1
@@ -32,7 +33,7 @@ class ResponsePermission:
 
 @dataclass(slots=True)
 class PermissionsOptions:
-    """A permissions map. Subscribe entries may be "subject queue". None for a side: no restriction."""
+    """A permissions map. Entries of `subscribe` may be "subject queue". None for a side is no restriction."""
 
     publish: SubjectPermission | None = None
     subscribe: SubjectPermission | None = None
@@ -119,5 +120,5 @@ class AuthorizationOptions:
 
     @property
     def is_set(self) -> bool:
-        """Whether anything here asks a client to identify itself."""
+        """Whether any option here requires a client to identify itself."""
         return bool(self.user or self.token or self.users or self.auth_callout)

@@ -1,7 +1,7 @@
-"""One option: the field of a dataclass that carries its configuration keys, kind, reloadability and doc.
+"""One option: the dataclass field with its configuration keys, kind, reloadability and documentation.
 
-Everything that speaks of an option derives from these fields: the reader of the configuration file, the
-reload diff, and docs/options.md. Nothing else in the tree lists the options again.
+All code about options uses these fields: the reader of the configuration file, the comparison at a reload,
+and docs/options.md. No other list of the options exists.
 
 Values in the dataclasses are normalised: durations are nanoseconds, sizes are bytes, a port of 0 means
 "any free port" and a port of None means "no such listener".
@@ -24,9 +24,14 @@ KEY = "option"
 class Spec:
     """What is known of one option besides its type.
 
-    keys: spellings in the configuration file, the first is the documented one; none for flags only.
-    kind: how the value is written; names a reader of `read/`.
-    section: the dataclass read from a map, for kind "section" and "sections".
+    keys: its spellings in the configuration file, the documented one first; empty for a flag only.
+    kind: how the value is written; it names a reader of `read/`.
+    reload: whether a running server can follow a change.
+    doc: its text in docs/options.md.
+    section: the dataclass that a map is read into, for kinds with maps such as "section" and "sections".
+    minimum, maximum: the bounds of an integer, None for none.
+    choices: the allowed values for kind "choice".
+    secret: whether the value must not be shown.
     """
 
     keys: tuple[str, ...]
@@ -53,7 +58,7 @@ def option(
     choices: tuple[str, ...] = (),
     secret: bool = False,
 ) -> Any:
-    """Declare an option. `keys` are separated by blanks; a callable default makes a new value each time."""
+    """Declare an option. `keys` are separated by blanks. A callable default is called for each object."""
     spec = Spec(tuple(keys.split()), kind, reload, doc, section, minimum, maximum, choices, secret)
     if isinstance(default, (list, dict)):
         raise TypeError("a mutable default must be a factory")
@@ -64,5 +69,5 @@ def option(
 
 
 def specs(cls: type[Any]) -> dict[str, Spec]:
-    """The options of a dataclass by field name, in declaration order."""
+    """Return the options of a dataclass by field name, in the order of declaration."""
     return {f.name: f.metadata[KEY] for f in fields(cls) if KEY in f.metadata}

@@ -49,9 +49,9 @@ class TPMOptions:
 class JetStreamOptions:
     """The `jetstream` key: a bool or a map.
 
-    max_memory, max_file: bytes; None means a share (75 %) of what the machine has.
-    sync_interval: ns between lazy syncs; 0 means "always"; None, the default, means that an
-    acknowledgement waits for the sync of its group commit.
+    max_memory, max_file: bytes; None for a share (75 %) of what the machine has.
+    sync_interval: ns between syncs that acknowledgements do not wait for; 0 for "always"; None, the default,
+        makes an acknowledgement wait for the sync of its group commit.
     """
 
     enabled: bool = option(

@@ -13,7 +13,7 @@ from .tls import TLSOptions
 
 @dataclass(slots=True)
 class CompressionOptions:
-    """Compression of a connection. rtt_thresholds in ns, for mode "s2_auto"."""
+    """The compression of a connection. `rtt_thresholds` is in ns, for mode "s2_auto"."""
 
     mode: str = "s2_auto"
     rtt_thresholds: list[int] | None = None

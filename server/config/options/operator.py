@@ -22,7 +22,7 @@ class ResolverOptions:
     timeout: int = option(1_900_000_000, "timeout", "strict_duration", "Time for a lookup.")
 
     def __str__(self) -> str:
-        """For messages: an address may hold a password."""
+        """Return a text for messages, without the address, as that may contain a password."""
         usual = ResolverOptions()
         more = ("allow_delete", "hard_delete", "limit", "ttl", "interval", "timeout")
         changed = [

@@ -28,8 +28,8 @@ MIB = 1024 * 1024
 class Options:
     """All options. Defaults are those of a server started without a configuration.
 
-    port 0: any free port. A port of None: no such listener. Durations: ns. Sizes: bytes.
-    auth_timeout is derived: `authorization.timeout`, else 2 s, else the TLS timeout plus 1 s.
+    Durations are in ns, sizes in bytes. A port of 0 means any free port, a port of None no such listener.
+    `auth_timeout` is derived: `authorization.timeout`, else the TLS timeout plus 1 s, else 2 s.
     """
 
     host: str = option("0.0.0.0", "host net", "string", "Address to listen on for clients.")  # noqa: S104 the reference's default

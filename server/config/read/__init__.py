@@ -1,1 +1,1 @@
-"""From the tree of a configuration to options: one reader per kind of value."""
+"""Reads the tree of a configuration into options: one reader per kind of value."""

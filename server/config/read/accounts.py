@@ -36,7 +36,7 @@ _IMPORT_KEYS = ("stream", "service", "prefix", "to", "share", "allow_trace")
 
 
 def read_accounts(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> dict[str, AccountOptions]:
-    """Accounts by name, in order: a list of names, or a map. Entries used as variables are skipped."""
+    """Read accounts by name, in order, from a list of names or a map. Variables among them are skipped."""
     accounts: dict[str, AccountOptions] = {}
     if isinstance(node.value, list):
         for item in node.value:
@@ -81,7 +81,7 @@ def _allowed(context: ReadContext, name: str, node: ConfigNode) -> bool:
 def read_account_jetstream(
     context: ReadContext, slot: OptionSlot, node: ConfigNode
 ) -> AccountJetStream | None:
-    """true, false, "enabled", "disabled", or a map of limits. None: off."""
+    """Read true, false, "enabled", "disabled", or a map of limits. Return None if JetStream is off."""
     value = node.value
     if isinstance(value, bool):
         return AccountJetStream() if value else None
@@ -105,7 +105,7 @@ def _here(slot: OptionSlot, key: str) -> OptionSlot:
 
 
 def read_exports(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[ExportOptions]:
-    """Exports; each has exactly one of `stream` and `service`."""
+    """Read exports. Each has exactly one of `stream` and `service`."""
     found: list[ExportOptions] = []
     for _, item, entries in read_maps(context, slot, node, _EXAMPLE):
         export = ExportOptions("", "")
@@ -201,7 +201,7 @@ def _latency(node: ConfigNode) -> LatencyOptions:
 
 
 def read_imports(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[ImportOptions]:
-    """Imports; each has exactly one of `stream` and `service`, a map of account and subject."""
+    """Read imports. Each has exactly one of `stream` and `service`, a map of account and subject."""
     found: list[ImportOptions] = []
     for path, item, entries in read_maps(context, slot, node, _EXAMPLE):
         made = ImportOptions("", "", "")
@@ -253,7 +253,7 @@ def _source(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> tuple[s
 
 
 def read_msg_trace(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> TraceDestination | None:
-    """A subject, or {dest, sampling}. Sampling without a subject is warned of and dropped."""
+    """Read a subject, or {dest, sampling}. Sampling without a subject is ignored with a warning."""
     if isinstance(node.value, str):
         return TraceDestination(node.value) if node.value else None
     if not isinstance(node.value, dict):

@@ -13,7 +13,7 @@ LEAF_PORT = 7422
 
 
 def split_address(text: str, node: ConfigNode, key: str) -> tuple[str, int]:
-    """`host:port`, `:port` or `[v6]:port`; the host may be ""."""
+    """Split `host:port`, `:port` or `[v6]:port`. The host may be ""."""
     match = re.fullmatch(r"(?:\[([^\]]*)\]|([^:\[\]]*)):(.*)", text)
     if match is None:
         raise ConfigError.at(
@@ -52,25 +52,25 @@ def _read(context: ReadContext, slot: OptionSlot, node: ConfigNode, *, listen: b
 
 
 def read_client_port(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> int:
-    """The client listener: 0 is the default port 4222, -1 is any free port (0 in the options)."""
+    """Read the port of the client listener: 0 is the default 4222, -1 is any free port (0 in the options)."""
     port = _read(context, slot, node, listen=slot.key.lower() == "listen", host="host")
     return {0: 4222, -1: 0}.get(port, port)
 
 
 def read_port(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> int | None:
-    """Another listener: 0 is none (None in the options), -1 is any free port (0)."""
+    """Read the port of another listener: 0 is none (None in the options), -1 is any free port (0)."""
     port = _read(context, slot, node, listen=slot.key.lower() == "listen", host="host")
     return {0: None, -1: 0}.get(port, port)
 
 
 def read_monitor_port(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> int | None:
-    """Monitoring: `http` and `https` are addresses, the others ports; 0 is off, -1 is any free port."""
+    """Read a port for monitoring; `http` and `https` are addresses. 0 is off, -1 is any free port."""
     port = _read(context, slot, node, listen=slot.key.lower() in ("http", "https"), host="http_host")
     return {0: None, -1: 0}.get(port, port)
 
 
 def read_advertise(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> str:
-    """`host:port` or `host`; checked when the server starts with it, as nats-server does."""
+    """Read `host:port` or `host`. It is checked further when the server starts, as in nats-server."""
     text = read_string(context, slot, node)
     if any(c.isspace() for c in text):
         raise ConfigError.at(node.position, f"{slot.key} must be host:port, got {text!r}")
@@ -92,12 +92,12 @@ def _check_url(text: str, node: ConfigNode, what: str) -> str:
 
 
 def redacted(url: str) -> str:
-    """A URL without its password."""
+    """Return a URL without its password."""
     return re.sub(r"(//[^:@/]*):.*@", r"\1:xxxxx@", url)
 
 
 def read_urls(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[str]:
-    """URLs; one given twice is warned of and kept once."""
+    """Read URLs. A duplicate is dropped with a warning."""
     if isinstance(node.value, str) and slot.key.lower() == "routes":
         raise wrong(node, f"{slot.key} must be a list of URLs")
     what = {"routes": "route"}.get(slot.key.lower(), slot.path.split(".", 1)[0])
@@ -112,7 +112,7 @@ def read_urls(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[
 
 
 def read_leaf_urls(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[str]:
-    """URLs of a remote, with the default port put in. All websocket, or none."""
+    """Read the URLs of a remote and add the default port. Either all are websocket URLs, or none."""
     found: list[str] = []
     for url in read_urls(context, slot, node):
         parts = urlsplit(url)

@@ -1,4 +1,4 @@
-"""Readers of blocks with shapes of their own: jetstream, compression, TLS details and more."""
+"""Readers of blocks with forms of their own: jetstream, compression, details of TLS and others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMPRESSION = {
 
 
 def read_jetstream(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> JetStreamOptions:
-    """true, false, "enabled", "disabled", or a map, which turns it on unless it says `enabled: false`."""
+    """Read true, false, "enabled", "disabled", or a map. A map enables it unless it has `enabled: false`."""
     value = node.value
     if isinstance(value, bool):
         return JetStreamOptions(enabled=value)
@@ -41,7 +41,7 @@ def read_jetstream(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> 
 
 
 def read_compression(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> CompressionOptions:
-    """A bool, a mode, or {mode, rtt_thresholds}. "on" means s2_fast for a cluster and s2_auto for leafs."""
+    """Read a bool, a mode, or {mode, rtt_thresholds}. "on" is s2_fast for a cluster, s2_auto for leafs."""
     on = "s2_fast" if slot.path.startswith("cluster") else "s2_auto"
     value = node.value
     if isinstance(value, bool):
@@ -76,7 +76,7 @@ def _mode(node: ConfigNode, text: str, on: str) -> str:
 
 
 def read_tls_version(_: ReadContext, slot: OptionSlot, node: ConfigNode) -> str:
-    """ "1.2" or "1.3"; a bare 1.3 is a number and refused, as nats-server does."""
+    """Read "1.2" or "1.3". A version without quotes is a number and refused, as in nats-server."""
     if not isinstance(node.value, str):
         raise wrong(node, f"{slot.key} must be a string", 'as "1.2" or "1.3", in quotes')
     if node.value not in slot.spec.choices:
@@ -85,7 +85,7 @@ def read_tls_version(_: ReadContext, slot: OptionSlot, node: ConfigNode) -> str:
 
 
 def read_pinned_certs(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[str]:
-    """SHA-256 sums in hexadecimal, lower case."""
+    """Read SHA-256 sums in hexadecimal, as lower case."""
     found = [text.lower() for text in read_strings(context, slot, node)]
     for text in found:
         if not re.fullmatch(r"[0-9a-f]{64}", text):
@@ -96,7 +96,7 @@ def read_pinned_certs(context: ReadContext, slot: OptionSlot, node: ConfigNode) 
 
 
 def read_handshake_first(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> bool | int:
-    """False, True, or how long to wait for the client (ns) before INFO is sent in the clear."""
+    """Read False, True, or how long (ns) to wait for the client before INFO is sent unencrypted."""
     if isinstance(node.value, bool):
         return node.value
     text = read_string(context, slot, node).strip().lower()
@@ -112,7 +112,7 @@ def read_handshake_first(context: ReadContext, slot: OptionSlot, node: ConfigNod
 def _free_map(
     context: ReadContext, slot: OptionSlot, node: ConfigNode, keys: dict[str, str]
 ) -> dict[str, object]:
-    """A bool (as {"enabled": …}) or a map of known keys, kept as written."""
+    """Read a bool (as {"enabled": …}) or a map of known keys, which is kept as written."""
     if isinstance(node.value, bool):
         return {"enabled": node.value}
     if not isinstance(node.value, dict):
@@ -135,7 +135,7 @@ def _free_map(
 
 
 def read_ocsp(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> dict[str, object]:
-    """OCSP stapling: a bool or {mode, url, urls}."""
+    """Read OCSP stapling: a bool or {mode, url, urls}."""
     found = _free_map(context, slot, node, {"mode": "string", "url": "string", "urls": "strings"})
     mode = str(found.get("mode", "auto")).lower()
     if mode not in ("auto", "always", "must", "never"):
@@ -144,7 +144,7 @@ def read_ocsp(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> dict[
 
 
 def read_ocsp_cache(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> dict[str, object]:
-    """Cache of OCSP answers: a bool or {type, local_store, preserve_revoked, save_interval}."""
+    """Read the cache of OCSP answers: a bool or {type, local_store, preserve_revoked, save_interval}."""
     keys = {
         "type": "string", "local_store": "string", "preserve_revoked": "bool", "save_interval": "duration"
     }  # fmt: skip
@@ -152,7 +152,7 @@ def read_ocsp_cache(context: ReadContext, slot: OptionSlot, node: ConfigNode) ->
 
 
 def read_ocsp_peer(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> dict[str, object]:
-    """OCSP checks of peers: a bool or a map."""
+    """Read the OCSP checks of peers: a bool or a map."""
     keys = {
         "verify": "bool", "ca_timeout": "duration", "allowed_clockskew": "duration",
         "cache_ttl_when_next_update_unset": "duration", "warn_only": "bool", "unknown_is_good": "bool",
@@ -162,7 +162,7 @@ def read_ocsp_peer(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> 
 
 
 def read_cluster_migrate(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> bool:
-    """A bool, or {leader_migrate_delay}, which also sets the delay."""
+    """Read a bool, or {leader_migrate_delay}, which also sets the delay."""
     if isinstance(node.value, bool):
         return node.value
     if not isinstance(node.value, dict):
@@ -177,7 +177,7 @@ def read_cluster_migrate(context: ReadContext, slot: OptionSlot, node: ConfigNod
 
 
 def read_leaf_version(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> str:
-    """A version of at least 2.8.0."""
+    """Read a version of at least 2.8.0."""
     text = read_string(context, slot, node)
     match = re.fullmatch(r"v?(\d+)\.(\d+)\.(\d+)(?:[-+].*)?", text)
     if match is None:
@@ -188,7 +188,7 @@ def read_leaf_version(context: ReadContext, slot: OptionSlot, node: ConfigNode) 
 
 
 def read_proxies(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[str]:
-    """{trusted: [{key: NKEY}]}: the public keys."""
+    """Read the public keys in {trusted: [{key: NKEY}]}."""
     if not isinstance(node.value, dict):
         raise wrong(node, f"{slot.key} must be a map")
     found: list[str] = []
@@ -214,5 +214,5 @@ def read_proxies(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> li
 
 
 def read_reconnect(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> int:
-    """Time between attempts to reach a hub."""
+    """Read the time between attempts to reach a hub."""
     return read_duration(context, OptionSlot(slot.target, slot.name, "reconnect", slot.spec, slot.path), node)

@@ -1,4 +1,4 @@
-"""Whether a text is an nkey of the kind that an option wants."""
+"""Checks whether a text is an nkey of the kind that an option requires."""
 
 from __future__ import annotations
 

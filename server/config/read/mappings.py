@@ -12,7 +12,7 @@ _KEYS = ("destination", "dest", "weight", "cluster")
 
 
 def read_mappings(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[MappingOptions]:
-    """Mappings in order: source -> "destination", a map, or a list of maps."""
+    """Read mappings in order: source -> "destination", a map, or a list of maps."""
     if not isinstance(node.value, dict):
         raise wrong(node, f"{slot.key} must be a map", "as {source: destination}")
     found: list[MappingOptions] = []

@@ -1,4 +1,4 @@
-"""Readers of operator mode's blocks: the resolver, and the accounts that it begins with."""
+"""Readers of operator mode's blocks: the resolver, and the preloaded accounts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FORMS = 'MEM, URL("url"), or a map with dir and type (full or cache)'
 
 
 def read_resolver(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> ResolverOptions:
-    """`MEMORY`, `URL("...")`, or a map of type full, cache or mem."""
+    """Read `MEMORY`, `URL("...")`, or a map of type full, cache or mem."""
     value = node.value
     if isinstance(value, str):
         if re.search("mem", value, re.IGNORECASE):
@@ -68,12 +68,12 @@ def _check_resolver(
 
 
 def _usable(folder: Path) -> bool:
-    """Whether it is, or could become, a directory to write to."""
+    """Whether the path is a directory that can be written to, or does not exist yet."""
     return os.access(folder, os.W_OK | os.X_OK) and folder.is_dir() if folder.exists() else True
 
 
 def read_preload(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> dict[str, str]:
-    """Tokens of accounts by public key; each must be a token of that account, whoever signed it."""
+    """Read tokens of accounts by public key. Each must be of its account, but may be signed by anyone."""
     found = read_string_map(context, slot, node)
     if found:
         from ....keys import AccountClaims, IdentityError, decode

@@ -28,9 +28,9 @@ def _unknown(context: ReadContext, key: str, node: ConfigNode, known: Iterable[s
 
 
 def read_permissions(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> PermissionsOptions:
-    """A permissions map, see PermissionsOptions.
+    """Read a permissions map, see PermissionsOptions.
 
-    With allow_responses and no list of allowed subjects, nothing but replies may be published.
+    With allow_responses and no list of allowed subjects, only replies may be published.
     """
     if not isinstance(node.value, dict):
         raise wrong(node, f"{slot.key} must be a map")
@@ -110,7 +110,7 @@ def _responses(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> Resp
 
 
 def read_connection_types(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> frozenset[str]:
-    """Kinds of connection, in capitals."""
+    """Read kinds of connection, in capitals."""
     found = frozenset(t.upper() for t in read_strings(context, slot, node))
     for unknown in sorted(found.difference(CONNECTION_TYPES)):
         raise ConfigError.at(

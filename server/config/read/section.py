@@ -1,4 +1,4 @@
-"""Reads a map into a dataclass of options: each key by the reader that its field's kind names."""
+"""Reads a map into a dataclass of options, each key by the reader for the kind of its field."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _keys: dict[type[Any], dict[str, tuple[str, Spec]]] = {}
 
 
 def keys_of(cls: type[Any]) -> dict[str, tuple[str, Spec]]:
-    """Every spelling of every option of a dataclass, with its field and spec."""
+    """Return every spelling of every option of a dataclass, with its field and spec."""
     found = _keys.get(cls)
     if found is None:
         found = {key: (name, spec) for name, spec in specs(cls).items() for key in spec.keys}
@@ -21,7 +21,7 @@ def keys_of(cls: type[Any]) -> dict[str, tuple[str, Spec]]:
 
 
 def read_into(context: ReadContext, target: Any, entries: dict[str, ConfigNode], path: str = "") -> None:
-    """Set the options of `target` from the entries of a map. Problems go to the context; it never raises."""
+    """Set the options of `target` from the entries of a map. Errors go to the context; it never raises."""
     known = keys_of(type(target))
     for key, node in entries.items():
         found = known.get(key.lower())
@@ -38,7 +38,7 @@ def read_into(context: ReadContext, target: Any, entries: dict[str, ConfigNode],
 
 
 def read_section(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> Any:
-    """A map as the option's dataclass; on a map given twice the later keys win."""
+    """Read a map into the option's dataclass. If a map is given twice, only the later one counts."""
     if not isinstance(node.value, dict):
         raise wrong(node, f"{slot.key} must be a map")
     assert slot.spec.section is not None
@@ -50,9 +50,9 @@ def read_section(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> An
 def read_maps(
     context: ReadContext, slot: OptionSlot, node: ConfigNode, hint: str = "", *, of: str = "maps"
 ) -> list[tuple[str, ConfigNode, dict[str, ConfigNode]]]:
-    """(path, item, its entries) of each map in a list.
+    """Return (path, item, its entries) for each map in a list.
 
-    Raises ConfigError when it is no list; an item that is no map is noted as a problem and left out.
+    Raises ConfigError if it is not a list. An item that is not a map is recorded as a problem and left out.
     """
     if not isinstance(node.value, list):
         raise wrong(node, f"{slot.key} must be a list of {of}", hint)
@@ -68,7 +68,7 @@ def read_maps(
 
 
 def read_sections(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[Any]:
-    """A list of maps, each as the option's dataclass."""
+    """Read a list of maps, each into the option's dataclass."""
     assert slot.spec.section is not None
     found: list[Any] = []
     for path, _, entries in read_maps(context, slot, node):

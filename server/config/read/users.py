@@ -12,7 +12,7 @@ _EXAMPLE = 'as [{user: "a", password: "b"}]'
 
 
 def read_users(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[UserOptions]:
-    """Users with a name and a password, or with a public key."""
+    """Read users with a name and a password, or with a public key."""
     found: list[UserOptions] = []
     for path, item, entries in read_maps(context, slot, node, _EXAMPLE, of="users"):
         user = UserOptions()
@@ -33,7 +33,7 @@ _LEAF_KEYS = ("user", "username", "pass", "password", "account", "proxy_required
 
 
 def read_leaf_users(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[UserOptions]:
-    """Users of leaf connections: name, password and the account they are bound to ("" : the global one)."""
+    """Read users of leaf connections: name, password and the account they are bound to ("" is `$G`)."""
     found: list[UserOptions] = []
     for path, _, entries in read_maps(context, slot, node, _EXAMPLE, of="users"):
         user = UserOptions(account="")

@@ -1,4 +1,4 @@
-"""Readers of plain values: each gives the normalised value of a node, or raises ConfigError."""
+"""Readers of plain values. Each returns the normalised value of a node, or raises ConfigError."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _HIGH_TIMEOUT = 60 * SECOND
 
 
 def read_bool(_: ReadContext, slot: OptionSlot, node: ConfigNode) -> bool:
-    """true/false, yes/no, on/off without quotes."""
+    """Read true/false, yes/no, on/off without quotes."""
     if not isinstance(node.value, bool):
         raise wrong(node, f"{slot.key} must be true or false", "without quotes")
     return node.value
 
 
 def read_int(_: ReadContext, slot: OptionSlot, node: ConfigNode) -> int:
-    """An integer, a size suffix allowed; within the option's bounds."""
+    """Read an integer within the option's bounds, which may have a size suffix."""
     if isinstance(node.value, bool) or not isinstance(node.value, int):
         raise wrong(node, f"{slot.key} must be an integer", "without quotes")
     spec = slot.spec
@@ -37,7 +37,7 @@ def read_int(_: ReadContext, slot: OptionSlot, node: ConfigNode) -> int:
 
 
 def read_storage(_: ReadContext, slot: OptionSlot, node: ConfigNode) -> int:
-    """A size of JetStream: an integer, or a string that ends in one of K, M, G, T (powers of 1024)."""
+    """Read a size of JetStream: an integer, or a string ending in one of K, M, G, T (powers of 1024)."""
     value = node.value
     if isinstance(value, int) and not isinstance(value, bool):
         size = value
@@ -60,14 +60,14 @@ def read_storage(_: ReadContext, slot: OptionSlot, node: ConfigNode) -> int:
 
 
 def read_string(_: ReadContext, slot: OptionSlot, node: ConfigNode) -> str:
-    """Text."""
+    """Read a string."""
     if not isinstance(node.value, str):
         raise wrong(node, f"{slot.key} must be a string", "quote it")
     return node.value
 
 
 def read_name(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> str:
-    """Text without blanks."""
+    """Read a string without spaces."""
     text = read_string(context, slot, node)
     if " " in text:
         raise ConfigError.at(node.position, f"{slot.key} cannot contain spaces, got {text!r}")
@@ -75,7 +75,7 @@ def read_name(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> str:
 
 
 def read_choice(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> str:
-    """One of the option's choices."""
+    """Read one of the option's choices, in lower case."""
     text = read_string(context, slot, node)
     if text.lower() not in slot.spec.choices:
         allowed = ", ".join(f"'{c}'" for c in slot.spec.choices)
@@ -84,7 +84,7 @@ def read_choice(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> str
 
 
 def expand(context: ReadContext, text: str) -> str:
-    """A path with `~` and `$VAR` replaced."""
+    """Return a path with `~` and `$VAR` replaced."""
     text = re.sub(
         r"\$(?:\{(\w+)\}|(\w+))", lambda m: context.environment.get(m.group(1) or m.group(2), ""), text
     )
@@ -92,13 +92,13 @@ def expand(context: ReadContext, text: str) -> str:
 
 
 def read_path(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> str:
-    """A path, as written; credentials expand `~` and variables."""
+    """Read a path as written; only in `credentials` are `~` and variables replaced."""
     text = read_string(context, slot, node)
     return expand(context, text) if slot.name == "credentials" else text
 
 
 def go_duration(slot: OptionSlot, node: ConfigNode, text: str) -> int:
-    """The nanoseconds of a Go duration."""
+    """Return the nanoseconds of a Go duration. Raises ConfigError."""
     try:
         return parse_go(text)
     except DurationError as error:
@@ -108,7 +108,7 @@ def go_duration(slot: OptionSlot, node: ConfigNode, text: str) -> int:
 
 
 def read_duration(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> int:
-    """A Go duration, or (warned of, as nats-server does) an integer of seconds."""
+    """Read a Go duration, or (with a warning, as in nats-server) an integer of seconds. Return ns."""
     if isinstance(node.value, str):
         return go_duration(slot, node, node.value)
     if isinstance(node.value, bool) or not isinstance(node.value, int):
@@ -122,7 +122,7 @@ def read_duration(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> i
 
 
 def read_strict_duration(_: ReadContext, slot: OptionSlot, node: ConfigNode) -> int:
-    """A Go duration in quotes; integers are refused."""
+    """Read a Go duration in quotes and return ns. Integers are refused."""
     if not isinstance(node.value, str):
         raise wrong(node, f"{slot.key} must be a duration", 'such as "30s", in quotes')
     nanoseconds = go_duration(slot, node, node.value)
@@ -134,7 +134,7 @@ def read_strict_duration(_: ReadContext, slot: OptionSlot, node: ConfigNode) -> 
 
 
 def read_seconds(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> int:
-    """A timeout: seconds as a number, or a duration. Long ones are warned of."""
+    """Read a timeout, as a number of seconds or a duration, and return ns. A long one causes a warning."""
     value = node.value
     if isinstance(value, str):
         nanoseconds = go_duration(slot, node, value)
@@ -152,14 +152,14 @@ def read_seconds(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> in
 
 
 def read_sync_interval(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> int:
-    """A duration, or "always", which is 0."""
+    """Read a duration, or "always", which is 0. Return ns."""
     if isinstance(node.value, str) and node.value.lower() == "always":
         return 0
     return read_duration(context, slot, node)
 
 
 def read_strings(_: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[str]:
-    """A string or a list of strings."""
+    """Read a string or a list of strings."""
     if isinstance(node.value, str):
         return [node.value]
     if not isinstance(node.value, list):
@@ -173,12 +173,12 @@ def read_strings(_: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[str
 
 
 def read_tags(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[str]:
-    """Tags: lower case, each once."""
+    """Read tags, in lower case and without duplicates."""
     return list(dict.fromkeys(t.strip().lower() for t in read_strings(context, slot, node)))
 
 
 def read_subjects(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> list[str]:
-    """Subjects, wildcards allowed."""
+    """Read subjects, which may have wildcards."""
     found = read_strings(context, slot, node)
     for subject in found:
         if not is_valid(subject):
@@ -187,7 +187,7 @@ def read_subjects(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> l
 
 
 def read_string_map(context: ReadContext, slot: OptionSlot, node: ConfigNode) -> dict[str, str]:
-    """A map of strings."""
+    """Read a map of strings."""
     if not isinstance(node.value, dict):
         raise wrong(node, f"{slot.key} must be a map")
     found: dict[str, str] = {}
@@ -200,7 +200,7 @@ def read_string_map(context: ReadContext, slot: OptionSlot, node: ConfigNode) ->
 
 
 def read_bool_map(_: ReadContext, slot: OptionSlot, node: ConfigNode) -> dict[str, bool]:
-    """A map of bools."""
+    """Read a map of bools."""
     if not isinstance(node.value, dict):
         raise wrong(node, f"{slot.key} must be a map")
     found: dict[str, bool] = {}

@@ -1,9 +1,12 @@
-"""TokenDirectory: a folder of account tokens, `<public key>.jwt`, as nats-server keeps it.
+"""TokenDirectory: a folder of account tokens, `<public key>.jwt`, in nats-server's layout.
 
-Promises that what it says it holds is what the folder holds, whatever write fails; that a file appears whole
-or not at all; that a file which is damaged or does not belong there is named in the log once, never served,
-counted or removed (one that gets in the way of a good token is set aside as `.jwt.damaged`). The folder is
-this server's alone, but a file that somebody changes by hand is noticed when it is asked for.
+Promises:
+- What it reports as stored is what the folder contains, whatever write fails.
+- A file appears whole or not at all.
+- A file that is damaged or does not belong there is named in the log once, and never served, counted or
+  removed. If it is in the way of a good token, it is renamed to `.jwt.damaged`.
+- Only this server writes to the folder, but a file that somebody changed by hand is noticed when its token is
+  asked for.
 """
 
 from __future__ import annotations
@@ -29,14 +32,14 @@ if TYPE_CHECKING:
 
 SUFFIX = ".jwt"
 EMPTY = bytes(32)
-# How long a deleted token is not taken back from servers that were still sending it.
+# How long a deleted token is not accepted again from servers that still send it.
 MOURNING = 60 * SECOND
-# The file that remains of a write that a crash cut off (see keys.files).
+# The file that remains of a write that was cut off by a crash (see keys.files).
 _LEFTOVER = re.compile(r"\.A[A-Z2-7]{55}\.jwt\.\w+")
 
 
 class Deletion(Enum):
-    """What becomes of the file of a deleted account."""
+    """What happens to the file of a deleted account."""
 
     NONE = "refused"
     RENAME = "kept as .jwt.deleted"
@@ -44,10 +47,13 @@ class Deletion(Enum):
 
 
 class TokenDirectory:
-    """Tokens by public key.
+    """The stored tokens by public key.
 
-    limit: tokens stored, 0 for any number; at the limit the one unused for longest goes if `evict`, else a
-    new one is refused. ttl: ns after which an unused token goes; without one tokens go when they expire.
+    limit: the maximum number of tokens, 0 for none. At the limit the least recently used one is removed if
+        `evict` is set; otherwise a new one is refused.
+    ttl: ns after which an unused token is removed; 0 to remove tokens when they expire.
+    deletion: what `delete` does.
+    digest: the XOR of the SHA-256 of all tokens, which is equal for equal sets of tokens.
     """
 
     def __init__(
@@ -71,10 +77,10 @@ class TokenDirectory:
         self._limit = limit
         self._evict = evict
         self._ttl = ttl
-        self._entries: dict[str, TokenEntry] = {}  # in the order of use if `evict`
+        self._entries: dict[str, TokenEntry] = {}  # from the least to the most recently used if `evict`
         self._used: dict[str, int] = {}
         self._told: dict[str, tuple[int, int]] = {}
-        self._gone: dict[str, tuple[TokenEntry | None, int]] = {}  # what was deleted, until when that counts
+        self._gone: dict[str, tuple[TokenEntry | None, int]] = {}  # deleted, and until when (ns) that counts
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -82,7 +88,7 @@ class TokenDirectory:
     # --- reading
 
     def open(self) -> None:
-        """Make the folder if need be and learn what it holds. Raises ResolverError."""
+        """Create the folder if necessary and read what it contains. Raises ResolverError."""
         try:
             files.make_folder(self.path)
             self._clear_leftovers()
@@ -91,11 +97,11 @@ class TokenDirectory:
         self.reload()
 
     def reload(self) -> list[str]:
-        """Learn anew what the folder holds; gives the keys whose tokens changed. Raises ResolverError."""
+        """Read the folder again and return the keys whose tokens changed. Raises ResolverError."""
         return at_once(self.reloading())
 
     def reloading(self) -> Steps[list[str]]:
-        """As `reload`, in steps of one file."""
+        """Do the same as `reload`, with one step per file."""
         try:
             names = files.names(self.path)
         except FolderError as error:
@@ -117,7 +123,7 @@ class TokenDirectory:
         return sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
 
     def load(self, key: str) -> str:
-        """The token of `key`; "" when there is none that fits."""
+        """Return the token of `key`, "" if there is none that fits."""
         if not is_public(key, KeyRole.ACCOUNT):
             return ""
         token = self._read(key)
@@ -129,22 +135,22 @@ class TokenDirectory:
         return token
 
     def known(self, key: str, token: str) -> bool:
-        """Whether this very token is stored."""
+        """Whether exactly this token is stored."""
         present = self._entries.get(key)
         return present is not None and present.digest == digest_of(token)
 
     def issued(self, key: str) -> int:
-        """When the token stored for `key` was issued, in seconds; 0 when there is none."""
+        """Return when the token stored for `key` was issued, in seconds; 0 if there is none."""
         present = self._entries.get(key)
         return 0 if present is None else present.issued
 
     def keys(self) -> list[str]:
-        """Whose tokens are stored and have not expired, sorted."""
+        """Return the keys of the stored tokens that have not expired, sorted."""
         now = self._clock.now() // SECOND
         return sorted(key for key, entry in self._entries.items() if not 0 < entry.expires < now)
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Keys with their tokens, as they are when it comes to them; those that expired are left out."""
+        """Yield each key with its current token, without those that have expired."""
         for key in self.keys():
             token = self._read(key) or ""
             entry = self._entries.get(key)
@@ -154,7 +160,7 @@ class TokenDirectory:
     # --- changing
 
     def store(self, key: str, token: str, *, newer_only: bool) -> bool:
-        """See Resolver.store."""
+        """Store a token; see Resolver.store."""
         if not is_public(key, KeyRole.ACCOUNT):
             raise ResolverError("this is no public key of an account")
         self._look_at(key)
@@ -179,7 +185,7 @@ class TokenDirectory:
                 self._set_aside(key)
             files.write(self._file(key), token)
         except (FolderError, OSError) as error:
-            self._look_at(key)  # a write may fail after the new file took its name
+            self._look_at(key)  # a write may fail after the new file has its name
             raise ResolverError(str(error)) from error
         self._gone.pop(key, None)
         self._put(key, entry)
@@ -187,7 +193,7 @@ class TokenDirectory:
         return True
 
     def deleted(self, key: str, token: str) -> bool:
-        """Whether this token, or a newer one of its account, was deleted here a moment ago."""
+        """Whether this token, or a newer one of its account, was deleted here recently."""
         try:
             return key in self._gone and self._is_gone(key, TokenEntry.of(key, token, self._trust))
         except UnfitError:
@@ -198,14 +204,14 @@ class TokenDirectory:
         return self._clock.now() < until and (last is None or not entry.newer_than(last))
 
     def delete(self, key: str) -> None:
-        """Delete the account's file, in whichever way is set up; harmless when there is none.
+        """Delete the account's file, in the configured way. Harmless if there is none.
 
-        Raises ResolverError: deleting is not set up, or failed.
+        Raises ResolverError if deletion is not enabled or fails.
         """
         if self.deletion is Deletion.NONE:
             raise ResolverError("store is not set up for delete")
         file = self._file(key)
-        if not self._evict:  # a cache may be given again what it lost
+        if not self._evict:  # a cache may get again what it removed
             self._gone[key] = (self._entries.get(key), self._clock.now() + MOURNING)
         try:
             if self.deletion is Deletion.REMOVE:
@@ -220,7 +226,7 @@ class TokenDirectory:
             self._look_at(key)
 
     def sweep(self) -> list[str]:
-        """Let go of what expired or was not used for the ttl; gives the keys."""
+        """Remove tokens that expired or were not used for the ttl, and return their keys."""
         now = self._clock.now()
         self._gone = {key: past for key, past in self._gone.items() if now < past[1]}
         gone = []
@@ -242,7 +248,7 @@ class TokenDirectory:
             return None
 
     def _look_at(self, key: str) -> str:
-        """Bring what is remembered of `key` in line with its file; gives the token if it fits."""
+        """Update what is remembered of `key` from its file, and return the token if it fits."""
         file = self._file(key)
         token = ""
         try:
@@ -282,7 +288,7 @@ class TokenDirectory:
             self._entries[key] = self._entries.pop(key)
 
     def _make_room(self, keep: int) -> None:
-        """Let go of what was unused for longest while there is more than the limit; the last `keep` stay."""
+        """Remove the least recently used tokens above the limit, but not the last `keep`."""
         if not self._evict or not self._limit:
             return
         for key in list(self._entries)[: max(0, len(self._entries) - max(self._limit, keep))]:
@@ -304,7 +310,7 @@ class TokenDirectory:
             return 0
 
     def _set_aside(self, key: str) -> None:
-        """Move away a file that no token is remembered of: whoever left it may want it back."""
+        """Rename a file that contains no remembered token: its owner may want it back."""
         file = self._file(key)
         if file.exists():
             file.replace(file.with_name(file.name + ".damaged"))

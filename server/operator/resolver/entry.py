@@ -1,7 +1,7 @@
-"""TokenEntry: what is remembered of a token, and whether the token fits the place it is found in.
+"""TokenEntry: what is remembered of a token, and whether the token fits the key it is stored under.
 
-A token fits a key when it is an account's token, that account's, whole, without blocking errors, and signed
-by a trusted key. Its dates are not checked here: they are the account's business.
+A token fits a key if it is a complete account token of that key's account, has no blocking errors, and is
+signed by a trusted key. Its dates are not checked here: they are the account's concern.
 """
 
 from __future__ import annotations
@@ -17,12 +17,17 @@ if TYPE_CHECKING:
 
 
 class UnfitError(ValueError):
-    """A token does not fit; the text says why and holds neither token nor secret."""
+    """Raised for a token that does not fit. The text says why, without the token or any secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenEntry:
-    """digest: SHA-256 of the token. issued and expires: seconds, expires 0 for never. id: the token's own."""
+    """What is remembered of a token.
+
+    digest: the SHA-256 of the token.
+    issued, expires: in seconds since 1970; `expires` is 0 for never.
+    id: the token's own id.
+    """
 
     digest: bytes
     issued: int
@@ -31,7 +36,7 @@ class TokenEntry:
 
     @classmethod
     def of(cls, key: str, token: str, trust: Trust) -> TokenEntry:
-        """What to remember of the token of account `key`. Raises UnfitError."""
+        """Return the entry for a token of account `key`. Raises UnfitError."""
         parsed = read(token)
         claims = parsed.claims
         if isinstance(claims, Refusal):
@@ -45,5 +50,5 @@ class TokenEntry:
         return cls(parsed.digest, claims.iat, max(claims.exp, 0), claims.jti)
 
     def newer_than(self, other: TokenEntry) -> bool:
-        """Whether it should take the other's place. Of two from the same second all servers pick the same."""
+        """Whether it should replace the other. Of two issued in one second all servers choose the same."""
         return self.id != other.id and (self.issued, self.id) > (other.issued, other.id)

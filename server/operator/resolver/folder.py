@@ -1,7 +1,7 @@
-"""FolderResolver: tokens in a directory, and what is not there from other servers.
+"""FolderResolver: stores tokens in a directory, and asks other servers for those that are missing there.
 
-What `full` and `cache` have in common. A token that was found elsewhere is used even when it cannot be
-written: the log tells, and the next lookup asks again.
+This is what `full` and `cache` have in common. A token that another server has is used even if it cannot be
+written. The log says so, and the next lookup asks again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,13 @@ MINUTE = 60 * SECOND
 
 
 class FolderResolver:
-    """A directory in use. kind: "full" or "cache"; interval: ns between syncs; timeout: ns for a lookup."""
+    """A directory in use.
+
+    kind: "full" or "cache".
+    interval: ns between syncs with other servers.
+    timeout: ns for a lookup.
+    sweep: ns between searches for tokens to remove.
+    """
 
     def __init__(
         self,
@@ -96,7 +102,7 @@ class FolderResolver:
         return self.directory.keys()
 
     def reloading(self, preload: Mapping[str, str]) -> Steps[list[str]]:
-        """See Resolver.reloading: what somebody changed in the folder counts, too."""
+        """Apply a reloaded configuration, and what somebody changed in the folder; see Resolver.reloading."""
         fit = checked(preload, self._trust, self._log)
         changed = yield from self.directory.reloading()
         return sorted({*changed, *self._preload(fit)})

@@ -1,4 +1,4 @@
-"""The resolver that the options ask for."""
+"""Makes the resolver that the options ask for."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def make_resolver(
     random_bytes: Callable[[int], bytes],
     parser: TokenParser | None = None,
 ) -> Resolver:
-    """Make it, not started.
+    """Return a resolver that is not started yet.
 
-    Raises ResolverError: there is none, its address is none, its certificates are none.
+    Raises ResolverError if none is configured, or if its address or certificates cannot be used.
     """
     given = options.resolver
     if given is None:
@@ -68,9 +68,9 @@ def make_resolver(
 
 
 def reloading_resolver(resolver: Resolver, options: Options) -> Steps[list[str]]:
-    """Follow `resolver_preload` and `resolver_tls`, in steps; gives whose tokens changed or are gone.
+    """Apply `resolver_preload` and `resolver_tls`, in steps. Return the keys whose tokens changed.
 
-    Raises ResolverError, unchanged.
+    A token that is gone counts as changed. Raises ResolverError, and then changes nothing.
     """
     if resolver.kind == "url":
         cast("UrlResolver", resolver).use(_context(options))
@@ -90,7 +90,7 @@ def _context(options: Options) -> ssl.SSLContext | None:
 
 def _directory(given: ResolverOptions, trust: Trust, clock: Clock, log: Logger) -> TokenDirectory:
     deletion = Deletion.NONE
-    if given.kind == "cache":  # it can be had again
+    if given.kind == "cache":  # a token that is needed again can be fetched again
         deletion = Deletion.REMOVE
     elif given.allow_delete:
         deletion = Deletion.REMOVE if given.hard_delete else Deletion.RENAME

@@ -1,4 +1,4 @@
-"""MemoryResolver: the preloaded accounts and nothing else."""
+"""MemoryResolver: keeps the preloaded account tokens, and those pushed later, in memory only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class MemoryResolver:
-    """Tokens kept until the server ends."""
+    """The tokens that this server knows until it ends."""
 
     kind = "memory"
 
@@ -31,7 +31,7 @@ class MemoryResolver:
         at_once(self.reloading(preload))
 
     async def stop(self) -> None:
-        """Nothing to end."""
+        """Do nothing, as nothing runs."""
 
     async def fetch(self, key: str) -> str:
         """See Resolver.fetch."""
@@ -62,7 +62,7 @@ class MemoryResolver:
         return sorted(self._tokens)
 
     def reloading(self, preload: Mapping[str, str]) -> Steps[list[str]]:
-        """Follow the configuration where it changed: what was pushed for other accounts stays."""
+        """Apply what changed in the configuration. Tokens that were pushed for other accounts stay."""
         fit = checked(preload, self._trust, self._log)
         before = {key: token for key, (token, _) in self._tokens.items()}
         for key in self._preload.keys() - fit.keys():

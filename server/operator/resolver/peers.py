@@ -1,8 +1,8 @@
-"""ResolverPeers: asks the other servers for an account, over the system account.
+"""ResolverPeers: asks the other servers for the token of an account, in the system account.
 
-The first answer that fits counts. The search ends without one when every server that is known of has answered
-that it has none (an empty message), with the timeout, or at once when there is nobody to ask. Servers become
-known by the statistics that each of them tells every ten seconds.
+The first token that fits is used. The search ends without one when every known server has answered that it
+has none (an empty message), at the timeout, or at once if there is nobody to ask. Servers become known by
+the statistics that each of them publishes every ten seconds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _REMOTE = (ConnectionKind.LEAF, ConnectionKind.ROUTER)
 
 
 class ResolverPeers:
-    """The servers that the system account reaches."""
+    """The servers that can be reached in the system account."""
 
     def __init__(
         self,
@@ -41,10 +41,10 @@ class ResolverPeers:
         self._random = random_bytes
         self._prefix = f"{INBOX}{new_id(random_bytes, 8)}."
         self._waiting: set[asyncio.Future[str]] = set()
-        self._servers: dict[str, int] = {}  # when it was last seen, by id
+        self._servers: dict[str, int] = {}  # when each was last seen (ns), by id
 
     def watch(self, system: Account) -> list[Subscription]:
-        """Begin to count the servers; the subscriptions are the caller's to end."""
+        """Begin to count the servers. The caller must end the subscriptions that this returns."""
         subjects = ("$SYS.SERVER.*.STATSZ", "$SYS.SERVER.*.SHUTDOWN")
         return [system.subscribe(subject, self._tells) for subject in subjects]
 
@@ -57,16 +57,16 @@ class ResolverPeers:
             self._servers[server] = self._clock.now()
 
     def _expected(self, links: int) -> int:
-        """How many servers should answer: those that were seen lately, at least one at each link."""
+        """Return how many servers should answer: those seen recently, but at least one for each link."""
         since = self._clock.now() - SILENT
         return max(links, sum(heard > since for heard in self._servers.values()))
 
     def inbox(self) -> str:
-        """A new subject for answers."""
+        """Return a new subject for answers."""
         return self._prefix + new_id(self._random, 8)
 
     def own(self, reply: str) -> bool:
-        """Whether a request with this reply subject is our own."""
+        """Whether a request with this reply subject comes from this server."""
         return reply.startswith(self._prefix)
 
     def stop(self) -> None:
@@ -76,7 +76,7 @@ class ResolverPeers:
                 waiting.set_result("")
 
     async def lookup(self, key: str, within: int, fits: Callable[[str, str], bool]) -> str:
-        """The token of account `key` that somebody has; "" if nobody has, or says so in `within` ns."""
+        """Return the token of account `key` from another server; "" if none comes within `within` ns."""
         system = self._registry.system
         subject = f"$SYS.REQ.ACCOUNT.{key}.CLAIMS.LOOKUP"
         others, links = _subscriber_counts(system, subject) if system is not None else (0, 0)
@@ -119,7 +119,7 @@ class ResolverPeers:
 
 
 def _subscriber_counts(account: Account, subject: str) -> tuple[int, int]:
-    """How many others than this server subscribe to `subject`, and how many of them are servers."""
+    """Return how many others than this server subscribe to `subject`, and how many of them are links."""
     plan = account.plan(subject.encode())
     members = [member for group in plan.groups for member in (*group.members, *group.remotes)]
     others = [

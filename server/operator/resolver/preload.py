@@ -1,4 +1,4 @@
-"""The tokens of `resolver_preload`: which of them may be used."""
+"""Checks which tokens of `resolver_preload` can be used."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def checked(preload: Mapping[str, str], trust: Trust, log: Logger) -> dict[str, str]:
-    """Those that fit; of the others the log tells.
+    """Return the tokens that fit, and log the others.
 
-    Raises ResolverError for what is no account's token, or another account's: the configuration is wrong.
+    Raises ResolverError, because the configuration is wrong, if one is not a token of the account it is for.
     """
     fit = {}
     for key, text in preload.items():

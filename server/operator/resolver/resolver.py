@@ -1,7 +1,7 @@
-"""What every resolver promises, and how it says that it cannot.
+"""Resolver: what every resolver promises, and the errors it raises.
 
 A resolver hands out and takes only tokens that fit (see `entry`): the account's own, signed by a key that the
-server trusts. What does not fit is told in the log once and is as if it were not there.
+server trusts. A token that does not fit is logged once, and treated as if it did not exist.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ResolverError(OSError):
-    """Tokens cannot be had, or cannot be kept; the text says why and names the file or address."""
+    """Tokens cannot be fetched or stored. The text says why and names the file or address."""
 
 
 class AccountAbsentError(ResolverError):
@@ -23,40 +23,41 @@ class AccountAbsentError(ResolverError):
 
 
 class Resolver(Protocol):
-    """Tokens of accounts by public key. `kind`: "memory", "url", "full" or "cache"."""
+    """Finds the tokens of accounts by public key. `kind` is "memory", "url", "full" or "cache"."""
 
     kind: str
 
     async def start(self, preload: Mapping[str, str]) -> None:
-        """Begin, with these tokens where newer ones are not kept already.
+        """Start, and store these tokens where no newer ones are stored already.
 
-        Raises ResolverError: a directory that cannot be used, an address that does not answer, a preloaded
-        token that is none.
+        Raises ResolverError if a directory cannot be used, an address does not answer, or a preloaded token
+        is not one of its account.
         """
 
     async def stop(self) -> None:
-        """End; leaves no timer, thread or lookup running."""
+        """Stop, and leave no timer, thread or lookup running."""
 
     async def fetch(self, key: str) -> str:
-        """The token of an account, from whoever has it.
+        """Return the token of an account, from here or from elsewhere.
 
-        Raises AccountAbsentError, or ResolverError when asking failed.
+        Raises AccountAbsentError if there is none, or ResolverError if asking failed.
         """
 
     def known(self, key: str) -> str:
-        """The token that is stored here, without asking anyone; "" for none."""
+        """Return the token that is stored here, without asking anyone; "" if there is none."""
 
     def store(self, key: str, token: str, *, newer_only: bool) -> bool:
-        """Keep a token; False when it is stored already, or `newer_only` and a newer one is.
+        """Store a token. Return False if it is stored already, or if `newer_only` is set and a newer one is.
 
-        Raises ResolverError, and then keeps what it has: a token that does not fit, a full store or disk.
+        Raises ResolverError, and keeps what is stored, if the token does not fit or the store or disk is
+        full.
         """
 
     def keys(self) -> list[str]:
-        """The accounts whose tokens are stored here, sorted."""
+        """Return the accounts whose tokens are stored here, sorted."""
 
     def reloading(self, preload: Mapping[str, str]) -> Steps[list[str]]:
-        """Follow a reloaded configuration, in steps; gives the accounts whose tokens changed or are gone.
+        """Apply a reloaded configuration, in steps. Return the accounts whose tokens changed or are gone.
 
-        Raises ResolverError, unchanged, for a preloaded token that is none.
+        Raises ResolverError, and then changes nothing, if a preloaded token is not one of its account.
         """

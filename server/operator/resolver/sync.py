@@ -1,10 +1,11 @@
-"""DirectorySync: keeps the directories of several servers alike, over the system account.
+"""DirectorySync: keeps the token directories of several servers equal, by messages in the system account.
 
-Every interval, and when another server comes into reach, the hash of all tokens goes to one other server
-(queue group `responder`). Is it the same there, one empty message comes back; else `key|token` for each, and
-an empty message at the end. Only newer tokens are taken. A server that was down catches up this way.
+At each interval, and when another server comes into reach, the hash of all tokens is sent to one other server
+(queue group `responder`). If the hash is the same there, the answer is one empty message. Otherwise it is
+`key|token` for each token, with an empty message at the end. Only newer tokens are taken. A server that was
+down catches up in this way.
 
-Long lists are sent and taken in pieces, so that nobody else waits for them.
+Long lists are sent and taken in pieces, so that nothing else waits for them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ SOON = SECOND // 4
 
 
 class _Responder(MessageEndpoint):
-    """The sink of our member of the queue group: our own requests are for another server."""
+    """The sink of this server's member of the queue group. It leaves this server's own requests to others."""
 
     __slots__ = ("_answer", "_own")
 
@@ -43,7 +44,7 @@ class _Responder(MessageEndpoint):
         self._own = own
 
     def deliver(self, subscription: Subscription, msg: RoutedMessage) -> bool:
-        """False for our own request, so that another member gets it."""
+        """Answer a request. Return False for this server's own one, so that another member gets it."""
         reply = msg.reply.decode("utf-8", "surrogateescape")
         if self._own(reply):
             return False
@@ -81,7 +82,7 @@ class DirectorySync:
         self._watch: InterestWatch | None = None
 
     def start(self) -> None:
-        """Answer, listen, and ask every interval."""
+        """Answer requests, and send one at each interval."""
         sink = _Responder(self._answer, self._resolver.peers.own)
         responder = Subscription(PACK, sink, queue=QUEUE)
         self._system.add_subscription(responder)
@@ -90,7 +91,7 @@ class DirectorySync:
         self._later("ask", self._resolver.interval, self._ask)
 
     def stop(self) -> None:
-        """Leave nothing running."""
+        """Stop everything."""
         for subscription in self._subscriptions:
             self._system.unsubscribe(subscription)
         if self._watch is not None:
@@ -125,7 +126,7 @@ class DirectorySync:
         self._take_more()
 
     def _take(self) -> None:
-        """Look at what came until one must be read or was written: that takes its time."""
+        """Take lines until one must be read on a thread or the time of this step is over."""
         del self._timers["take"]
         until = perf_counter() + SECONDS
         while self._lines and perf_counter() < until:
@@ -150,7 +151,7 @@ class DirectorySync:
 
     def _have(self, key: str, parsed: ParsedToken) -> None:
         self._reading = False
-        if self._lines:  # it was not stopped
+        if self._lines:  # not stopped
             self._store(key, parsed.token)
             self._take_more()
 
@@ -163,7 +164,7 @@ class DirectorySync:
             self._refuse(key, str(error))
 
     def _refuse(self, key: str, why: str) -> None:
-        """Tell once of each reason: the same line comes again with every sync."""
+        """Log each reason once, as the same line comes again with every sync."""
         text = f"DirResolver - another server's token of account {key[:64]!r} is not taken: {why}"
         if text not in self._refused:
             self._refused.add(text)

@@ -1,7 +1,7 @@
-"""UrlResolver: asks an HTTP server, `GET <url><public key>`.
+"""UrlResolver: fetches tokens from an HTTP server, `GET <url><public key>`.
 
-Plain urllib on threads of its own: redirects and chunked answers are the library's, proxies of the
-environment are not used (nor does nats-server). An answer must come whole within the timeout.
+It uses urllib on threads of its own, with its redirects and chunked answers. Proxies of the environment are
+not used, as in nats-server. An answer must arrive completely within the timeout.
 """
 
 from __future__ import annotations
@@ -32,9 +32,11 @@ OK, NOT_FOUND = 200, 404
 
 
 class UrlResolver:
-    """Tokens by HTTP; keeps none. `url` gets a slash at its end; a user and password in it are sent along.
+    """Fetches tokens by HTTP and stores none.
 
-    context: for https; the system's authorities when None.
+    url: gets a slash at its end. A user and password in it are sent with every request.
+    context: for https; None for the authorities of the system.
+    timeout: ns.
     """
 
     kind = "url"
@@ -66,7 +68,7 @@ class UrlResolver:
         self._pool: ThreadPoolExecutor | None = None
 
     async def start(self, preload: Mapping[str, str]) -> None:
-        """See Resolver.start: the address itself must answer."""
+        """Check that the address itself answers; see Resolver.start."""
         at_once(self.reloading(preload))
         try:
             await self._get("")
@@ -75,13 +77,13 @@ class UrlResolver:
             raise
 
     async def stop(self) -> None:
-        """Wait for the answers still to come, at most the timeout."""
+        """Wait for the pending answers, which takes the timeout at most."""
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
 
     def use(self, context: ssl.SSLContext | None) -> None:
-        """Other certificates, from the next question on."""
+        """Use other certificates from the next request on."""
         self._context = context
         self._opener = None
 
@@ -97,21 +99,21 @@ class UrlResolver:
         return token
 
     def known(self, key: str) -> str:
-        """Nothing is stored here."""
+        """Return "", as nothing is stored here."""
         del key
         return ""
 
     def store(self, key: str, token: str, *, newer_only: bool) -> bool:
-        """Refused: tokens are the HTTP server's."""
+        """Raise ResolverError: the tokens belong to the HTTP server."""
         del key, token, newer_only
         raise ResolverError("store operation not supported for URL Resolver")
 
     def keys(self) -> list[str]:
-        """Nothing is stored here."""
+        """Return [], as nothing is stored here."""
         return []
 
     def reloading(self, preload: Mapping[str, str]) -> Steps[list[str]]:
-        """Nothing can be preloaded."""
+        """Refuse preloaded tokens, as nothing can be stored here."""
         if preload:
             raise ResolverError(
                 "resolver preloads only available for writeable resolver types MEM/DIR/CACHE_DIR"
@@ -164,12 +166,12 @@ class UrlResolver:
         return body.decode("utf-8", "replace")
 
     def _open(self) -> OpenerDirector:
-        """HTTP and HTTPS, and redirects between them; no proxies, no files."""
+        """Return an opener for HTTP and HTTPS with redirects between them, but without proxies or files."""
         if self._opener is None:
             from urllib import request
 
             class Redirects(request.HTTPRedirectHandler):
-                """Follows, and tells user and password to nobody but the server they are for."""
+                """Follows redirects, but sends user and password only to the server they are for."""
 
                 def redirect_request(self, asked: request.Request, *answer: Any) -> request.Request | None:
                     follow = super().redirect_request(asked, *answer)

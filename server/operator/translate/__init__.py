@@ -1,6 +1,6 @@
-"""From an account's claims to what the server's parts need: limits, exports, imports, mappings, permissions.
+"""Translates an account's claims into what the server uses: limits, exports, imports, mappings, permissions.
 
-Pure: claims in, values out. What the server does not serve is named by `unsupported`, never silently dropped.
+The functions are pure. What the server does not serve is named by `unsupported` and never silently dropped.
 """
 
 from .account_spec import make_spec, unsupported

@@ -1,4 +1,4 @@
-"""The spec of an account from its claims."""
+"""Translates claims into the spec of an account."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def make_spec(claims: AccountClaims, cluster: str = "") -> tuple[AccountSpec, dict[str, str]]:
-    """What the claims say of an account, its imports apart, and what of it cannot be, with the reason.
+    """Return what the claims say of an account, without its imports, and what is invalid, with the reason.
 
-    cluster: the server's, whose mappings apply.
+    cluster: the name of the server's cluster, whose mappings apply.
     """
     body = claims.nats
     mapped, errors = mappings(body.mappings, cluster)
@@ -31,7 +31,7 @@ def make_spec(claims: AccountClaims, cluster: str = "") -> tuple[AccountSpec, di
 
 
 def unsupported(claims: AccountClaims) -> list[str]:
-    """What the claims ask for and this server does not do, one sentence for each."""
+    """Return one sentence for each thing that the claims ask for and this server does not do."""
     body = claims.nats
     found = [
         f"latency of service {export.subject!r} is not measured yet"
@@ -46,6 +46,6 @@ def unsupported(claims: AccountClaims) -> list[str]:
 
 
 def callout(claims: AccountClaims) -> bool:
-    """Whether users of the account are to be authorized by a service of its own."""
+    """Whether users of the account must be authorized by a service of the account."""
     authorization = claims.nats.authorization
     return authorization is not None and bool(authorization.auth_users)

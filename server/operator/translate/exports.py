@@ -1,4 +1,4 @@
-"""Exports of an account. Private ones are authorized for each import by its activation token."""
+"""Translates the exports of an account. Activation tokens authorize the imports of a private export."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RESPONSES = {
 
 
 def streams(given: Iterable[Export]) -> list[StreamExport]:
-    """The streams."""
+    """Return the exported streams."""
     return [
         StreamExport(each.subject, None, each.account_token_position, private=each.token_req)
         for each in given
@@ -28,7 +28,7 @@ def streams(given: Iterable[Export]) -> list[StreamExport]:
 
 
 def services(given: Iterable[Export]) -> list[ServiceExport]:
-    """The services. A threshold is in ns in the claims, too."""
+    """Return the exported services. A threshold is in ns, in the claims as well."""
     return [
         ServiceExport(
             each.subject,

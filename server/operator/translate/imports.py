@@ -1,4 +1,4 @@
-"""An account's imports, as import specs."""
+"""Translates an account's imports into import specs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def import_spec(item: Import) -> ImportSpec:
-    """What the import asks for; the older `to` is read as nats-server reads it."""
+    """Return what an import asks for. The older `to` is interpreted as by nats-server."""
     if item.local_subject:
         local = item.local_subject
     elif item.type == "stream" and item.to:

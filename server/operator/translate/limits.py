@@ -1,4 +1,4 @@
-"""Limits of an account, JetStream's among them. -1 is unlimited."""
+"""Translates the limits of an account, including those of JetStream. -1 is unlimited."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 
 def limits(given: OperatorLimits) -> ConnectionLimits:
-    """Connections, subscriptions and payload. `data` limits nothing, as with nats-server."""
+    """Return the limits of connections, subscriptions and payload. As in nats-server, `data` limits none."""
     return ConnectionLimits(limit(given.conn), limit(given.subs), limit(given.payload), limit(given.leaf))
 
 
 def limit(given: int) -> int:
-    """A limit as a token has it; a negative one other than -1 allows nothing."""
+    """Return a limit of a token. A negative one other than -1 allows nothing."""
     return given if given >= UNLIMITED else 0
 
 
 def grants(given: OperatorLimits) -> dict[str, AccountJetStream] | None:
-    """JetStream's limits by tier (`R1`, `R3`), "" for those of the account as a whole; None: no JetStream."""
+    """Return JetStream's limits by tier (`R1`, `R3`), "" being the whole account; None without JetStream."""
     if not given.jetstream_enabled:
         return None
     if given.mem_storage or given.disk_storage:
@@ -31,7 +31,10 @@ def grants(given: OperatorLimits) -> dict[str, AccountJetStream] | None:
 
 
 def _share(given: JetStreamLimits) -> AccountJetStream:
-    """0 is nothing for storage, and without limit for the rest, but for counts, where only -1 is."""
+    """Return the limits of one tier.
+
+    0 allows nothing for storage and for counts, of which -1 is unlimited. For the rest 0 is unlimited, too.
+    """
     return AccountJetStream(
         max_memory=given.mem_storage,
         max_store=given.disk_storage,

@@ -1,4 +1,4 @@
-"""Subject mappings of an account."""
+"""Translates the subject mappings of an account."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 
 def impossible(given: Table[str, list[WeightedMapping]]) -> list[str]:
-    """Why some of the mappings can be used nowhere, whatever cluster a server is in."""
+    """Return why some of the mappings can be used nowhere, whatever the server's cluster."""
     clusters = {target.cluster for targets in given.values() for target in targets}
     errors = [error for cluster in sorted(clusters) for error in mappings(given, cluster)[1].values()]
     return list(dict.fromkeys(errors))
 
 
 def mappings(given: Table[str, list[WeightedMapping]], cluster: str = "") -> tuple[Mappings, dict[str, str]]:
-    """The mappings, and by their source why others cannot be (validation lets some of them pass).
+    """Return the mappings, and why others are invalid, by source. (Validation accepts some of those.)
 
-    Where destinations name the server's cluster, those are the ones.
+    If destinations name the server's cluster, only those are used.
     """
     found = Mappings()
     errors: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Permissions of users, from the claims' form to the one that connections ask."""
+"""Translates the permissions of users from the form of claims to that of connections."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from ....keys.claims.parts import Permission
     from ....keys.claims.parts import Permissions as Given
 
-# What an absent or zero limit on responses means.
+# The meaning of an absent or zero limit on responses.
 _MOST, _LONGEST = ResponsePermission().max_msgs, ResponsePermission().expires
 
 
 def permissions(given: Given) -> Permissions | None:
-    """Make them; None when nothing is restricted."""
+    """Return the permissions, None if nothing is restricted."""
     if given.unrestricted:
         return None
     response = given.resp
