@@ -38,7 +38,7 @@ class _Sync(Generic[K]):
     uncounted: its subscriptions that are not counted yet.
     """
 
-    __slots__ = ("ahead", "counts", "repeats", "slices", "subject", "uncounted")
+    __slots__ = ("ahead", "counts", "repeats", "subject", "uncounted")
 
     def __init__(self, *, repeats: bool) -> None:
         self.repeats = repeats
@@ -46,7 +46,6 @@ class _Sync(Generic[K]):
         self.subject = ""
         self.counts: dict[K, int] = {}
         self.uncounted: dict[Subscription, None] = {}
-        self.slices: Slices | None = None
 
     def will_count(self, subscription: Subscription) -> bool:
         """Return whether the walk has yet to reach a subscription that has just changed."""
@@ -81,8 +80,6 @@ class Advertiser(ABC, Generic[K]):
         """Stop advertising, and return what the peer was told."""
         if self._watch is not None:
             self._watch.cancel()
-        if self._sync is not None and self._sync.slices is not None:
-            self._sync.slices.stop()
         self._end()
         self._account = self._watch = None
         told, self._counts = self._counts, {}
@@ -105,8 +102,6 @@ class Advertiser(ABC, Generic[K]):
             return
         if self._sync is not None:
             repeats = repeats or self._sync.repeats
-            if self._sync.slices is not None:
-                self._sync.slices.stop()
         sync = self._sync = _Sync[K](repeats=repeats)
         self._turns.now(partial(self._begin, sync))
         if self._sync is sync and not self._holding:
@@ -177,9 +172,19 @@ class Advertiser(ABC, Generic[K]):
             self._before = self._counts
         self._counts = {}
         sync.ahead = self._account.sublist.subjects()
-        sync.slices = Slices(self._turns, paced(self._steps(sync, self._account)), self._end)
+        Slices(self._turns, paced(self._while_current(sync, self._account)), lambda _: None)
 
-    def _end(self, _: None = None) -> None:
+    def _while_current(self, sync: _Sync[K], account: SubjectSpace) -> Steps[None]:
+        """Walk until the end, unless the walk is stopped or another one begins."""
+        for _ in self._steps(sync, account):
+            if self._sync is not sync:
+                return
+            yield
+            if self._sync is not sync:
+                return
+        self._end()
+
+    def _end(self) -> None:
         self._sync = None
         if self._holding:
             self._holding = False

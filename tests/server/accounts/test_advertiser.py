@@ -194,3 +194,21 @@ def test_all_is_told_again_once_even_if_another_sync_comes_between() -> None:
     play.peer.sync()
     play.settle()
     assert play.peer.told == []
+
+
+def test_a_peer_that_is_gone_while_it_is_told_is_told_no_more() -> None:
+    play = Play(3)
+    for _ in range(30):
+        play.add()
+    tell = play.peer._tell
+
+    def last(key: Key, count: int) -> None:
+        tell(key, count)
+        play.peer.stop()
+
+    play.peer._tell = last  # type: ignore[method-assign]
+    play.peer.start(play.account)
+    for _ in range(10):
+        play.turn()
+    assert len({subject for (subject, _), _ in play.peer.told}) == 1, "the subject under way is told at once"
+    assert play.peer.held == 0
