@@ -230,7 +230,7 @@ class GroupCommit:
         if self.error is None:
             try:
                 self._store.commit_sync()
-            except OSError as failure:
+            except (OSError, StoreError) as failure:
                 self.error = failure
         self._finished.append((batch, self.error))
 

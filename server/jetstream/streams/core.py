@@ -181,8 +181,10 @@ class Stream(Generic[R]):
         if self.stopped:
             return
         self.halt()
-        self.write_out()
-        self.answer()
+        try:
+            self.write_out()
+        finally:
+            self.answer()  # publishers hear of a failure too
 
     def halt(self) -> None:
         """Unsubscribe, and send nothing more. `write_out` and then `answer` complete the stop."""

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+from pathlib import Path
 
-from lib.streams import Spy, World
+from lib.fake_disk import FakeDisk
+from lib.streams import HandRunner, Spy, World
+from pyjs.server.jetstream.streams.commit import GroupCommit
+from pyjs.store.errors import StoreClosed
+from pyjs.store.file.stream import FileStream
 
 
 def publish(world: World, subject: str, reply: str) -> None:
@@ -81,6 +86,37 @@ def test_a_stop_answers_what_was_stored(world: World) -> None:
     publish(world, "s", "ack")
     world.js.stop()
     assert len(spy.bodies) == 2
+
+
+def test_publishers_hear_at_the_end_that_the_store_takes_no_commit(tmp_path: Path) -> None:
+    runner = HandRunner()
+    runner.soon = lambda callback: None  # type: ignore[method-assign] # the end comes first
+    store = FileStream(str(tmp_path))
+    told: list[BaseException | None] = []
+    answers: list[tuple[bytes, bytes]] = []
+    queue = GroupCommit(
+        store, runner, lambda *message: None, answers.extend, lambda seq: None, lambda error: b"refused"
+    )
+    queue.answers.append((b"reply", b"stored"))
+    queue.after(told.append)
+    store.close()
+    queue.close()
+    assert answers == [(b"reply", b"refused")]
+    assert [type(error) for error in told] == [StoreClosed]
+    assert isinstance(queue.error, StoreClosed)
+
+
+def test_a_stop_answers_what_was_stored_also_if_the_files_are_not_closed_well(tmp_path: Path) -> None:
+    disk = FakeDisk()
+    world = World(str(tmp_path), fs=disk)
+    world.stream(subjects=["s"], storage="file")
+    spy = Spy(world.account, "ack")
+    world.runner.held = True
+    publish(world, "s", "ack")
+    assert world.runner.jobs[0].wait() is None
+    disk.fail("write", path="manifest")
+    world.close()
+    assert spy.bodies == [b'{"stream":"S","seq":1}']
 
 
 def test_a_purge_is_answered_when_it_is_on_disk(world: World) -> None:
