@@ -87,12 +87,15 @@ def status(block: bytes) -> tuple[int | None, str]:
 
 
 def encode(values: Mapping[str, str | list[str]] | None = None, status: str = "") -> bytes:
-    """Return a header block. `status` is e.g. ``"404 No Messages"``. Line breaks in values become blanks."""
-    parts = [f"NATS/1.0 {status}" if status else "NATS/1.0"]
+    """Return a header block. `status` is e.g. ``"404 No Messages"``.
+
+    Line breaks in values and in the status become blanks.
+    """
+    parts = [f"NATS/1.0 {_one_line(status)}" if status else "NATS/1.0"]
     for key, value in (values or {}).items():
         parts.extend(f"{key}: {_one_line(item)}" for item in ([value] if isinstance(value, str) else value))
     parts.append("\r\n")
-    return "\r\n".join(parts).encode()
+    return "\r\n".join(parts).encode("utf-8", "surrogateescape")
 
 
 def _one_line(value: str) -> str:

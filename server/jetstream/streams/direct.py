@@ -3,18 +3,19 @@
 Promises:
 - Each answer has the stream, subject, sequence and time in headers, unless the request sets no_hdr.
 - A batch ends with a `204 EOB`.
-- Every request with a reply subject is answered, if only with a status. The exception is an unexpected error
-  while a request is served, which is only logged.
+- Every request with a reply subject is answered, if only with a status; an unexpected error is answered with
+  500 and its text, and logged.
 - A stream listens only while its configuration allows it.
 
-Source: ADR-31.
+Source: ADR-31; stream.go: getDirectRequest, getDirectMulti (the statuses).
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from ....protocol import gojson
+from ....protocol import gojson, headers
 from ....protocol.api.messages import MsgGetRequest
 from ....protocol.errors import ApiError
 from ....protocol.limits import API_LEVEL
@@ -112,15 +113,15 @@ class DirectGet:
     def _on_last(self, message: Message) -> None:
         self._answer(message, self._last_by_subject)
 
-    def _answer(self, message: Message, work: object) -> None:
+    def _answer(self, message: Message, work: Callable[[Message], None]) -> None:
         if not message.reply:
             return
         try:
             if not serves_level(message.header, API_LEVEL):
                 raise _Refused("412 Required Api Level")
-            work(message)  # type: ignore[operator]
-        except _Refused as refused:
-            self._refuse(message.reply, refused)
+            work(message)
+        except Exception as error:
+            self._refuse(message.reply, error)
 
     def _read(self, message: Message) -> MsgGetRequest:
         try:
@@ -172,7 +173,8 @@ class DirectGet:
         turns = self._host.turns
         if len(turns) >= MOST_WAITING:
             raise _Refused("503 Insufficient Resources")
-        turns.now(lambda: Slices(turns, self._serving(request, reply), _nothing, self._on_error(reply)))
+        refuse = partial(self._refuse, reply)
+        turns.now(lambda: Slices(turns, self._serving(request, reply), _nothing, refuse))
 
     def _serving(self, request: MsgGetRequest, reply: str) -> Steps[None]:
         if request.multi_last:
@@ -188,17 +190,13 @@ class DirectGet:
             raise _Refused("404 Message Not Found")
         self._give(found, reply, plain=request.no_hdr)
 
-    def _on_error(self, reply: str) -> Callable[[Exception], None]:
-        def tell(error: Exception) -> None:
-            if isinstance(error, _Refused):
-                self._refuse(reply, error)
-            else:
-                self._failed(f"can not serve a direct get: {type(error).__name__}: {error}")
-
-        return tell
-
-    def _refuse(self, reply: str, refused: _Refused) -> None:
-        self._send(reply, f"NATS/1.0 {refused}\r\n\r\n".encode(), b"")
+    def _refuse(self, reply: str, error: Exception) -> None:
+        """Answer with the status of a refusal, or with 500 if the error is not one."""
+        status = str(error)
+        if not isinstance(error, _Refused):
+            self._failed(f"can not serve a direct get: {type(error).__name__}: {error}")
+            status = f"500 {status or type(error).__name__}"
+        self._send(reply, headers.encode(status=status), b"")
 
     def _find(self, request: MsgGetRequest) -> StoredMessage | None:
         store = self._store

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from .....protocol import headers
 from .....protocol.api.stream import StreamState
 from .....protocol.archive import frames
 from .....protocol.archive.entries import END, MAGIC, encode
@@ -191,6 +192,5 @@ class BackupSender:
             self._timer.cancel()
         if self._subscription is not None:
             self._account.unsubscribe(self._subscription)
-        status = why.replace("\r", " ").replace("\n", " ") or "204"
-        self._account.publish(self._deliver, header=f"NATS/1.0 {status}\r\n\r\n".encode())
+        self._account.publish(self._deliver, header=headers.encode(status=why or "204"))
         self._ended(why)

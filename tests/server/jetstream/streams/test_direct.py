@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from typing import Any
 
@@ -10,6 +11,17 @@ from lib.streams import Spy, World
 from pyjs.protocol import headers
 from pyjs.server.accounts.subscription import Message
 from pyjs.server.jetstream.streams import direct
+from pyjs.server.logging import NullLogger
+
+
+class Errors(NullLogger):
+    """Keeps the errors."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def error(self, text: str) -> None:
+        self.lines.append(text)
 
 
 @pytest.fixture
@@ -83,6 +95,46 @@ def test_too_many_results_are_refused(filled: World, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(direct, "MOST_RESULTS", 2)
     (answer,) = ask(filled, {"multi_last": ["s.*"]})
     assert status(answer) == "413 Too Many Results"
+
+
+@pytest.mark.parametrize(
+    ("method", "body"),
+    [("get", {"seq": 1}), ("next_run", {"seq": 1, "batch": 2}), ("matching", {"multi_last": ["s.*"]})],
+)
+def test_an_unexpected_error_is_answered_and_logged(
+    filled: World, monkeypatch: pytest.MonkeyPatch, method: str, body: Any
+) -> None:
+    def broken(*_: object) -> Any:
+        raise OSError(errno.EIO, "Input/output\r\nerror")
+
+    log = Errors()
+    filled.host.log = log
+    monkeypatch.setattr(filled.js.lookup("S").store, method, broken)
+    (answer,) = ask(filled, body)
+    assert status(answer) == "500 [Errno 5] Input/output error"
+    assert answer.header.endswith(b"error\r\n\r\n")
+    (line,) = log.lines
+    assert "can not serve a direct get" in line
+    monkeypatch.undo()
+    assert ask(filled, body)[0].body
+
+
+def test_an_error_in_the_middle_of_a_batch_ends_it_with_its_status(
+    filled: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(direct, "_AHEAD", 1)
+    store = filled.js.lookup("S").store
+    next_run = store.next_run
+
+    def broken(filters: Any, sequence: int, *rest: Any) -> Any:
+        if sequence == 3:
+            raise AssertionError
+        return next_run(filters, sequence, *rest)
+
+    monkeypatch.setattr(store, "next_run", broken)
+    *messages, end = ask(filled, {"next_by_subj": "s.>", "batch": 5})
+    assert [m.body for m in messages] == [b"1", b"2"]
+    assert status(end) == "500 AssertionError"
 
 
 def test_a_stream_that_forbids_it_does_not_listen(filled: World) -> None:
