@@ -43,7 +43,9 @@ def is_kept_twice(path: str, paths: Container[str]) -> bool:
 
 def outcome(*, told: bool, lost: bool = False) -> str:
     """Return an outcome in words, for the table."""
-    return "lost, told" if lost and told else "LOST" if lost else "whole, told" if told else "whole"
+    if lost:
+        return "lost, reported" if told else "LOST"
+    return "intact, reported" if told else "intact"
 
 
 def table(outcomes: Iterable[tuple[str, str, str]]) -> str:
