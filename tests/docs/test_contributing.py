@@ -1,0 +1,29 @@
+"""CONTRIBUTING.md: its conformance test runs on both servers as it stands there, and passes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SECTION = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## Write a conformance test\n")[2]
+
+
+def run(folder: Path, test: str) -> subprocess.CompletedProcess[str]:
+    """Run a test file beside copies of what a file in tests/conformance has around it."""
+    for conftest in ("conftest.py", "conformance/conftest.py"):
+        (folder / conftest).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / "tests" / conftest, folder / conftest)
+    (folder / "conformance" / "test_page.py").write_text(test)
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:xdist", "-c", str(ROOT / "pyproject.toml")]
+    return subprocess.run([*command, str(folder)], capture_output=True, text=True, check=False)
+
+
+def test_the_conformance_test_of_the_page_passes_on_both_servers(tmp_path: Path) -> None:
+    (test,) = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
+    done = run(tmp_path, test)
+    passed = re.findall(r"\[(\w+)\] PASSED", done.stdout)
+    assert (passed, done.returncode) == (["reference", "pyjs"], 0), done.stdout + done.stderr
