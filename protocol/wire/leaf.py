@@ -7,10 +7,13 @@ of queue groups.
 from typing import ClassVar
 
 from ..errors import PeerError
-from . import violations
+from . import encode, violations
 from .line import fields, pending_length, read_size, split_verb
-from .ops import CONNECT, ERR, INFO, LMSG, LSUB, LUNSUB, OK, PING, PONG, Op
+from .ops import CONNECT, ERR, HPUB, INFO, LMSG, LSUB, LUNSUB, OK, PING, PONG, PUB, Op
 from .parser import Parser
+
+# Subject, reply, queues, header size, size, payload.
+Message = tuple[bytes, bytes, tuple[bytes, ...], int, int, bytes]
 
 _LINE_FACTOR = 16
 _CR = 13
@@ -61,6 +64,7 @@ class LeafParser(Parser):
         stop = newline + size + 3
         if (
             not 0 <= header_size <= size
+            or (fixed != 3 and not header_size)
             or 0 <= self.max_payload < size
             or newline - pos > self.max_control_line
             or data[newline - 1] != _CR
@@ -68,7 +72,8 @@ class LeafParser(Parser):
         ):
             return 0
         reply = parts[2] if count > fixed else b""
-        ops.append((LMSG, parts[1], reply, (), header_size, size, data[newline + 1 : stop - 2]))
+        tail_at = pos + 6 + len(parts[1])
+        ops.append((HPUB if header_size else PUB, parts[1], reply, header_size, size, data[tail_at:stop]))
         return stop
 
     def _frame(self, data: bytes, pos: int, newline: int, ops: list[Op]) -> int:
@@ -146,8 +151,17 @@ class LeafParser(Parser):
             return -1
         if data[stop - 2 : stop] != b"\r\n":
             return self._fail(violations.bad_payload_end(name))
-        ops.append((LMSG, head[0], reply, queues, header_size, size, data[newline + 1 : stop - 2], *lead))
+        self._emit(lead, (head[0], reply, queues, header_size, size, data[newline + 1 : stop - 2]), ops)
         return stop
+
+    def _emit(self, lead: list[bytes], message: Message, ops: list[Op]) -> None:
+        """Give a message the form that it has when it comes in the common one."""
+        subject, reply, queues, header_size, size, payload = message
+        if queues:
+            ops.append((LMSG, *message, *lead))
+            return
+        tail = encode.tail(reply, payload[:header_size], payload[header_size:])
+        ops.append((HPUB if header_size else PUB, subject, reply, header_size, size, tail))
 
     def _unfinished(self, rest: bytes) -> PeerError | None:
         verb, arguments = split_verb(rest, _UNSPACED)

@@ -3,7 +3,8 @@
 client connection:  (PUB | HPUB, subject, reply, header_size, size, tail), (SUB, subject, queue, sid),
                     (UNSUB, sid, max)
 leaf connection:    (LSUB, subject, queue, weight), (LUNSUB, subject, queue),
-                    (LMSG, subject, reply, queues, header_size, size, payload)
+                    (PUB | HPUB, ...) as a client's for what is meant for all who hear it, and
+                    (LMSG, subject, reply, queues, header_size, size, payload) for all else
 route:              the same with more fields at the end, see `route.RouteParser`
 both:              (CONNECT, json), (INFO, json), (PING,), (PONG,), (OK,), (ERR, text), (VIOLATION, PeerError)
 
@@ -25,6 +26,7 @@ ERR: Final = 10
 LSUB: Final = 11
 LUNSUB: Final = 12
 LMSG: Final = 13
+ACCOUNT: Final = 14
 VIOLATION: Final = 99
 
 Op = tuple[Any, ...]
@@ -43,5 +45,6 @@ NAMES: Final = {
     LSUB: "LS+",
     LUNSUB: "LS-",
     LMSG: "LMSG",
+    ACCOUNT: "account",
     VIOLATION: "fault",
 }

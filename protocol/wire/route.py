@@ -7,25 +7,27 @@ leaf of the other server may name the cluster they come from (`origin`).
 from typing import ClassVar
 
 from . import violations
-from .leaf import LeafParser
+from .leaf import LeafParser, Message
 from .line import fields, read_size
-from .ops import LMSG, LSUB, LUNSUB, Op
+from .ops import ACCOUNT, HPUB, LMSG, LSUB, LUNSUB, PUB, Op
 
 
 class RouteParser(LeafParser):
     """Operations: (LSUB, subject, queue, weight, origin, account), (LUNSUB, subject, queue, origin, account),
-    (LMSG, subject, reply, queues, header_size, size, payload, [origin,] account).
+    (ACCOUNT, account) whenever the messages (PUB | HPUB, ...) that follow are of another account than those
+    before, (LMSG, subject, reply, queues, header_size, size, payload, [origin,] account).
 
     origins: LS- says its origin, as LS+ does (lnocu of the peer's INFO); an older peer's does not.
     """
 
-    __slots__ = ("origins",)
+    __slots__ = ("_account", "origins")
     spaced = (b"RMSG", b"HMSG", b"RS+", b"RS-", b"LMSG", b"LS+", b"LS-", b"A+", b"A-", b"-ERR")
     shapes: ClassVar[dict[bytes, tuple[int, int]]] = {b"RMSG": (1, 1), b"HMSG": (1, 2), b"LMSG": (2, 2)}
 
     def __init__(self, max_control_line: int = 4096, max_payload: int = 1048576) -> None:
         super().__init__(max_control_line, max_payload)
         self.origins = False
+        self._account: bytes | None = None  # of the last message
 
     def _common(self, data: bytes, pos: int, newline: int, ops: list[Op]) -> int:
         """Parse a whole ``RMSG account subject [reply] size`` or ``HMSG ... header_size size``, or give 0."""
@@ -40,6 +42,7 @@ class RouteParser(LeafParser):
         stop = newline + size + 3
         if (
             not 0 <= header_size <= size
+            or (fixed != 4 and not header_size)
             or 0 <= self.max_payload < size
             or newline - pos > self.max_control_line
             or data[newline - 1] != 13
@@ -47,9 +50,21 @@ class RouteParser(LeafParser):
         ):
             return 0
         reply = parts[3] if count > fixed else b""
-        payload = data[newline + 1 : stop - 2]
-        ops.append((LMSG, parts[2], reply, (), header_size, size, payload, parts[1]))
+        if parts[1] != self._account:
+            self._account = parts[1]
+            ops.append((ACCOUNT, parts[1]))
+        tail_at = pos + 7 + len(parts[1]) + len(parts[2])
+        ops.append((HPUB if header_size else PUB, parts[2], reply, header_size, size, data[tail_at:stop]))
         return stop
+
+    def _emit(self, lead: list[bytes], message: Message, ops: list[Op]) -> None:
+        if len(lead) > 1 or message[2]:
+            ops.append((LMSG, *message, *lead))
+            return
+        if lead[0] != self._account:
+            self._account = lead[0]
+            ops.append((ACCOUNT, lead[0]))
+        super()._emit(lead, message, ops)
 
     def _own(self, data: bytes, pos: int, newline: int, verb: bytes, arguments: bytes, ops: list[Op]) -> int:
         if verb in self.shapes:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from ...protocol.subject import is_valid
 from ...protocol.wire.encode import tail as tail_of
+from ...protocol.wire.ops import PUB, Op
 from ..slices import Steps, at_once
 from .exports import ServiceExport, StreamExport
+from .fanout import fan_out
 from .imports import ServiceImport, ServiceResponses, replace_imports
 from .plan import Draw, Plan, is_request
 from .routing import route
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from .users import User
 
 UNLIMITED = -1
+_INTERNAL = ConnectionKind.INTERNAL.value
 
 
 class ConnectionLimits:
@@ -217,29 +220,34 @@ class Account(SubjectSpace):
 
     def publish_each(self, messages: Iterable[tuple[bytes, bytes]]) -> None:
         """Send many messages (subject, body) in order, each as `publish` would."""
-        plans, pending_flush = self.plans, self.flusher.pending_flush
+        plans = self.plans
+        known: list[Op] = []
         for subject, body in messages:
-            plan = plans.get(subject)
-            if plan is None:
-                if self._send_once(subject, body):
-                    continue
-                plan = self.plan(subject)
-            if not plan.direct or plan.request:
-                self.publish(plan.text, body)
-                continue
             size = len(body)
             tail = b"%d\r\n%b\r\n" % (size, body)
-            for subscription, queue, append, prefix, _ in plan.targets:
-                subscription.delivered += 1
-                append(prefix)
-                append(tail)
-                queue.out_bytes += size
-                if not queue.flush_pending:
-                    queue.flush_pending = True
-                    pending_flush.append(queue)
+            if subject in plans:
+                known.append((PUB, subject, b"", 0, size, tail))
+                continue
+            if known:
+                self._fan_out(known)
+                known.clear()
+            if not self._send_once(subject, size, tail):
+                self.publish(subject.decode("utf-8", "surrogateescape"), body)
+        if known:
+            self._fan_out(known)
         self.flusher.schedule()
 
-    def _send_once(self, subject: bytes, body: bytes) -> bool:
+    def _fan_out(self, publishes: list[Op]) -> None:
+        """Send messages without headers whose plans are known."""
+        rest = iter(publishes)
+        while True:
+            operation = fan_out(rest, self, _INTERNAL, self.flusher.pending_flush)[0]
+            if operation is None:
+                return
+            _, subject, _, _, size, tail = operation
+            self.publish(subject.decode("utf-8", "surrogateescape"), tail[-2 - size : -2])
+
+    def _send_once(self, subject: bytes, size: int, tail: bytes) -> bool:
         """Send to the only subscriber, if that is a client subscribed by a pattern, as to inboxes.
 
         Return False if it is not. Such a subject hardly ever comes again: a plan would cost more than it
@@ -257,9 +265,7 @@ class Account(SubjectSpace):
         if subscription.subject == text or subscription.transform is not None or subscription.max:
             return False
         subscription.delivered += 1
-        size = len(body)
-        prefix = b"MSG %b %b " % (subject, subscription.sid)
-        queue.send_message(prefix, b"%d\r\n%b\r\n" % (size, body), size)
+        queue.send_message(b"MSG %b %b " % (subject, subscription.sid), tail, size)
         return True
 
     # --- interest

@@ -82,6 +82,12 @@ def _ends(weights: list[int]) -> tuple[int, ...] | None:
 
 
 _NARROW = 16
+# By the kind of who sends: CLIENT, LEAF, ROUTER, INTERNAL.
+TargetsFor = tuple[
+    tuple[Target, ...] | None, tuple[Target, ...] | None, tuple[Target, ...] | None, tuple[Target, ...] | None
+]
+_NOBODY: TargetsFor = ((), (), (), None)
+_CAREFUL: TargetsFor = (None, None, None, None)
 # Not for clients to publish to: replies routed by gateways, and Raft (but for the system account).
 RESERVED = (b"_GR_.", b"$GR.", b"$NRG.")
 # What the server serves: JetStream's API, acks and flow control, and the system's services.
@@ -93,10 +99,10 @@ class Plan:
 
     subject and text: the subject as bytes and str. plain: local subscriptions without a queue; remotes:
     those of leafs and routes. Only when `simple`: targets, choices (one target of each is served) and
-    callbacks are all. leafs: some targets are other servers; what comes from one, or is shown under another
-    subject, then goes the careful way. near: the targets of what comes over a route, that is those that are
-    no routes; None when some are leafs. wide: how many targets, if many. headers: all of them take
-    messages with headers.
+    callbacks are all. targets_for: by the kind of who sends, the targets of a message; None when they are not
+    the same for all, or not all take it as it is. leafs: some targets are other servers; what comes from a
+    leaf, or is shown under another subject, then goes the careful way. wide: how many targets, if many.
+    headers: all of them take messages with headers.
     request: on this subject the server itself serves, see `is_request`.
     direct: there are targets, and nothing else. reader: the only receiver is this reader of runs.
     `silent`: nobody receives it and no mapping leads elsewhere. special: wide, callbacks or silent is set.
@@ -111,7 +117,6 @@ class Plan:
         "headers",
         "leafs",
         "mapping",
-        "near",
         "plain",
         "reader",
         "remotes",
@@ -121,6 +126,7 @@ class Plan:
         "special",
         "subject",
         "targets",
+        "targets_for",
         "text",
         "wide",
     )
@@ -144,10 +150,10 @@ class Plan:
         self.direct = False
         self.headers = True
         self.leafs = False
-        self.near: tuple[Target, ...] | None = ()
         self.wide = 0
         self.silent = self.special = not plain and not groups and mapping is None
         self.simple = mapping is None and not subject.startswith(RESERVED)
+        self.targets_for = _NOBODY if self.simple else _CAREFUL
         if self.silent:
             return
         if plain:
@@ -157,6 +163,8 @@ class Plan:
         if groups:
             self.groups = tuple([QueueGroup(queue, members, draw) for queue, members in groups.items()])
         self.simple = self.simple and self._simplify()
+        if not self.simple:
+            self.targets_for = _CAREFUL
 
     @property
     def hearers(self) -> int:
@@ -179,7 +187,7 @@ class Plan:
         plan.plain, plan.groups, plan.remotes = self.plain, self.groups, self.remotes
         plan.targets, plan.choices, plan.callbacks = self.targets, self.choices, self.callbacks
         plan.headers, plan.silent, plan.simple, plan.wide = self.headers, self.silent, self.simple, self.wide
-        plan.near, plan.request, plan._draw = self.near, self.request, self._draw
+        plan.targets_for, plan.request, plan._draw = self.targets_for, self.request, self._draw
         plan.leafs, plan.direct, plan.reader = self.leafs, self.direct, self.reader
         plan.special = self.special
         return plan
@@ -204,11 +212,16 @@ class Plan:
         self.wide = len(targets) if len(targets) > _NARROW else 0
         self.targets, self.choices, self.callbacks = tuple(targets), tuple(choices), tuple(callbacks)
         routes = all(target[0].kind == ConnectionKind.ROUTER for target in self.targets[near:])
-        self.near = self.targets[:near] if routes else None
         self.special = bool(self.wide or callbacks)
         self.direct = bool(targets) and not choices and not callbacks
         if not targets and not choices and len(callbacks) == 1 and callbacks[0].reader is not None:
             self.reader = callbacks[0]
+        self.targets_for = (
+            self.targets if not choices and self.reader is None else None,
+            None if self.leafs else self.targets,
+            self.targets[:near] if routes else None,  # a route's messages go to no other route
+            self.targets if self.direct and not self.request else None,
+        )
         return True
 
     def _add_servers(self, targets: list[Target]) -> bool:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ...protocol.quoting import quoted
 from ...protocol.subject import is_literal
-from ...protocol.tracing import MARK as TRACED
 from ...protocol.tracing import Trace, wanted
 from ...protocol.wire import encode
 from ...protocol.wire.ops import CONNECT, ERR, HPUB, PING, PONG, SUB, UNSUB, VIOLATION, Op
 from ...protocol.wire.violations import NOT_CONNECT
+from ..accounts.fanout import RESERVED_REPLIES, fan_out
 from ..accounts.plan import RESERVED
 from ..accounts.routing import route
-from ..accounts.subscription import RoutedMessage
+from ..accounts.subscription import ConnectionKind, RoutedMessage
 from ..clock import SECOND
 from ..connection.ping_timer import PingTimer
 from .handshake import ClientHandshake
@@ -30,17 +30,14 @@ if TYPE_CHECKING:
     from ..accounts import Account, Subscription
     from ..accounts.flusher import OutboundQueue
     from ..accounts.plan import Plan
-    from ..accounts.subscription import Publish
     from ..connection import Wire
 
 _FIRST_PING = 2 * SECOND
 _SPREAD = (
     1 << 16
 )  # deliveries gathered from one read before they are written: bounds the memory of wide fan-outs
-_TOGETHER = 32  # publishes that a reader is given first; then twice as many, as long as the turn lasts
-_RESERVED_REPLIES = (b"_R_.", b"$JS.ACK.", b"_GR_.")
 _RAFT = b"$NRG."
-_FIRST_OF_RESERVED = frozenset(b"_$")
+_CLIENT = ConnectionKind.CLIENT.value
 
 
 class ClientList(Protocol):
@@ -71,7 +68,6 @@ class ClientConnection(ClientPeer):
         self._greeted = False  # its first PING was answered
         self._quick = False
         self._spread = 0
-        self._plans: dict[bytes, Plan] = {}
         self._told = (0, 0)
 
     # --- start and end
@@ -145,111 +141,60 @@ class ClientConnection(ClientPeer):
     # --- operations of the client
 
     def _serve(self, operations: Iterator[Op]) -> None:
-        pending_flush, together = self._flusher.pending_flush, _TOGETHER
-        plans, quick, account, headers = self._plans, self._quick, self.account, self.headers
-        count = size_sum = 0
-        reader: Subscription | None = None
-        run: list[Publish] = []
-        for operation in operations:
-            if (code := operation[0]) > HPUB:
-                _hand_over(reader, run)
-                self._control_operation(code, operation)
-                if self._rests(operations):
-                    break
-                plans, quick, account, headers = self._plans, self._quick, self.account, self.headers
-                continue
-            _, subject, reply, header_size, size, tail = operation
-            plan = plans.get(subject)
-            if plan is None and quick and account is not None:
-                if self.clock.now() >= self._until:
+        while True:
+            account = self.account
+            if self._quick and account is not None:
+                operation, plan, count, size = fan_out(
+                    operations, account, _CLIENT, self._flusher.pending_flush, self
+                )
+                self.in_msgs += count
+                self.in_bytes += size
+                account.in_msgs += count
+                account.in_bytes += size
+                statistics = self.context.statistics
+                statistics.in_msgs += count
+                statistics.in_bytes += size
+                if operation is None:
+                    return
+                if plan is None and operation[0] <= HPUB:
                     self._keep(operation, operations)
-                    break
-                plan = account.shared_plan(subject)
-            count += 1
-            size_sum += size
-            if (
-                not quick
-                or plan is None
-                or not plan.simple
-                or (reply and reply[0] in _FIRST_OF_RESERVED and reply.startswith(_RESERVED_REPLIES))
-                or (code == HPUB and not (headers and header_size and plan.headers))
-                or (header_size and tail.find(TRACED, 0, len(tail) - size + header_size) >= 0)
-            ):
-                _hand_over(reader, run)
-                self._publish(code, subject, reply, header_size, size, tail)
-                if self._rests(operations):
-                    break
-                continue
-            if run and plan.reader is not reader:
-                _hand_over(reader, run)
-            if plan.reader is not None:
-                reader = plan.reader
-                run.append((subject, reply, header_size, size, tail))
-                if len(run) == together:
-                    _hand_over(reader, run)
-                    if self._rests(operations):
-                        break
-                    together <<= 1  # no more than was served quickly so far
-                continue
-            for subscription, queue, append, prefix, header_prefix in (
-                plan.pick() if plan.choices else plan.targets
-            ):
-                subscription.delivered += 1
-                append(header_prefix if header_size else prefix)
-                append(tail)
-                queue.out_bytes += size
-                if not queue.flush_pending:
-                    queue.flush_pending = True
-                    pending_flush.append(queue)
-            if plan.special and self._serve_special(plan, reply, header_size, size, tail, operations):
-                break
-        self._served(reader, run, account, count, size_sum)
+                    return
+            else:
+                operation = next(operations, None)
+                if operation is None:
+                    return
+            if operation[0] > HPUB:
+                self._control_operation(operation[0], operation)
+            else:
+                self._count(account, operation[4])
+                self._publish(*operation)
+            if self.rests(operations):
+                return
 
-    def _served(
-        self,
-        reader: Subscription | None,
-        run: list[Publish],
-        account: Account | None,
-        messages: int,
-        size: int,
-    ) -> None:
-        """The end of a read: hand over the last run, and count the messages of all."""
-        if run and reader is not None and reader.reader is not None:
-            reader.delivered += len(run)
-            reader.reader(run)
-        self.in_msgs += messages
+    def _count(self, account: Account | None, size: int) -> None:
+        """Count one message on its careful way."""
+        self.in_msgs += 1
         self.in_bytes += size
         if account is not None:
-            account.in_msgs += messages
+            account.in_msgs += 1
             account.in_bytes += size
-            statistics = self.context.statistics
-            statistics.in_msgs += messages
-            statistics.in_bytes += size
+            self.context.statistics.in_msgs += 1
+            self.context.statistics.in_bytes += size
 
-    def _serve_special(
-        self,
-        plan: Plan,
-        reply: bytes,
-        header_size: int,
-        size: int,
-        tail: bytes,
-        operations: Iterator[Op],
-    ) -> bool:
-        """What a plan may ask for once its targets are served. Gives whether to rest before `operations`."""
+    def serve_special(self, plan: Plan, operation: Op, operations: Iterator[Op]) -> bool:
+        """See Producer."""
         if plan.wide:
             self._spread += plan.wide
             if self._spread > _SPREAD:
                 self._flusher.flush()
                 self._spread = 0
         if plan.callbacks:
-            body_at = len(tail) - 2 - size
-            header = tail[body_at : body_at + header_size] if header_size else b""
-            self._call_back(plan, self, reply, header, tail[body_at + header_size : -2])
+            self._call_back(plan, self, operation)
         elif plan.silent:
-            if reply:
-                self._no_responders(plan.subject, reply)
+            if operation[2]:
+                self._no_responders(plan.subject, operation[2])
             return False  # hardly anything was done
-        return self._rests(operations)
+        return self.rests(operations)
 
     def _publish(
         self, code: int, subject: bytes, reply: bytes, header_size: int, size: int, tail: bytes
@@ -280,7 +225,7 @@ class ClientConnection(ClientPeer):
         if (subject.startswith(RESERVED) and not raft) or not self.client_permissions.may_publish(text):
             self.violation(f"Permissions Violation for Publish to {quoted(text)}")
             return
-        if reply.startswith(_RESERVED_REPLIES):
+        if reply.startswith(RESERVED_REPLIES):
             shown = reply.decode("utf-8", "surrogateescape")
             self.violation(f"Permissions Violation for Publish with Reply of {quoted(shown)}")
             return
@@ -311,9 +256,7 @@ class ClientConnection(ClientPeer):
             return
         subscription = self.subscriptions.matching(reply.decode("utf-8", "surrogateescape"))
         if subscription is not None:
-            self.out.append(b"")
-            self.out.append(encode.no_responders(reply, subscription.sid, subject))
-            self.mark()
+            self.send_run(encode.no_responders(reply, subscription.sid, subject), 1, 0)
 
     def _control_operation(self, code: int, operation: Op) -> None:
         if self.context.options.trace and code != VIOLATION:
@@ -420,7 +363,6 @@ class ClientConnection(ClientPeer):
             and not self.client_permissions.restricts_publish
             and not self.context.options.trace
         )
-        self._plans = account.plans if account is not None else {}
 
     def reload(self) -> None:
         """New options are in force."""
@@ -435,11 +377,3 @@ class ClientConnection(ClientPeer):
     def who(self) -> dict[str, Any]:
         """See Connection."""
         return self.handshake.who()
-
-
-def _hand_over(reader: Subscription | None, run: list[Publish]) -> None:
-    """Let a reader have the publishes gathered for it."""
-    if run and reader is not None and reader.reader is not None:
-        reader.delivered += len(run)
-        reader.reader(run)
-    run.clear()

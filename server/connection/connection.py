@@ -73,7 +73,7 @@ class Connection(Outbound):
         self._pending_operations: list[Op] = []  # parsed, and not served yet
         self._held = 0  # how many calls of `hold` have no `go_on` yet
         self._stalled = self._paused = self._scheduled = self._over = False
-        self._until = 0
+        self.until = 0
         self._waits = 0  # how many calls of `wait` have no `proceed` yet
         self._in_part = False
 
@@ -132,14 +132,14 @@ class Connection(Outbound):
         now, buffer, parser, flusher = self.clock.now, self._buffer, self.parser, self._flusher
         overflows = flusher.overflows
         began = now()
-        self._until = began + _TURN
+        self.until = began + _TURN
         while not (self.closed_reason or self._held):
             if piece:
                 pass
             elif self._pending_operations:
                 self._serve_pending()
                 began = now()
-                if began >= self._until:
+                if began >= self.until:
                     break
                 continue
             elif buffer.reads:
@@ -161,7 +161,7 @@ class Connection(Outbound):
             if size >= buffer.piece or ended - began > SLOW:
                 buffer.took(size, ended - began)
             began = ended
-            if began >= self._until:
+            if began >= self.until:
                 break
         if flusher.pending_flush:
             flusher.flush()
@@ -225,14 +225,14 @@ class Connection(Outbound):
         self._pending_operations.append(operation)
         self._pending_operations.extend(operations)
 
-    def _rests(self, operations: Iterator[Op]) -> bool:
+    def rests(self, operations: Iterator[Op]) -> bool:
         """Return whether to serve no more of these operations now.
 
         They are dropped if the connection is closed, and kept if it is on hold or its turn is over.
         """
         if self.closed_reason:
             return True
-        if not self._held and self.clock.now() < self._until:
+        if not self._held and self.clock.now() < self.until:
             return False
         self._pending_operations.extend(operations)
         return True
@@ -304,10 +304,13 @@ class Connection(Outbound):
             queue.when_writable(resume)
 
     @staticmethod
-    def _call_back(plan: Plan, source: MessageEndpoint, reply: bytes, header: bytes, body: bytes) -> None:
-        """Pass a message to the internal subscribers of a plan."""
+    def _call_back(plan: Plan, source: MessageEndpoint, operation: Op) -> None:
+        """Pass a publish to the internal subscribers of a plan."""
+        _, _, reply, header_size, size, tail = operation
+        start = len(tail) - 2 - size
+        body_at = start + header_size
         shown = reply.decode("utf-8", "surrogateescape")
-        message = Message(plan.text, shown, header, body, source)
+        message = Message(plan.text, shown, tail[start:body_at], tail[body_at:-2], source)
         for subscription in plan.callbacks:
             subscription.delivered += 1
             if subscription.callback is not None:

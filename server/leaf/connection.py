@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...protocol.tracing import MARK as TRACED
 from ...protocol.tracing import only as only_traced
 from ...protocol.wire import encode
-from ...protocol.wire.ops import CONNECT, ERR, INFO, LMSG, LSUB, LUNSUB, PING, PONG, VIOLATION, Op
+from ...protocol.wire.ops import CONNECT, ERR, HPUB, INFO, LMSG, LSUB, LUNSUB, PING, PONG, VIOLATION, Op
+from ..accounts.fanout import fan_out
 from ..accounts.leaving import Leaver, leave
 from ..accounts.routing import route
-from ..accounts.subscription import RoutedMessage
+from ..accounts.subscription import ConnectionKind, RoutedMessage
 from ..clock import SECOND
 from ..connection.ping_timer import PingTimer
 from ..connection.trace import control
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .remote import LeafRemote
 
 _FIRST_PING = SECOND
+_LEAF = ConnectionKind.LEAF.value
 
 
 class LeafObserver(Protocol):
@@ -128,60 +129,46 @@ class LeafConnection(LeafPeer):
     # --- operations of the peer
 
     def _serve(self, operations: Iterator[Op]) -> None:
-        account = self.account
-        pending_flush = self._flusher.pending_flush
-        quick = self.joined and self.leaf_permissions.accept.open and not self.context.options.trace
-        count = size_sum = 0
-        for operation in operations:
-            if operation[0] != LMSG:
-                self._control_operation(operation)
-                if self._rests(operations):
-                    break
-                account = self.account
-                quick = self.joined and self.leaf_permissions.accept.open and not self.context.options.trace
-                continue
-            _, subject, reply, queues, header_size, size, payload = operation
-            plan: Plan | None = None
-            if quick and account is not None and not queues:
-                plan = account.plans.get(subject)
-                if plan is None:
-                    if self.clock.now() >= self._until:
-                        self._keep(operation, operations)
-                        break
-                    plan = account.plan(subject)
-            count += 1
-            size_sum += size
+        while True:
+            account = self.account
             if (
-                plan is None
-                or not plan.simple
-                or plan.leafs
-                or (header_size and not plan.headers)
-                or (header_size and payload.find(TRACED, 0, header_size) >= 0)
-                or (reply.startswith(ACK) and b"@" in reply)
+                account is not None
+                and self.joined
+                and self.leaf_permissions.accept.open
+                and not self.context.options.trace
             ):
+                operation, plan, count, size = fan_out(
+                    operations, account, _LEAF, self._flusher.pending_flush, self
+                )
+                self._count(account, count, size)
+                if operation is None:
+                    return
+                if plan is None and operation[0] <= HPUB:
+                    self._keep(operation, operations)
+                    return
+            else:
+                operation = next(operations, None)
+                if operation is None:
+                    return
+            if (code := operation[0]) <= HPUB:
+                _, subject, reply, header_size, size, tail = operation
+                self._count(account, 1, size)
+                self._message(subject, reply, (), header_size, size, tail[len(tail) - 2 - size : -2])
+            elif code == LMSG:
+                _, subject, reply, queues, header_size, size, payload = operation
+                self._count(account, 1, size)
                 self._message(subject, reply, queues, header_size, size, payload)
-                if self._rests(operations):
-                    break
-                continue
-            if plan.targets:
-                lead = reply + b" " if reply else b""
-                if header_size:
-                    tail = b"%b%d %d\r\n%b\r\n" % (lead, header_size, size, payload)
-                else:
-                    tail = b"%b%d\r\n%b\r\n" % (lead, size, payload)
-                for subscription, queue, append, prefix, header_prefix in plan.targets:
-                    subscription.delivered += 1
-                    append(header_prefix if header_size else prefix)
-                    append(tail)
-                    queue.out_bytes += size
-                    if not queue.flush_pending:
-                        queue.flush_pending = True
-                        pending_flush.append(queue)
-            if plan.callbacks and account is not None:
-                self._call_back(plan, self, reply, payload[:header_size], payload[header_size:])
-                if self._rests(operations):
-                    break
-        self._count(account, count, size_sum)
+            else:
+                self._control_operation(operation)
+            if self.rests(operations):
+                return
+
+    def serve_special(self, plan: Plan, operation: Op, operations: Iterator[Op]) -> bool:
+        """See Producer."""
+        if not plan.callbacks:
+            return False
+        self._call_back(plan, self, operation)
+        return self.rests(operations)
 
     def _count(self, account: Account | None, messages: int, size: int) -> None:
         self.in_msgs += messages

@@ -14,13 +14,27 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from ...protocol.errors import PeerError
-from ...protocol.tracing import MARK as TRACED
 from ...protocol.tracing import only as only_traced
 from ...protocol.wire import encode
-from ...protocol.wire.ops import CONNECT, ERR, INFO, LMSG, LSUB, LUNSUB, PING, PONG, VIOLATION, Op
+from ...protocol.wire.ops import (
+    ACCOUNT,
+    CONNECT,
+    ERR,
+    HPUB,
+    INFO,
+    LMSG,
+    LSUB,
+    LUNSUB,
+    PING,
+    PONG,
+    PUB,
+    VIOLATION,
+    Op,
+)
+from ..accounts.fanout import fan_out
 from ..accounts.leaving import leave
 from ..accounts.routing import route
-from ..accounts.subscription import RoutedMessage
+from ..accounts.subscription import ConnectionKind, RoutedMessage
 from ..clock import SECOND
 from ..connection.ping_timer import PingTimer
 from ..leaf.frames import ACK, split_delivery
@@ -29,6 +43,7 @@ from .connect_info import RouteConnect, RouteInfo
 from .peer import RouteContext, RoutePeer
 
 if TYPE_CHECKING:
+    from ..accounts import Account
     from ..accounts.flusher import OutboundQueue
     from ..accounts.plan import Plan
     from ..clock import Timer
@@ -36,6 +51,7 @@ if TYPE_CHECKING:
     from .remote import RouteRemote
 
 _FIRST_PING = SECOND
+_ROUTER = ConnectionKind.ROUTER.value
 _REFUSED = "Authentication Failure"
 _PATIENCE = SECOND // 4
 _DEDICATED = "Not possible to have a dedicated route for account"  # sent to the other connections of a pool
@@ -79,6 +95,7 @@ class RouteConnection(RoutePeer):
         self.joined = False
         self.account_routes: dict[bytes, AccountRoute] = {}
         self.ping_timer = PingTimer(self, context, _FIRST_PING)
+        self._account_route: AccountRoute | None = None  # of the messages that come
         self._observer = observer
         self._timer: Timer | None = None
         self._greeting: Timer | None = None
@@ -146,6 +163,7 @@ class RouteConnection(RoutePeer):
         self._stop_timer()
         self._stop_greeting()
         routes, self.account_routes = self.account_routes, {}
+        self._account_route = None
         leave(self.clock, [leaver for route in routes.values() for leaver in route.leave()])
         self.stop_writing()
         self.context.log.info(f"{self} - Router connection closed: {reason}")
@@ -155,65 +173,56 @@ class RouteConnection(RoutePeer):
     # --- operations of the peer
 
     def _serve(self, operations: Iterator[Op]) -> None:
-        pending_flush = self._flusher.pending_flush
-        route: AccountRoute | None = None
-        count = size_sum = 0
-        for operation in operations:
-            if operation[0] != LMSG or not self.joined:
+        while True:
+            plan: Plan | None = None
+            account_route = self._account_route
+            account = None if account_route is None else account_route.account
+            if account is not None and self.joined:
+                operation, plan, count, size = fan_out(
+                    operations, account, _ROUTER, self._flusher.pending_flush, self
+                )
+                self._count(account, count, size)
+            else:
+                operation = next(operations, None)
+            if operation is None:
+                return
+            code = operation[0]
+            if code == ACCOUNT and self.joined:
+                self._account_route = self.share(operation[1])
+                continue
+            if (code <= HPUB or code == LMSG) and self.joined:
+                if (plan is None or code == LMSG) and self._must_wait(operation):
+                    self._keep(operation, operations)
+                    return
+                self._message(operation)
+            else:
                 self._interest(operation)
-                route = None
-                if self._rests(operations):
-                    break
-                continue
-            _, subject, reply, queues, header_size, size, payload, *lead = operation
-            if route is None or lead[-1] != route.name:
-                route = self.share(lead[-1])
-            account = route.account
-            plan = None if account is None else account.plans.get(subject)
-            if plan is None and self.clock.now() >= self._until:
-                self._keep(operation, operations)
-                break
-            count += 1
-            size_sum += size
-            if account is None:
-                continue
-            account.in_msgs += 1
+            if self.rests(operations):
+                return
+
+    def _count(self, account: Account | None, messages: int, size: int) -> None:
+        self.in_msgs += messages
+        self.in_bytes += size
+        if account is not None:
+            account.in_msgs += messages
             account.in_bytes += size
-            plan = plan or account.plan(subject)
-            if (
-                plan.near is None
-                or not plan.simple
-                or queues
-                or len(lead) > 1
-                or (header_size and not plan.headers)
-                or (header_size and payload.find(TRACED, 0, header_size) >= 0)
-                or (reply.startswith(ACK) and b"@" in reply)
-            ):
-                self._message(route, plan, operation)
-                if self._rests(operations):
-                    break
-                continue
-            if plan.near:
-                words = reply + b" " if reply else b""
-                if header_size:
-                    tail = b"%b%d %d\r\n%b\r\n" % (words, header_size, size, payload)
-                else:
-                    tail = b"%b%d\r\n%b\r\n" % (words, size, payload)
-                for subscription, queue, append, prefix, header_prefix in plan.near:
-                    subscription.delivered += 1
-                    append(header_prefix if header_size else prefix)
-                    append(tail)
-                    queue.out_bytes += size
-                    if not queue.flush_pending:
-                        queue.flush_pending = True
-                        pending_flush.append(queue)
-            if plan.callbacks:
-                route.remote_cluster = ""  # it is of no leaf
-                self._call_back(plan, route, reply, payload[:header_size], payload[header_size:])
-                if self._rests(operations):
-                    break
-        self.in_msgs += count
-        self.in_bytes += size_sum
+
+    def _must_wait(self, operation: Op) -> bool:
+        """Whether a message's plan is not made yet, and there is no time to make one."""
+        account_route = self._account_route if operation[0] <= HPUB else self.share(operation[-1])
+        account = None if account_route is None else account_route.account
+        known = account is not None and operation[1] in account.plans
+        return not known and self.clock.now() >= self.until
+
+    def serve_special(self, plan: Plan, operation: Op, operations: Iterator[Op]) -> bool:
+        """See Producer."""
+        account_route = self._account_route
+        if not plan.callbacks:
+            return False
+        if account_route is not None:
+            account_route.remote_cluster = ""  # it is of no leaf
+            self._call_back(plan, account_route, operation)
+        return self.rests(operations)
 
     def _interest(self, operation: Op) -> None:
         """Anything but a message."""
@@ -230,20 +239,32 @@ class RouteConnection(RoutePeer):
         else:
             self._control_operation(operation)
 
-    def _message(self, account_route: AccountRoute, plan: Plan, operation: Op) -> None:
+    def _message(self, operation: Op) -> None:
         """The careful way of a message. Mappings were applied over there."""
-        _, subject, reply, queues, header_size, size, payload, *lead = operation
+        queues: tuple[bytes, ...] = ()
+        origin = b""
+        if operation[0] == LMSG:
+            _, subject, reply, queues, header_size, size, payload, *lead = operation
+            account_route = self.share(lead[-1])
+            if len(lead) > 1:
+                origin = lead[0]
+        else:
+            _, subject, reply, header_size, size, tail = operation
+            assert self._account_route is not None
+            account_route, payload = self._account_route, tail[len(tail) - 2 - size : -2]
         account = account_route.account
-        assert account is not None
+        self._count(account, 1, size)
+        if account is None:
+            return
         if header_size and only_traced(payload[:header_size]):
             return
         shown = b""
         if reply.startswith(ACK):
             reply, shown = split_delivery(reply)
-        account_route.remote_cluster = lead[0].decode("utf-8", "surrogateescape") if len(lead) > 1 else ""
+        account_route.remote_cluster = origin.decode("utf-8", "surrogateescape")
         tail = encode.tail(reply, payload[:header_size], payload[header_size:])
         msg = RoutedMessage(account_route, subject, reply, header_size, size, tail, shown)
-        route(plan, msg, queues)
+        route(account.plan(subject), msg, queues)
 
     def _control_operation(self, operation: Op) -> None:
         code = operation[0]
@@ -262,7 +283,7 @@ class RouteConnection(RoutePeer):
             self.send_line(encode.PONG)
         elif code == PONG:
             self.ping_timer.answered()
-        elif code in (LMSG, LSUB, LUNSUB):
+        elif code in (PUB, HPUB, LMSG, LSUB, LUNSUB):
             self.fail("Authorization Violation", _REFUSED)
 
     def _connect(self, raw: bytes) -> None:

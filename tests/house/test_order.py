@@ -63,7 +63,8 @@ LAYERS = {
         "subscription",
         "sublist",
         "plan ack_routes route_cache",
-        "space | fanout | routing",
+        "space",
+        "fanout | routing",
         "imports | leaving | advertiser",
         "account users account_token",
         "*",
@@ -111,6 +112,12 @@ LARGE_PORTS = {
     "Monitored": 11,
     "Resolver": 8,
     "StreamReader": 11,
+}
+# Modules that append to what waits for a destination, or say that something waits there.
+QUEUEING = {
+    "server/accounts/fanout.py",
+    "server/accounts/flusher.py",
+    "server/jetstream/consumers/sender.py",
 }
 # `getattr(x, "name")` in the server, outside of what copies fields by their names.
 GETATTRS = 3
@@ -332,3 +339,19 @@ def test_every_folder_of_modules_is_a_package() -> None:
     """A folder without __init__.py works in a checkout and is missing in a wheel."""
     folders = {(ROOT / path).parent for path in all_facts()}
     assert [path_of(each) for each in folders if not (each / "__init__.py").exists()] == []
+
+
+def test_only_the_fan_out_and_the_queues_themselves_queue() -> None:
+    """All else goes through the methods of OutboundQueue, so that a message is counted and flushed."""
+    found = {
+        path
+        for path, known in all_facts().items()
+        if path.startswith("server/")
+        and (
+            "flush_pending" in known.names
+            or any(
+                call.endswith((".out.append", ".out.extend", "pending_flush.append")) for call in known.calls
+            )
+        )
+    }
+    assert found == QUEUEING

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyjs.protocol.wire import encode
 from pyjs.protocol.wire.leaf import LeafParser
-from pyjs.protocol.wire.ops import LMSG, LSUB, LUNSUB, PING, VIOLATION, Op
+from pyjs.protocol.wire.ops import HPUB, LMSG, LSUB, LUNSUB, PING, PUB, VIOLATION, Op
 
 names = st.text(alphabet="abc.$_é", min_size=1, max_size=8).map(str.encode)
 maybe = st.just(b"") | names
@@ -22,7 +22,10 @@ def message(
         lead = reply + b" " if reply else b""
     sizes = b"%d %d" % (len(header), len(payload)) if header else b"%d" % len(payload)
     frame = b"%b %b %b%b\r\n%b\r\n" % (b"HMSG" if header else b"LMSG", subject, lead, sizes, payload)
-    return frame, (LMSG, subject, reply, tuple(queues), len(header), len(payload), payload)
+    if queues:
+        return frame, (LMSG, subject, reply, tuple(queues), len(header), len(payload), payload)
+    tail = frame[len(b"LMSG  " + subject) :]
+    return frame, (HPUB if header else PUB, subject, reply, len(header), len(payload), tail)
 
 
 frames = st.one_of(

@@ -1,10 +1,12 @@
 """RouteParser: any frames in any pieces, junk, limits; encoders are its inverse."""
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyjs.protocol.wire import encode
-from pyjs.protocol.wire.ops import LMSG, LSUB, LUNSUB, PING, VIOLATION, Op
+from pyjs.protocol.wire.ops import ACCOUNT, HPUB, LMSG, LSUB, LUNSUB, PING, PUB, VIOLATION, Op
 from pyjs.protocol.wire.route import RouteParser
 
 names = st.text(alphabet="abc.$_é", min_size=1, max_size=8).map(str.encode)
@@ -29,7 +31,10 @@ def message(
     verb = b"LMSG %b" % origin if origin else b"HMSG" if header else b"RMSG"
     frame = b"%b %b %b %b%b\r\n%b\r\n" % (verb, account, subject, between, sizes, payload)
     lead = (origin, account) if origin else (account,)
-    return frame, (LMSG, subject, reply, tuple(queues), len(header), len(payload), payload, *lead)
+    if origin or queues:
+        return frame, (LMSG, subject, reply, tuple(queues), len(header), len(payload), payload, *lead)
+    tail = frame[len(b"RMSG   " + account + subject) :]
+    return frame, (HPUB if header else PUB, subject, reply, len(header), len(payload), tail, account)
 
 
 frames = st.one_of(
@@ -72,7 +77,26 @@ def test_any_frames_in_any_pieces(sent: list[tuple[bytes, Op]], cuts: list[int])
     parser = RouteParser()
     parser.origins = True
     got = [op for i in range(len(edges) - 1) for op in parser.feed(data[edges[i] : edges[i + 1]])]
-    assert got == [op for _, op in sent]
+    assert got == list(with_accounts([op for _, op in sent]))
+
+
+def with_accounts(operations: list[Op]) -> Iterator[Op]:
+    """The account of a common message comes before it, where it is another than that of the last."""
+    last = None
+    for operation in operations:
+        if operation[0] in (PUB, HPUB):
+            *operation, account = operation
+            if account != last:
+                last = account
+                yield ACCOUNT, account
+        yield tuple(operation)
+
+
+@pytest.mark.parametrize(
+    "lines", [b"HMSG A s 0 3\r\nabc\r\n", b"RMSG A\ts  3\r\nabc\r\n", b"rmsg A s 3\r\nabc\r\n"]
+)
+def test_odd_forms_are_given_as_the_common_one(lines: bytes) -> None:
+    assert RouteParser().feed(lines) == [(ACCOUNT, b"A"), (PUB, b"s", b"", 0, 3, b"3\r\nabc\r\n")]
 
 
 def test_older_peers_end_what_a_leaf_receives_without_its_origin() -> None:
