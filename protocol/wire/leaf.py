@@ -7,6 +7,7 @@ of queue groups.
 from typing import ClassVar
 
 from ..errors import PeerError
+from ..limits import LEAF_CONTROL_LINE_FACTOR
 from . import encode, violations
 from .line import fields, pending_length, read_size, split_verb
 from .ops import CONNECT, ERR, HPUB, INFO, LMSG, LSUB, LUNSUB, OK, PING, PONG, PUB, Op
@@ -15,7 +16,6 @@ from .parser import Parser
 # Subject, reply, queues, header size, size, payload.
 Message = tuple[bytes, bytes, tuple[bytes, ...], int, int, bytes]
 
-_LINE_FACTOR = 16
 _CR = 13
 _RAW = {b"CONNECT": CONNECT, b"INFO": INFO, b"-ERR": ERR}
 _BARE = {b"PING": PING, b"PONG": PONG, b"+OK": OK}
@@ -79,7 +79,7 @@ class LeafParser(Parser):
     def _frame(self, data: bytes, pos: int, newline: int, ops: list[Op]) -> int:
         line = data[pos : newline - 1 if data[newline - 1] == _CR and newline > pos else newline]
         verb, arguments = split_verb(line, _UNSPACED)
-        if len(arguments) > self.max_control_line * _LINE_FACTOR:
+        if len(arguments) > self.max_control_line * LEAF_CONTROL_LINE_FACTOR:
             return self._fail(violations.control_line_exceeded(self.max_control_line))
         if verb in self.spaced:
             if len(line) == len(verb):
@@ -168,7 +168,7 @@ class LeafParser(Parser):
         verbs = (*self.spaced, *_UNSPACED)
         if verb not in verbs and (len(verb) < len(rest) or not any(v.startswith(verb) for v in verbs)):
             return violations.unknown_operation(rest)
-        if pending_length(rest, arguments) > self.max_control_line * _LINE_FACTOR:
+        if pending_length(rest, arguments) > self.max_control_line * LEAF_CONTROL_LINE_FACTOR:
             return violations.control_line_exceeded(self.max_control_line)
         self.buffer.keep(rest)
         return None

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...protocol.reserved import ACK
 from ...protocol.subject import is_subset
 from .plan import Draw, Plan
 
 if TYPE_CHECKING:
     from .sublist import Sublist
 
-ACKS = b"$JS.ACK."
+ACKS = ACK.encode()
 _FIRST = frozenset({"$JS", "*", ">"})
 _MOST = 4096
 

@@ -15,16 +15,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ..slices import Shared, Slices, Steps, paced
 
 if TYPE_CHECKING:
     from .space import InterestWatch, SubjectSpace
+    from .sublist import Subjects
     from .subscription import InterestChange, Subscription
 
 K = TypeVar("K", bound="tuple[str, ...]")  # subject, queue, and what else the peer distinguishes
-SERVICE_REPLY = "_R_."  # begins the reply subjects of requests that went through an import
 _AT_ONCE = 64  # subscriptions of a subject that are counted in one step
 
 
@@ -42,7 +42,7 @@ class _Sync(Generic[K]):
 
     def __init__(self, *, repeats: bool) -> None:
         self.repeats = repeats
-        self.ahead: dict[str, Any] | None = None
+        self.ahead: Subjects | None = None
         self.subject = ""
         self.counts: dict[K, int] = {}
         self.uncounted: dict[Subscription, None] = {}

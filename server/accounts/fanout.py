@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
+from ...protocol.reserved import ACK, GATEWAY_REPLY, SERVICE_REPLY
 from ...protocol.tracing import MARK as TRACED
 from ...protocol.wire.ops import HPUB, PUB, Op
 from .ack_routes import ACKS
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from .flusher import OutboundQueue
     from .space import SubjectSpace
 
-RESERVED_REPLIES = (b"_R_.", b"$JS.ACK.", b"_GR_.")  # to which no client lets others answer
+# Replies to which no client may have others answer.
+RESERVED_REPLIES = tuple(prefix.encode() for prefix in (SERVICE_REPLY, ACK, GATEWAY_REPLY))
 _FIRST_OF_RESERVED = frozenset(b"_$")
 _TOGETHER = 32  # publishes that a reader is given first; then twice as many, as long as the turn lasts
 _CLIENT = ConnectionKind.CLIENT.value

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ...protocol import gojson, headers
 from ...protocol.identifier import new_id
+from ...protocol.reserved import ACK, SERVICE_REPLY
 from ...protocol.subject_tree import SubjectTree
 from ...protocol.transform import without_placeholders
 from ..slices import Steps
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from .subscription import RoutedMessage
 
 REQUEST_INFO = b"Nats-Request-Info"
-JS_ACK = b"$JS.ACK."
+_ACK = ACK.encode()
 # Each step nests a few calls, and as many on the way back: many hundreds would exhaust the stack.
 MOST_STEPS = 64
 _ID = 6
@@ -104,7 +105,7 @@ class ServiceImport(MessageEndpoint):
         response: Response | None = None
         reply = msg.reply
         # The subject of an acknowledgement does not change: cross-account pull consumers rely on it.
-        if reply and not reply.startswith(JS_ACK):
+        if reply and not reply.startswith(_ACK):
             response = exporter.expect(self, self.importer, msg)
             reply = response.subject
         header = _with_request_info(self, msg)
@@ -179,7 +180,7 @@ class ServiceResponses(MessageEndpoint):
     def expect(self, service: ServiceImport, asker: ServiceResponses, msg: RoutedMessage) -> Response:
         """Make the way back of one request of `asker`, to the reply subject of `msg` there."""
         if self._subscription is None:
-            self._prefix = f"_R_.{new_id(self._random, _ID)}."
+            self._prefix = f"{SERVICE_REPLY}{new_id(self._random, _ID)}."
             self._subscription = Subscription(self._prefix + ">", self)
             self.space.add_subscription(self._subscription)
         subject = (self._prefix + new_id(self._random, _ID)).encode()
@@ -238,7 +239,7 @@ def respond(response: Response, responder: ServiceResponses, msg: RoutedMessage)
     asker, service = response.asker, response.service
     reply = msg.reply
     further: Response | None = None
-    if reply and not reply.startswith(JS_ACK):
+    if reply and not reply.startswith(_ACK):
         further = asker.expect(service, responder, msg)
         reply = further.subject
     answer = msg.rewritten(response.reply, reply, msg.header, (*msg.chain, service.step), answer=True)

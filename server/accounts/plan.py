@@ -12,6 +12,7 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from ...protocol.reserved import ACK, GATEWAY_REPLY
 from .subscription import ConnectionKind, Subscription
 
 if TYPE_CHECKING:
@@ -89,9 +90,9 @@ TargetsFor = tuple[
 _NOBODY: TargetsFor = ((), (), (), None)
 _CAREFUL: TargetsFor = (None, None, None, None)
 # Not for clients to publish to: replies routed by gateways, and Raft (but for the system account).
-RESERVED = (b"_GR_.", b"$GR.", b"$NRG.")
+RESERVED = (GATEWAY_REPLY.encode(), b"$GR.", b"$NRG.")
 # What the server serves: JetStream's API, acks and flow control, and the system's services.
-_REQUESTS = (b"$JS.API.", b"$JS.ACK.", b"$JS.FC.", b"$SYS.REQ.", b"$SYS.DEBUG.")
+_REQUESTS = (b"$JS.API.", ACK.encode(), b"$JS.FC.", b"$SYS.REQ.", b"$SYS.DEBUG.")
 
 
 class Plan:

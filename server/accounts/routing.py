@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
+from ...protocol.reserved import SERVICE_REPLY
 from .plan import Plan, QueueGroup
 from .subscription import ConnectionKind
 
@@ -61,7 +62,7 @@ RULES: dict[tuple[ConnectionKind, ConnectionKind], DeliveryRule] = {
     (_I, _S): DeliveryRule.ALWAYS,
 }
 
-SERVICE_REPLY = b"_R_."
+_SERVICE_REPLY = SERVICE_REPLY.encode()
 # The same table by number: the hash of an enum's member is slow.
 _BY_NUMBER = [
     [RULES.get((source, sink), DeliveryRule.NEVER) for sink in ConnectionKind] for source in ConnectionKind
@@ -87,9 +88,9 @@ def may_deliver(msg: RoutedMessage, subscription: Subscription) -> bool:
     if rule is DeliveryRule.ONLY_TO_SPOKES:
         if source.remote_cluster and source.remote_cluster == sink.remote_cluster:
             return False
-        return not sink.is_spoke or msg.subject.startswith(SERVICE_REPLY)
+        return not sink.is_spoke or msg.subject.startswith(_SERVICE_REPLY)
     if rule is DeliveryRule.RESPONSE:
-        return msg.subject.startswith(SERVICE_REPLY)
+        return msg.subject.startswith(_SERVICE_REPLY)
     return False
 
 

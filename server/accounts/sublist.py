@@ -9,8 +9,9 @@ subscription beyond `subject` and `queue`, and `sink` while some are leaving.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ...protocol.reserved import ACK
 from ...protocol.subject import has_wildcard
 from ...protocol.subject_tree import SubjectTree
 from .subscription import Subscription
@@ -18,7 +19,6 @@ from .subscription import Subscription
 if TYPE_CHECKING:
     from .subscription import MessageEndpoint
 
-ACKS = "$JS.ACK."
 Groups = dict[str, list[Subscription]]
 
 
@@ -61,6 +61,10 @@ class _Bucket:
             yield from members
 
 
+# An ordered set of subjects: the values mean nothing to others.
+Subjects = dict[str, _Bucket]
+
+
 class Sublist:
     """A set of subscriptions, found by subject. `len()` is how many there are.
 
@@ -85,7 +89,7 @@ class Sublist:
             for bucket in list(buckets.values()):
                 yield from list(bucket)
 
-    def subjects(self) -> dict[str, Any]:
+    def subjects(self) -> Subjects:
         """Return all subjects as a new dict, which belongs to the caller. There may be very many."""
         return self._literal | self._patterns
 
@@ -164,7 +168,7 @@ class Sublist:
     def on_acks(self, pattern: str) -> Iterator[Subscription]:
         """Yield the subscriptions that match a part of `pattern`, which is a pattern of acks.
 
-        It begins with `ACKS`.
+        It begins with `ACK`.
         """
         for bucket in self._tree.colliding(pattern):
             yield from bucket
@@ -185,4 +189,4 @@ def _in_tree(subject: str) -> bool:
     All patterns do, and the literal subjects of acks too, because `on_acks` looks for what collides with a
     pattern.
     """
-    return has_wildcard(subject) or subject.startswith(ACKS)
+    return has_wildcard(subject) or subject.startswith(ACK)

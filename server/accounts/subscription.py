@@ -12,7 +12,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...protocol.wire.encode import tail as tail_of
 
@@ -65,7 +65,7 @@ class MessageEndpoint:
         """The id of the server at the other end of a route, else ""."""
         return ""
 
-    def client_info(self, *, share: bool = True) -> dict[str, Any]:
+    def client_info(self, *, share: bool = True) -> dict[str, object]:
         """Return who this is, in the form used in advisories and `Nats-Request-Info`.
 
         share: False leaves out everything but account and rtt. An endpoint that is no connection returns {}.

@@ -376,9 +376,9 @@ class Connection(Outbound):
 
     # --- description
 
-    def client_info(self, *, share: bool = True) -> dict[str, Any]:
+    def client_info(self, *, share: bool = True) -> dict[str, object]:
         """Return what advisories show of this connection; see MessageEndpoint."""
-        info: dict[str, Any] = {}
+        info: dict[str, object] = {}
         if share:
             info["start"] = format_rfc3339(self.start)
             info["host"] = self.peer[0]

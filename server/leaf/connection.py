@@ -21,7 +21,7 @@ from ..accounts.subscription import ConnectionKind, RoutedMessage
 from ..clock import SECOND
 from ..connection.ping_timer import PingTimer
 from ..connection.trace import control
-from .frames import ACK, leaf_frame, split_delivery
+from .frames import ACKS, leaf_frame, split_delivery
 from .handshake import AcceptedHandshake, LeafHandshake, SolicitedHandshake
 from .interest_advertiser import InterestAdvertiser
 from .peer import LeafContext, LeafPeer
@@ -200,7 +200,7 @@ class LeafConnection(LeafPeer):
         if header_size and only_traced(payload[:header_size]):
             return
         shown = b""
-        if reply.startswith(ACK):
+        if reply.startswith(ACKS):
             reply, shown = split_delivery(reply)
         served: tuple[bytes, ...] | None = queues
         plan = account.plan(subject)

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 from ...protocol import gojson
 from ...protocol import headers as header_block
+from ...protocol.reserved import ACK
 from ...protocol.wire import encode
 
 if TYPE_CHECKING:
     from ..accounts.subscription import RoutedMessage
 
-ACK = b"$JS.ACK."
+ACKS = ACK.encode()
 _REQUEST_INFO = b"Nats-Request-Info"
 _ACK_DOTS = 8  # $JS.ACK.<stream>.<consumer>.<tries>.<stream seq>.<consumer seq>.<time>.<pending>
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ...protocol.reserved import SERVICE_REPLY
 from ...protocol.wire import encode
-from ..accounts.advertiser import SERVICE_REPLY, Advertiser
+from ..accounts.advertiser import Advertiser
 from ..accounts.subscription import ConnectionKind
 from ..connection.part import Part
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from ...protocol.reserved import ACK, SERVICE_REPLY
 from ...protocol.subject import has_wildcard, is_subset, matches
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
 _MOST_DECISIONS = 4096
 _MOST_REPLIES = 4096
-_SERVICE_REPLY = "_R_."
-_ACK = "$JS.ACK."
 
 
 class AllowDeny:
@@ -144,11 +143,7 @@ class LeafPermissions:
 
     def may_accept(self, subject: str, now: int) -> bool:
         """Return whether a message that came on `subject` is accepted. An answer counts as given."""
-        if (
-            self.accept.open
-            or subject.startswith((_SERVICE_REPLY, _ACK))
-            or self.accept.lets_through(subject)
-        ):
+        if self.accept.open or subject.startswith((SERVICE_REPLY, ACK)) or self.accept.lets_through(subject):
             return True
         sent = self._replies.get(subject)
         if sent is None or self.replies is None:

@@ -180,6 +180,6 @@ class AccountRoute(MessageEndpoint):
         """See MessageEndpoint."""
         return self.connection.who().get("name", "")
 
-    def client_info(self, *, share: bool = True) -> dict[str, Any]:
+    def client_info(self, *, share: bool = True) -> dict[str, object]:
         """See MessageEndpoint."""
         return self.connection.client_info(share=share)

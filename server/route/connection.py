@@ -37,7 +37,7 @@ from ..accounts.routing import route
 from ..accounts.subscription import ConnectionKind, RoutedMessage
 from ..clock import SECOND
 from ..connection.ping_timer import PingTimer
-from ..leaf.frames import ACK, split_delivery
+from ..leaf.frames import ACKS, split_delivery
 from .account_route import AccountRoute
 from .connect_info import RouteConnect, RouteInfo
 from .peer import RouteContext, RoutePeer
@@ -259,7 +259,7 @@ class RouteConnection(RoutePeer):
         if header_size and only_traced(payload[:header_size]):
             return
         shown = b""
-        if reply.startswith(ACK):
+        if reply.startswith(ACKS):
             reply, shown = split_delivery(reply)
         account_route.remote_cluster = origin.decode("utf-8", "surrogateescape")
         tail = encode.tail(reply, payload[:header_size], payload[header_size:])

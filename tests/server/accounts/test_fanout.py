@@ -20,7 +20,7 @@ from pyjs.server.accounts.plan import Plan
 from pyjs.server.accounts.routing import route
 from pyjs.server.accounts.subscription import MessageEndpoint, Publish, message_of
 from pyjs.server.connection.connection import Connection
-from pyjs.server.leaf.frames import ACK, leaf_frame, split_delivery
+from pyjs.server.leaf.frames import ACKS, leaf_frame, split_delivery
 from pyjs.server.route.frames import route_frame
 
 CLIENT, LEAF, ROUTER = ConnectionKind.CLIENT, ConnectionKind.LEAF, ConnectionKind.ROUTER
@@ -161,7 +161,7 @@ class World:
         self.messages += 1
         self.size += size
         payload, shown = tail[len(tail) - 2 - size : -2], b""
-        if self.kind in (LEAF, ROUTER) and reply.startswith(ACK):
+        if self.kind in (LEAF, ROUTER) and reply.startswith(ACKS):
             reply, shown = split_delivery(reply)
         tail = encode.tail(reply, payload[:header_size], payload[header_size:])
         answer = self.source is INTERNAL

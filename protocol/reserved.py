@@ -1,0 +1,10 @@
+"""The first tokens of subjects that servers use among themselves, as `str`.
+
+The names in brackets are nats-server's.
+"""
+
+from typing import Final
+
+SERVICE_REPLY: Final = "_R_."  # replies through a service import (replyPrefix, accounts.go)
+GATEWAY_REPLY: Final = "_GR_."  # replies through a gateway (gwReplyPrefix, gateway.go)
+ACK: Final = "$JS.ACK."  # acknowledgements of messages (jsAckPre, jetstream_api.go)
