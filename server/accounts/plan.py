@@ -174,11 +174,10 @@ class Plan:
 
     def pick(self) -> list[Target]:
         """The targets of one message: all plain ones, and one of each group."""
-        draw = self._draw
-        picked = [
-            choice[0] if len(choice) == 1 else choice[int(draw() * len(choice))] for choice in self.choices
-        ]
-        picked.extend(self.targets)
+        draw, picked = self._draw, [*self.targets]
+        for choice in self.choices:
+            count = len(choice)
+            picked.append(choice[0] if count == 1 else choice[int(draw() * count)])
         return picked
 
     def under(self, subject: bytes, text: str) -> Plan:

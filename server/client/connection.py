@@ -29,13 +29,9 @@ from .subscriptions import Subscriptions
 if TYPE_CHECKING:
     from ..accounts import Account, Subscription
     from ..accounts.flusher import OutboundQueue
-    from ..accounts.plan import Plan
     from ..connection import Wire
 
 _FIRST_PING = 2 * SECOND
-_SPREAD = (
-    1 << 16
-)  # deliveries gathered from one read before they are written: bounds the memory of wide fan-outs
 _RAFT = b"$NRG."
 _CLIENT = ConnectionKind.CLIENT.value
 
@@ -67,7 +63,6 @@ class ClientConnection(ClientPeer):
         self._clients = clients
         self._greeted = False  # its first PING was answered
         self._quick = False
-        self._spread = 0
         self._told = (0, 0)
 
     # --- start and end
@@ -181,20 +176,8 @@ class ClientConnection(ClientPeer):
             self.context.statistics.in_msgs += 1
             self.context.statistics.in_bytes += size
 
-    def serve_special(self, plan: Plan, operation: Op, operations: Iterator[Op]) -> bool:
-        """See Producer."""
-        if plan.wide:
-            self._spread += plan.wide
-            if self._spread > _SPREAD:
-                self._flusher.flush()
-                self._spread = 0
-        if plan.callbacks:
-            self._call_back(plan, self, operation)
-        elif plan.silent:
-            if operation[2]:
-                self._no_responders(plan.subject, operation[2])
-            return False  # hardly anything was done
-        return self.rests(operations)
+    def _source(self) -> ClientConnection:
+        return self
 
     def _publish(
         self, code: int, subject: bytes, reply: bytes, header_size: int, size: int, tail: bytes

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _STALL = 10_000_000  # ns that a producer waits, at most, for stalled peers
 _TURN = 5_000_000  # ns after which other connections have their turn, whatever one read brought
+# Deliveries queued for wide plans in one turn before they are written: bounds the memory of wide fan-outs.
+_MOST_QUEUED = 1 << 16
 _LINGER = 20_000_000  # ns in which the unread input of a waiting connection is dropped before its close
 
 
@@ -74,6 +76,7 @@ class Connection(Outbound):
         self._held = 0  # how many calls of `hold` have no `go_on` yet
         self._stalled = self._paused = self._scheduled = self._over = False
         self.until = 0
+        self._queued = 0  # deliveries of wide plans since the last time that they were written early
         self._waits = 0  # how many calls of `wait` have no `proceed` yet
         self._in_part = False
 
@@ -89,6 +92,10 @@ class Connection(Outbound):
 
     def _serve(self, operations: Iterator[Op]) -> None:
         """Serve until the end, until closed, or until on hold; the rest stays in `_pending_operations`."""
+        raise NotImplementedError
+
+    def _source(self) -> MessageEndpoint:
+        """Return the source of a publish that `serve_special` serves."""
         raise NotImplementedError
 
     def _let_go(self, reason: str) -> None:
@@ -303,18 +310,33 @@ class Connection(Outbound):
         for queue in stalled:
             queue.when_writable(resume)
 
-    @staticmethod
-    def _call_back(plan: Plan, source: MessageEndpoint, operation: Op) -> None:
-        """Pass a publish to the internal subscribers of a plan."""
-        _, _, reply, header_size, size, tail = operation
-        start = len(tail) - 2 - size
-        body_at = start + header_size
-        shown = reply.decode("utf-8", "surrogateescape")
-        message = Message(plan.text, shown, tail[start:body_at], tail[body_at:-2], source)
-        for subscription in plan.callbacks:
-            subscription.delivered += 1
-            if subscription.callback is not None:
-                subscription.callback(message)
+    # --- publishes that need more than to be queued for their targets
+
+    def serve_special(self, plan: Plan, operation: Op, operations: Iterator[Op]) -> bool:
+        """See `fanout.Producer`."""
+        if plan.callbacks:
+            _, _, reply, header_size, size, tail = operation
+            start = len(tail) - 2 - size
+            body_at = start + header_size
+            shown = reply.decode("utf-8", "surrogateescape")
+            message = Message(plan.text, shown, tail[start:body_at], tail[body_at:-2], self._source())
+            for subscription in plan.callbacks:
+                subscription.delivered += 1
+                if subscription.callback is not None:
+                    subscription.callback(message)
+        elif plan.silent:
+            if operation[2]:
+                self._no_responders(plan.subject, operation[2])
+            return False  # hardly anything was done
+        if plan.wide:
+            self._queued += plan.wide
+            if self._queued > _MOST_QUEUED:
+                self._flusher.flush()
+                self._queued = 0
+        return self.rests(operations)
+
+    def _no_responders(self, subject: bytes, reply: bytes) -> None:
+        """Report that nobody received a request. Only clients are told."""
 
     # --- the end
 

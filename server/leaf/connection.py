@@ -29,7 +29,6 @@ from .subscriptions import LeafSubscriptions
 
 if TYPE_CHECKING:
     from ..accounts import Account
-    from ..accounts.plan import Plan
     from ..connection import Wire
     from .remote import LeafRemote
 
@@ -163,19 +162,15 @@ class LeafConnection(LeafPeer):
             if self.rests(operations):
                 return
 
-    def serve_special(self, plan: Plan, operation: Op, operations: Iterator[Op]) -> bool:
-        """See Producer."""
-        if not plan.callbacks:
-            return False
-        self._call_back(plan, self, operation)
-        return self.rests(operations)
-
     def _count(self, account: Account | None, messages: int, size: int) -> None:
         self.in_msgs += messages
         self.in_bytes += size
         if account is not None:
             account.in_msgs += messages
             account.in_bytes += size
+
+    def _source(self) -> LeafConnection:
+        return self
 
     def _message(
         self,

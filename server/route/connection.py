@@ -214,15 +214,10 @@ class RouteConnection(RoutePeer):
         known = account is not None and operation[1] in account.plans
         return not known and self.clock.now() >= self.until
 
-    def serve_special(self, plan: Plan, operation: Op, operations: Iterator[Op]) -> bool:
-        """See Producer."""
-        account_route = self._account_route
-        if not plan.callbacks:
-            return False
-        if account_route is not None:
-            account_route.remote_cluster = ""  # it is of no leaf
-            self._call_back(plan, account_route, operation)
-        return self.rests(operations)
+    def _source(self) -> AccountRoute:
+        assert self._account_route is not None
+        self._account_route.remote_cluster = ""  # the publish comes from no leaf
+        return self._account_route
 
     def _interest(self, operation: Op) -> None:
         """Anything but a message."""

@@ -19,7 +19,6 @@ from pyjs.server.accounts.flusher import Flusher, OutboundQueue
 from pyjs.server.accounts.plan import Plan
 from pyjs.server.accounts.routing import route
 from pyjs.server.accounts.subscription import MessageEndpoint, Publish, message_of
-from pyjs.server.connection.connection import Connection
 from pyjs.server.leaf.frames import ACKS, leaf_frame, split_delivery
 from pyjs.server.route.frames import route_frame
 
@@ -130,8 +129,10 @@ class World:
         return False
 
     def serve_special(self, plan: Plan, operation: Op, operations: Iterator[Op]) -> bool:
-        if plan.callbacks:
-            Connection._call_back(plan, self.source, operation)
+        for subscription in plan.callbacks:
+            subscription.delivered += 1
+            if subscription.callback is not None:
+                subscription.callback(message_of(operation[1:]))
         return self.rests(operations)
 
     # both ways

@@ -460,3 +460,16 @@ def test_whatever_a_peer_sends_is_survived(env: Callable[..., LeafServer], seed:
         client.read()
         peer.connection.lost()
         assert not house.registry.accounts["ACC"].leafs
+
+
+def test_a_wide_fan_out_of_a_leaf_is_written_bit_by_bit(env: Callable[..., LeafServer]) -> None:
+    server = env()
+    consumers = [server.user() for _ in range(100)]
+    for consumer in consumers:
+        consumer.says("SUB a 1\r\n")
+    peer = Peer(server)
+    peer.logs_in()
+    before = consumers[0].wire.writes
+    peer.connection.receive(b"LMSG a 0\r\n\r\n" * 2_000)
+    assert consumers[0].wire.writes - before == 4
+    assert consumers[99].read().endswith(b"MSG a 1 0\r\n\r\n" * 2_000)
