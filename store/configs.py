@@ -50,12 +50,14 @@ class StoredConfig:
     """One stream or consumer found on the disk: its document, or what is wrong with it.
 
     mended: what was wrong with one of the document's two files, which was rewritten from the other.
+    refused: whether `damage` is only that the disk refused to read it, so that a later attempt may succeed.
     """
 
     name: str
     document: Document | None
     damage: str = ""
     mended: str = ""
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +291,8 @@ class AccountDirectory:
             meta = read.value
             return StoredConfig(meta.name, meta.document, mended=read.damage), meta.facts
         except (Damaged, OSError) as error:
-            return StoredConfig(unquote(entry), None, str(error)), _Facts()
+            refused = isinstance(error, OSError)
+            return StoredConfig(unquote(entry), None, str(error), refused=refused), _Facts()
 
     # -- streams
 
@@ -300,9 +303,14 @@ class AccountDirectory:
         except OSError:
             return False
 
-    def streams(self) -> list[StoredConfig]:
-        """List all streams, including damaged ones. Restores bad copies of documents."""
-        found = list(self._list(f"{self.path}/streams", self._expect_stream))
+    def streams(self, stream: str = "") -> list[StoredConfig]:
+        """List all streams, or one of them, including damaged ones. Restores bad copies of documents."""
+        directory = f"{self.path}/streams"
+        if stream:
+            one = self._find(directory, directory_name(stream), self._expect_stream)
+            found = [] if one is None else [one]
+        else:
+            found = list(self._list(directory, self._expect_stream))
         for stored, facts in found:
             if facts.identity:
                 self._facts.setdefault(self._stream(stored.name), facts)

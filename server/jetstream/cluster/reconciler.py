@@ -2,17 +2,17 @@
 
 Promises:
 - Actions about one stream are carried out in order, and wait while the stream is being opened or closed.
-- An account that is not known here (yet) is left alone until it is.
+- An account that is not known here (yet) is left alone until it is, and so is a stream that the disk refuses
+  to read (`Inventory`). What is to be done then follows from the state of that moment, as at a start.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ....protocol.errors import ApiError
-from ....protocol.timestamp import parse_rfc3339
 from ....store.errors import StoreError
 from ..meta.reconcile import (
     ChangeConsumer,
@@ -27,7 +27,9 @@ from ..meta.reconcile import (
     RecoverReplica,
     ReplicaOnDisk,
     StartupAction,
+    at_start,
 )
+from .inventory import Inventory, Key, Listing, covers
 from .local_stream import LocalStream
 from .meta_group import META
 
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
     from ..meta.assignment import StreamAssignment
     from .local_info import LocalStreamContext
 
-Key = tuple[str, str]
 _ERRORS = (ApiError, StoreError, OSError, ValueError, KeyError)
 
 
@@ -70,6 +71,7 @@ class Reconciler:
         self._meta = context.meta
         self._accounts = accounts
         self._log = context.environment.log
+        self._inventory = Inventory(context.environment, accounts, self._readable)
         self._under_way: dict[Key, list[ReconcileAction | StartupAction]] = {}
         self._waiting: list[tuple[str, Callable[[], None]]] = []  # (account or "" for all, call when idle)
 
@@ -77,24 +79,28 @@ class Reconciler:
 
     def inventory(self, accounts: Iterable[JetStreamAccount]) -> dict[Key, ReplicaOnDisk]:
         """Return the streams that the disk holds. Blocks. What cannot be read is logged and left out."""
-        found = {}
-        for account in accounts:
-            for stored in account.directory.streams():
-                if stored.document is None:
-                    self._fail((account.name, stored.name), stored.damage)
-                    continue
-                if stored.mended:
-                    name = f"{account.name} > {stored.name}"
-                    self._log.warning(f"Stream '{name}': {stored.mended}: written anew from the other file")
-                created = parse_rfc3339(stored.document["created"])
-                found[account.name, stored.name] = ReplicaOnDisk(stored.document.get("group", ""), created)
-        return found
+        return self._note(self._inventory.read(accounts))
+
+    def _readable(self, keys: Collection[Key], listing: Listing) -> None:
+        """Begin with what the disk refused to read until now."""
+        for key in [key for key in self.failures if covers(keys, key)]:
+            del self.failures[key]
+        actions = at_start(self._meta.state, self._note(listing), self._meta.me)
+        self.begin([action for action in actions if covers(keys, key_of(action))])
+
+    def _note(self, listing: Listing) -> dict[Key, ReplicaOnDisk]:
+        for key, why in listing.damaged.items():
+            self._fail(key, why)
+        return listing.on_disk
 
     def begin(self, actions: Iterable[StartupAction]) -> None:
         """Carry out the actions of a start."""
+        refused = self._inventory.refused
         for action in actions:
             key = key_of(action)
-            if key in self._under_way:
+            if covers(refused, key):
+                self.failures[key] = refused.get(key) or refused[key[0], ""]
+            elif key in self._under_way:
                 self._under_way[key].append(action)
             else:
                 self._start(key, action)
@@ -146,6 +152,8 @@ class Reconciler:
     def do(self, action: ReconcileAction) -> None:
         """Carry out an action, or note it while the stream is being opened or closed."""
         key = key_of(action)
+        if covers(self._inventory.refused, key):
+            return
         if key in self._under_way:
             self._under_way[key].append(action)
         elif isinstance(action, OpenReplica):
@@ -226,6 +234,7 @@ class Reconciler:
 
         Actions that arrive for a stream while it is being stopped are carried out after that.
         """
+        self._inventory.forget(account)
         for key in [key for key in self.failures if account in ("", key[0])]:
             del self.failures[key]
         for key in [key for key in self.local_streams if account in ("", key[0])]:
