@@ -238,7 +238,7 @@ class Server:
         if options is not None and (options.port is not None or options.routes):
             from .route import Routes
 
-            self.routes = Routes(self.clients, jetstream=self.jetstream is not None)
+            self.routes = Routes(self.clients)
             self._parts.append(self.routes)
             if self.leafs is not None:
                 self.routes.documents.leaf_urls = self.leafs.own_urls()

@@ -21,19 +21,15 @@ class RouteDocuments:
 
     options: the options in force.
     dynamic: whether the name of the cluster was generated.
-    jetstream: whether JetStream is served here.
     port: the listener's port; 0 until it listens.
     leaf_urls: where leafs may connect to.
     """
 
-    def __init__(
-        self, options: Options, identity: ServerIdentity, clients: InfoDocument, *, jetstream: bool
-    ) -> None:
+    def __init__(self, options: Options, identity: ServerIdentity, clients: InfoDocument) -> None:
         """`clients` is what this server sends about itself to its clients."""
         self.options = options
         self.identity = identity
         self.dynamic = False
-        self.jetstream = jetstream
         self.port = 0
         self.leaf_urls: list[str] = []
         self._clients = clients
@@ -55,11 +51,11 @@ class RouteDocuments:
             "tls_required": cluster.tls is not None,
             "tls_verify": cluster.tls is not None,
             "max_payload": self.options.max_payload,
-            "jetstream": self.jetstream,
+            "jetstream": self._clients.jetstream,
             "ip": f"nats-route://{cluster.advertise}/" if cluster.advertise else "",
             "cluster": cluster.name,
             "cluster_dynamic": self.dynamic,
-            "domain": self.options.jetstream.domain if self.jetstream else "",
+            "domain": self.options.jetstream.domain if self._clients.jetstream else "",
             "connect_urls": [] if cluster.no_advertise else self.client_urls(),
             "ldm": self._clients.lame_duck,
             "lnoc": True,

@@ -41,7 +41,7 @@ class RouteContext(ConnectionContext):
     turns: the turns of the loop in which interest is advertised.
     """
 
-    def __init__(self, clients: ClientContext, *, jetstream: bool) -> None:
+    def __init__(self, clients: ClientContext) -> None:
         """`clients` is what the clients of this server share."""
         super().__init__(
             clients.options,
@@ -54,7 +54,7 @@ class RouteContext(ConnectionContext):
             clients.random_bytes,
             clients.next_id,
         )
-        self.documents = RouteDocuments(self.options, self.identity, clients.info, jetstream=jetstream)
+        self.documents = RouteDocuments(self.options, self.identity, clients.info)
         self.slow_consumers = 0
         self.wanted: Callable[[str], None] = lambda name: None
         self.turns = Shared(partial(self.clock.call_later, 0))

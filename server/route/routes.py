@@ -50,8 +50,8 @@ class Routes(RouteContext):
     observers: are called when peers come and go.
     """
 
-    def __init__(self, clients: Clients, *, jetstream: bool = False) -> None:
-        super().__init__(clients, jetstream=jetstream)
+    def __init__(self, clients: Clients) -> None:
+        super().__init__(clients)
         self.peers: dict[str, RouteConnection] = {}
         self.remotes: list[RouteRemote] = []
         self.listener = Listener(self.log)
