@@ -1,29 +1,24 @@
 """The folders of the configurations of streams and consumers, and what is found in them on recovery.
 
 Layout: `<store_dir>/jetstream/<account>/streams/<stream>/{meta.json, msgs/…, consumers/<name>/{meta.json,
-state}}`. A meta file has one line with the format, a CRC-32, the name, the identity and the place (`_Facts`),
-and then a JSON object, which is the caller's and is kept as it is. The file is replaced in one step, and is
-durable when the call returns. It is kept twice (`copies`), and the listings restore one file from the other.
-If neither can be read, this is reported by name and the files stay, since nothing is ever dropped for being
-unreadable. The same holds for what others put here, such as files, or copied folders with another meta file.
-Names that begin with a dot and are not ours are skipped. A meta file of the previous version has no identity:
-a stream gets one when it is opened, a consumer when its meta file is rewritten.
+state}}`. A meta file (`meta_file`) is replaced in one step, and is durable when the call returns. It is kept
+twice (`copies`), and the listings restore one file from the other. If neither can be read, this is reported
+by name and the files stay, since nothing is ever dropped for being unreadable. The same holds for what others
+put here, such as files, or copied folders with another meta file. Names that begin with a dot and are not
+ours are skipped. A meta file of the previous version has no identity: a stream gets one when it is opened, a
+consumer when its meta file is rewritten.
 """
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from secrets import randbits
-from typing import Any
-from urllib.parse import quote, unquote
-from zlib import crc32
+from urllib.parse import unquote
 
 from .consumer import STATE, FileConsumer
 from .copies import COPY, CopyRead, mend, read_copies, write_copies
@@ -33,16 +28,12 @@ from .file.ownership import first_unused, own_files
 from .fs import Disk, FileSystem
 from .handles import Handles
 from .identity import ANYBODY, Foreign, Identity, new_identity
+from .meta_file import META, Document, MetaFacts, MetaFile, decode, directory_name, encode
 
-META = "meta.json"
 _LOST = "lost.msgs"
 _STRANGE = "strange.msgs"
 _STAGING = ".restoring"
-_FORMAT, _OLD_FORMAT = "pyjs-meta-2", "pyjs-meta-1"
 _TAKEN_AWAY = re.compile(r"\..+\.[0-9]+", re.DOTALL)  # a name that `_take_away` gives
-_LONGEST = 200  # bytes of a directory name, well below the 255 that file systems allow
-
-Document = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,82 +49,6 @@ class StoredConfig:
     damage: str = ""
     mended: str = ""
     refused: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """What a meta file has besides the caller's document. The defaults are those of the previous version.
-
-    identity, since: see `Identity`. account: the name of the account. stream: for a consumer, the identity of
-    its stream. revision: how often the file was written.
-    """
-
-    identity: int = 0
-    since: int = 0
-    account: str = ""
-    stream: int = 0
-    revision: int = 0
-
-    def encode(self) -> bytes:
-        """Return the facts as a word of the meta file's first line."""
-        facts = {**asdict(self), "identity": f"{self.identity:016x}", "stream": f"{self.stream:016x}"}
-        return json.dumps(facts).encode()
-
-    @classmethod
-    def decode(cls, word: bytes) -> _Facts:
-        """Read what `encode` returned."""
-        facts = json.loads(word)
-        identity, stream = int(facts.pop("identity"), 16), int(facts.pop("stream"), 16)
-        return cls(identity=identity, stream=stream, **facts)
-
-
-@dataclass(frozen=True, slots=True)
-class _Meta:
-    """The contents of a meta file."""
-
-    name: str
-    document: Document
-    facts: _Facts
-
-
-def directory_name(name: str) -> str:
-    """Return a safe directory name for any name, with unsafe characters percent-encoded.
-
-    A very long one is cut and gets a hash. The whole name is in the meta file.
-    """
-    safe = quote(name, safe="$=")
-    if safe.startswith("."):
-        safe = "%2E" + safe[1:]
-    if len(safe) > _LONGEST:
-        safe = safe[: _LONGEST - 33] + "~" + hashlib.sha256(name.encode()).hexdigest()[:32]
-    return safe or "%"
-
-
-def _encode(name: str, facts: _Facts, document: Document) -> bytes:
-    text = json.dumps(document, ensure_ascii=False).encode() + b"\n"
-    covered = f"{quote(name, safe='$')} ".encode() + facts.encode() + b"\n" + text
-    return f"{_FORMAT} {crc32(covered):08x} ".encode() + covered
-
-
-def _decode(data: bytes, path: str, expected: Callable[[_Facts], str]) -> _Meta:
-    """Read a meta file, which must belong to the folder that it is in. Raises Damaged.
-
-    expected: returns whose file it is if it belongs elsewhere, "" otherwise.
-    """
-    first, _, rest = data.partition(b" ")
-    checksum, _, covered = rest.partition(b" ")
-    if first not in {_FORMAT.encode(), _OLD_FORMAT.encode()}:
-        raise Damaged(0, f"{path}: not a meta file of this format")
-    if checksum != f"{crc32(covered):08x}".encode():
-        raise Damaged(0, f"{path}: checksum mismatch")
-    named, _, text = covered.partition(b"\n")
-    quoted, _, facts_text = named.partition(b" ")
-    name, facts = unquote(quoted.decode()), _Facts.decode(facts_text) if facts_text else _Facts()
-    if directory_name(name) != path.split("/")[-2]:
-        raise Damaged(0, f"{path}: belongs to '{name}'")
-    if other := expected(facts):
-        raise Damaged(0, f"{path}: belongs to {other}")
-    return _Meta(name, json.loads(text), facts)
 
 
 def _entries(fs: FileSystem, directory: str) -> Iterator[str]:
@@ -199,8 +114,8 @@ class AccountDirectory:
         self._random = random
         # By folder: what is known of streams, and of each stream's consumers. What was read or written once
         # stays valid as long as the stream or consumer exists, whatever becomes of its meta file.
-        self._facts: dict[str, _Facts] = {}
-        self._consumers: dict[str, dict[str, _Facts]] = {}
+        self._facts: dict[str, MetaFacts] = {}
+        self._consumers: dict[str, dict[str, MetaFacts]] = {}
 
     def _stream(self, stream: str) -> str:
         return f"{self.path}/streams/{directory_name(stream)}"
@@ -210,29 +125,29 @@ class AccountDirectory:
 
     # -- the owner of a file
 
-    def _expect_stream(self, facts: _Facts) -> str:
+    def _expect_stream(self, facts: MetaFacts) -> str:
         return "" if facts.account in ("", self.name) else f"account '{facts.account}'"
 
-    def _expect_consumer(self, stream: _Facts) -> Callable[[_Facts], str]:
+    def _expect_consumer(self, stream: MetaFacts) -> Callable[[MetaFacts], str]:
         """Return a check of a consumer's owner. Without an identity it must be as old as the stream."""
         old = bool(stream.since or not stream.identity)
 
-        def expected(facts: _Facts) -> str:
+        def expected(facts: MetaFacts) -> str:
             own = facts.stream == stream.identity or (old and not facts.stream)
             return "" if own else "a consumer of another stream"
 
         return expected
 
-    def _read(self, folder: str, expected: Callable[[_Facts], str]) -> CopyRead[_Meta]:
+    def _read(self, folder: str, expected: Callable[[MetaFacts], str]) -> CopyRead[MetaFile]:
         """Read a meta file. Raises NotFound, Damaged (also if its copies have two identities), OSError."""
-        path, decode = f"{folder}/{META}", partial(_decode, expected=expected)
-        found = read_copies(self._fs, path, decode, lambda meta: (meta.facts.revision,))
+        path, read = f"{folder}/{META}", partial(decode, expected=expected)
+        found = read_copies(self._fs, path, read, lambda meta: (meta.facts.revision,))
         identities = {found.value.facts.identity, 0 if found.other is None else found.other.facts.identity}
         if len(identities - {0}) > 1:
             raise Damaged(0, f"{path} and its copy belong to different ones: the wrong one is to be removed")
         return found
 
-    def _facts_of(self, stream: str) -> _Facts | None:
+    def _facts_of(self, stream: str) -> MetaFacts | None:
         """Return what is known of a stream; None if it is new, or its document cannot be read."""
         folder = self._stream(stream)
         if folder not in self._facts:
@@ -242,20 +157,20 @@ class AccountDirectory:
                 return None
         return self._facts[folder]
 
-    def _with_identity(self, stream: str) -> _Facts:
+    def _with_identity(self, stream: str) -> MetaFacts:
         """Return the same with an identity. A new identity is not written yet."""
         facts = self._facts_of(stream)
         if facts is not None and facts.identity:
             return facts
         since = first_unused(self._fs, f"{self._stream(stream)}/msgs")
         revision = 0 if facts is None else facts.revision
-        return _Facts(new_identity(self._random), since, self.name, 0, revision)
+        return MetaFacts(new_identity(self._random), since, self.name, 0, revision)
 
-    def _write(self, folder: str, name: str, facts: _Facts, document: Document) -> _Facts:
+    def _write(self, folder: str, name: str, facts: MetaFacts, document: Document) -> MetaFacts:
         """Store a document durably, in place of an older one, and return the new facts."""
         facts = replace(facts, revision=facts.revision + 1)
         self._fs.make_directory(folder)
-        write_copies(self._fs, f"{folder}/{META}", _encode(name, facts, document))
+        write_copies(self._fs, f"{folder}/{META}", encode(name, facts, document))
         return facts
 
     def _forget(self, stream: str) -> None:
@@ -264,16 +179,16 @@ class AccountDirectory:
         self._consumers.pop(folder, None)
 
     def _list(
-        self, directory: str, expected: Callable[[_Facts], str]
-    ) -> Iterator[tuple[StoredConfig, _Facts]]:
+        self, directory: str, expected: Callable[[MetaFacts], str]
+    ) -> Iterator[tuple[StoredConfig, MetaFacts]]:
         for entry in _entries(self._fs, directory):
             found = self._find(directory, entry, expected)
             if found is not None:
                 yield found
 
     def _find(
-        self, directory: str, entry: str, expected: Callable[[_Facts], str]
-    ) -> tuple[StoredConfig, _Facts] | None:
+        self, directory: str, entry: str, expected: Callable[[MetaFacts], str]
+    ) -> tuple[StoredConfig, MetaFacts] | None:
         """Read one document, and restore its bad copy. Return None if there is none."""
         folder = f"{directory}/{entry}"
         path = f"{folder}/{META}"
@@ -285,14 +200,15 @@ class AccountDirectory:
                 # was cut short, unless it holds data.
                 if not _holds_data(self._fs, folder):
                     return None
-                return StoredConfig(unquote(entry), None, f"{path} is missing, and so is its copy"), _Facts()
+                missing = f"{path} is missing, and so is its copy"
+                return StoredConfig(unquote(entry), None, missing), MetaFacts()
             with suppress(OSError):  # a disk that is full must not keep it from being served
                 mend(self._fs, path, read)
             meta = read.value
             return StoredConfig(meta.name, meta.document, mended=read.damage), meta.facts
         except (Damaged, OSError) as error:
             refused = isinstance(error, OSError)
-            return StoredConfig(unquote(entry), None, str(error), refused=refused), _Facts()
+            return StoredConfig(unquote(entry), None, str(error), refused=refused), MetaFacts()
 
     # -- streams
 
@@ -434,7 +350,7 @@ class AccountDirectory:
     def consumers(self, stream: str) -> list[StoredConfig]:
         """List all consumers of a stream, including damaged ones. Restores bad copies of documents."""
         folder = self._stream(stream)
-        expected = self._expect_consumer(self._facts_of(stream) or _Facts())
+        expected = self._expect_consumer(self._facts_of(stream) or MetaFacts())
         found = list(self._list(f"{folder}/consumers", expected))
         known = self._consumers.setdefault(folder, {})
         for stored, facts in found:
@@ -442,11 +358,11 @@ class AccountDirectory:
                 known.setdefault(stored.name, facts)
         return [stored for stored, _ in found]
 
-    def _consumer_facts(self, stream: str, consumer: str) -> _Facts | None:
+    def _consumer_facts(self, stream: str, consumer: str) -> MetaFacts | None:
         """Return what is known of a consumer; None if it is new, or its document cannot be read."""
         known = self._consumers.setdefault(self._stream(stream), {})
         if consumer not in known:
-            expected = self._expect_consumer(self._facts_of(stream) or _Facts())
+            expected = self._expect_consumer(self._facts_of(stream) or MetaFacts())
             try:
                 known[consumer] = self._read(self._consumer(stream, consumer), expected).value.facts
             except (NotFound, Damaged):
@@ -460,7 +376,7 @@ class AccountDirectory:
         if facts is None or not facts.identity:
             # A state of the previous version has no identity.
             since, revision = (0, 0) if facts is None else (1, facts.revision)
-            facts = _Facts(new_identity(self._random), since, self.name, of, revision)
+            facts = MetaFacts(new_identity(self._random), since, self.name, of, revision)
         facts = self._write(folder, consumer, replace(facts, stream=of), document)
         self._consumers.setdefault(self._stream(stream), {})[consumer] = facts
 

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lib.examples import one_in
 from lib.fake_disk import FakeDisk
-from pyjs.store.configs import Storage, StoredConfig, directory_name
+from pyjs.store.configs import Storage, StoredConfig
 from pyjs.store.consumer_state import ConsumerState
+from pyjs.store.meta_file import directory_name
 
 NAMES = ["S", "$G", "..", ".", "a/b", "A b", "ü", "%2E", "x" * 255, "x" * 254 + "y", "", "con:1", "a~b"]
 
