@@ -2,8 +2,8 @@
 
 Only ratios count: the machine's noise affects both alike, because the two take turns round by round and the
 medians of the rounds are compared. `--quick` does one round with a tenth of the load; `--only NAME` one case.
-`--only spark` (the Spark data source), `--only fairness` and `--only memory` measure that alone and replace
-its section of results.md.
+`--only applications` (traffic as applications make it), `--only spark` (the Spark data source), `--only
+fairness` and `--only memory` measure that alone and replace its section of results.md.
 """
 
 from __future__ import annotations
@@ -20,11 +20,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import fairness, memory, servers, spark
+from . import applications, fairness, memory, servers, spark
 
 RESULTS = Path(__file__).with_name("results.md")
 SIZES = (16, 128, 4096)
-SECTIONS = {"fairness": fairness.section, "memory": memory.section, "spark": spark.section}
+SECTIONS = {
+    "applications": applications.section,
+    "fairness": fairness.section,
+    "memory": memory.section,
+    "spark": spark.section,
+}
 MEMORY = "max_mem: 2G"
 ALWAYS = "max_mem: 2G, sync_interval: always"
 
@@ -52,7 +57,7 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """Yield every row of the table, in its order."""
+    """Yield every row of repeated traffic, in its order."""
     for size in SIZES:
         scale = 1 if size < 1024 else 8
         yield Case("core publish", "publish", {"size": size, "count": 2_000_000 // scale})
@@ -197,13 +202,24 @@ def main() -> None:
         "",
         f"`make bench`: {rounds} round(s) in turn, medians. {machine}.",
         f"pyjs: `{version(servers.pyjs_command())}`; reference: `{version(servers.reference_command())}`.",
+    ]
+    print("\n".join(lines), flush=True)
+    whole = not (chosen.only or chosen.size or chosen.quick)
+    if whole:
+        lines.extend(applications.section(scale, number))
+    repeated = [
+        "",
+        "## Repeated traffic",
+        "",
+        "The same message over and over: one subject, one size, one reply.",
         "A ratio above 1 is in favour of pyjs. Rates are messages (for subscribers: deliveries) per second.",
         "pyjs acknowledges a file publish after `fdatasync`; the reference, at its default, before it.",
         "",
         "| what | bytes | pyjs | reference | ratio |",
         "|---|---:|---:|---:|---:|",
     ]
-    print("\n".join(lines), flush=True)
+    lines.extend(repeated)
+    print("\n".join(repeated), flush=True)
 
     def show(rows: list[tuple[str, float, float, float]], size: str) -> None:
         for title, ours, theirs, ratio in rows:
@@ -217,10 +233,11 @@ def main() -> None:
             show(compare(case, rounds), str(case.size))
     if chosen.only in "start and memory":
         show(standing(rounds), "")
-    if not (chosen.only or chosen.size or chosen.quick):
+    if whole:
         lines.extend(store())
-        for section in SECTIONS.values():
-            lines.extend(section(scale, number))
+        for name, section in SECTIONS.items():
+            if name != "applications":
+                lines.extend(section(scale, number))
         RESULTS.write_text("\n".join(lines) + "\n")
 
 

@@ -215,12 +215,12 @@ def js_publish(port: int, size: int, count: int, storage: str = "file", window: 
 def r3_publish(port: int, size: int, count: int, ports: list[int], window: int = 1000) -> float:
     """JetStream publish to a stream with three replicas, at its leader; `ports` of "s0", "s1", "s2"."""
     config = {"name": "BENCH", "subjects": ["bench.js"], "num_replicas": 3}
-    _answered(port, "$JS.API.STREAM.CREATE.BENCH", config)
-    leader = _answered(port, "$JS.API.STREAM.INFO.BENCH", {})["cluster"]["leader"]
+    answered(port, "$JS.API.STREAM.CREATE.BENCH", config)
+    leader = answered(port, "$JS.API.STREAM.INFO.BENCH", {})["cluster"]["leader"]
     return publish_acknowledged(Wire(ports[int(leader[1:])]), size, count, window)
 
 
-def _answered(port: int, subject: str, body: dict[str, Any]) -> dict[str, Any]:
+def answered(port: int, subject: str, body: dict[str, Any]) -> dict[str, Any]:
     """Repeat a request until the cluster has the leaders that it needs, and return the answer."""
     deadline = time.monotonic() + LEADER_SECONDS
     while True:

@@ -99,12 +99,13 @@ def start(name: str, jetstream: str = "", more: str = "") -> Running:
     block = f'jetstream {{ store_dir: "{store}/js", {jetstream} }}\n' if jetstream != "" else ""
     config.write_text(f"listen: 127.0.0.1:{port}\n{block}{more}")
     began = time.perf_counter()
-    process = subprocess.Popen(
-        [*COMMANDS[name](), "-c", str(config)],
-        stdout=subprocess.DEVNULL,
-        stderr=(store / "log").open("wb"),
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""},
-    )
+    with (store / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [*COMMANDS[name](), "-c", str(config)],
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""},
+        )
     server = Running(name, port, process, store)
     try:
         _await_ready(server, began)
