@@ -11,7 +11,7 @@ help:
 	@echo "make video     play the video on persistence at the edge on nine servers of your own"
 	@echo "make pipeline  play orders of two leafs that Spark counts (needs Java 17 or newer)"
 	@echo "make test      set up and run every test"
-	@echo "make check     format, lint and types"
+	@echo "make check     format, lint and types, those of the tests too"
 	@echo "make bench     compare with the reference server, a table of fairness included, and write benchmarks/results.md"
 	@echo "make soak      simulate many more replicated groups under faults, and try 20 times as many examples"
 	@echo "make trust     play faults on whole clusters, and write docs/trust.md (25 minutes; ROUNDS=n for more)"
@@ -33,9 +33,9 @@ test: $(VENV)/.dev
 check: $(VENV)/.dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@# By the package's own name: the folder may have one that is no name in Python.
+	@# By the package's own name: the folder may have one that is no name in Python. `lib` is what tests share.
 	@mkdir -p $(VENV)/types && ln -sfn $(CURDIR) $(VENV)/types/pyjs
-	@cd $(VENV)/types && $(abspath $(BIN))/mypy --config-file $(CURDIR)/pyproject.toml pyjs
+	@cd $(VENV)/types && $(abspath $(BIN))/mypy --config-file $(CURDIR)/pyproject.toml -p pyjs -p lib
 
 bench: $(VENV)/.dev
 	@$(BIN)/python -m benchmarks

@@ -74,5 +74,5 @@ def test_consumers_are_completed_of_the_stream_typed_before(
     for command in ("info", "next", "rm", "edit"):
         line = f"pyjs --server {url} consumer {command} {unique} bil"
         # On a busy machine an answer may come after the time a shell is let wait: then there is none.
-        eventually(lambda line=line: completed(cli, line) == ["billing"])
+        eventually(lambda line=line: completed(cli, line) == ["billing"])  # type: ignore[misc]
     assert completed(cli, "pyjs server rep") == ["report"]

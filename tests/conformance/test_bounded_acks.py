@@ -6,6 +6,7 @@ As in test_bounded_work.py the server's callbacks are measured, and the referenc
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from lib.callbacks import Callbacks
@@ -22,14 +23,14 @@ def server(callbacks: Callbacks, launch: Callable[[str], ServerProcess]) -> Serv
     return launch(ALONE)
 
 
-def fill(js: JetStream, count: int = MANY, **config: object) -> None:
+def fill(js: JetStream, count: int = MANY, **config: Any) -> None:
     js.create("w", subjects=["w"], **config)
     for _ in range(0, count, 1000):
         js.wire.send("PUB w 1\r\nx\r\n" * 1000)
     eventually(lambda: js.state("w")["messages"] == count, seconds=30)
 
 
-def deliver(server: ServerProcess, js: JetStream, count: int = MANY, **config: object) -> str:
+def deliver(server: ServerProcess, js: JetStream, count: int = MANY, **config: Any) -> str:
     """Let a push consumer deliver all, and then nobody listens. Gives the last ack subject."""
     with JetStream.of(server) as other:
         other.wire.sub("deliver")
@@ -79,7 +80,7 @@ def test_all_of_them_are_out_of_deliveries(
 def test_other_waits_for_all_of_them(server: ServerProcess, js: JetStream, callbacks: Callbacks) -> None:
     fill(js)
     deliver(server, js, ack_wait=3600 * SECOND)
-    config = {"deliver_subject": "deliver", "max_ack_pending": -1}
+    config: dict[str, Any] = {"deliver_subject": "deliver", "max_ack_pending": -1}
     with callbacks.bounded(server):
         js.consumer("w", "c", **config, backoff=[3000 * SECOND, 3600 * SECOND], max_deliver=5)
         assert js.consumer_info("w", "c")["num_ack_pending"] == MANY

@@ -278,7 +278,7 @@ class Reader:
 @pytest.mark.parametrize("seed", [seed for seed in range(30) if seed != 2])
 def test_a_pull_consumer(both: Both, unique: str, seed: int) -> None:
     rng = random.Random(1000 + seed)
-    config = {
+    config: dict[str, Any] = {
         "name": unique,
         "subjects": [f"{unique}.>"],
         "storage": rng.choice(["file", "memory"]),

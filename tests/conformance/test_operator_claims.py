@@ -81,7 +81,7 @@ def test_what_was_pushed_is_listed(op: Deployment) -> None:
 
 def damaged(account: OperatorAccount, what: str) -> str:
     token = account.token()
-    return {
+    makers: dict[str, Callable[[], str]] = {
         "empty": lambda: "",
         "no-token": lambda: "nonsense",
         "tampered": lambda: tampered(token, name="other"),
@@ -90,7 +90,8 @@ def damaged(account: OperatorAccount, what: str) -> str:
         "a-users-token": lambda: account.user().token,
         "the-operators-token": lambda: account.env.token,
         "signed-by-a-user": lambda: token.rsplit(".", 1)[0] + ".AAAA",
-    }[what]()
+    }
+    return makers[what]()
 
 
 @pytest.mark.parametrize(
@@ -282,7 +283,12 @@ def test_a_folder_with_a_damaged_file(launch: Callable[[str], ServerProcess]) ->
         assert wire.sync() == []
     assert damaged_one.user().refusal(op.server) == [b"-ERR 'Authorization Violation'"]
     op.push(damaged_one)
-    eventually(lambda: damaged_one.user().connect(op.server).close() is None)
+
+    def logs_in() -> bool:
+        damaged_one.user().connect(op.server).close()
+        return True
+
+    eventually(logs_in)
 
 
 @pytest.mark.parametrize("first", ["reference", "pyjs"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from lib import pyjs_server
@@ -36,7 +37,7 @@ def allowed(op: Deployment, user: User, verb: str, *subjects: str) -> list[bool]
 @pytest.mark.parametrize("how", ["own", "scope", "default"])
 def test_lists_are_asked_about_what_a_subject_is_mapped_to(op: Deployment, how: str) -> None:
     account = op.account("A", mappings={"old.*": [{"subject": "secret.$1"}]})
-    denied = {"pub": {"deny": ["secret.>"]}}
+    denied: dict[str, Any] = {"pub": {"deny": ["secret.>"]}}
     if how == "scope":
         key = account.scoped_key(**denied)
         op.push(account)
@@ -66,7 +67,8 @@ def test_lists_are_asked_about_what_a_subject_is_mapped_to(op: Deployment, how: 
 def test_a_users_own_lists(
     op: Deployment, verb: str, rule: dict[str, list[str]], expected: list[bool]
 ) -> None:
-    user = op.account("A").user(**{verb: rule})
+    lists: dict[str, Any] = {verb: rule}
+    user = op.account("A").user(**lists)
     assert allowed(op, user, verb, "a", "b.x", "c") == expected
 
 

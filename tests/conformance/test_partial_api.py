@@ -116,4 +116,4 @@ def test_a_reload_that_takes_the_import_away_brings_the_refusals_back(
         ):
             server.configure(config)
             server.signal(signal.SIGHUP)
-            eventually(lambda expected=expected: answers(js, "STREAM.NAMES") == expected)
+            eventually(lambda expected=expected: answers(js, "STREAM.NAMES") == expected)  # type: ignore[misc]

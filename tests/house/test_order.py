@@ -90,7 +90,7 @@ LAYERS = {
     ),
 }
 # Imports that point up or sideways today, by the layer that imports and the one that is imported.
-UPWARD = {
+UPWARD: dict[str, dict[str, int]] = {
     "server/accounts": {},
     "server/jetstream": {},
     "server/jetstream/streams": {},

@@ -61,7 +61,7 @@ def same(copies: ServerProcess, origin: ServerProcess) -> None:
     """Wait until all is copied, then compare."""
     expected = count(origin, "ORIGIN")
     for copy in ("MIRROR", "SOURCED"):
-        eventually(lambda copy=copy: count(copies, copy) == expected, 60)
+        eventually(lambda copy=copy: count(copies, copy) == expected, 60)  # type: ignore[misc]
     original = bodies(origin, "ORIGIN")
     assert bodies(copies, "MIRROR") == original
     assert bodies(copies, "SOURCED") == original

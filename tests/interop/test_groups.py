@@ -7,6 +7,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -91,6 +92,9 @@ class Adder:
         self.thread = threading.Thread(target=self._run)
         self.thread.start()
 
+    def has_more_than(self, count: int) -> bool:
+        return len(self.acknowledged) > count
+
     def _run(self) -> None:
         number = 0
         with self.server.connect() as wire:
@@ -129,10 +133,10 @@ def test_nothing_acknowledged_is_lost_when_leaders_are_killed(trio: Trio) -> Non
         other = next(name for name in trio.servers if name != leader)
         adder = Adder(trio.servers[other])
         try:
-            eventually(lambda adder=adder: len(adder.acknowledged) > 20, 60)
+            eventually(partial(adder.has_more_than, 20), 60)
             trio.servers[leader].kill()
             before = len(adder.acknowledged)
-            eventually(lambda adder=adder, before=before: len(adder.acknowledged) > before + 5, 60)
+            eventually(partial(adder.has_more_than, before + 5), 60)
             trio.servers[leader].launch()
         finally:
             adder.stop()

@@ -194,7 +194,7 @@ def names(wire: Wire, env: OperatorEnv, account: OperatorAccount) -> set[str]:
     """Who answers a push with "jwt updated"; asks for at most two answers."""
     reply = wire.inbox()
     wire.pub(UPDATE, account.token(), reply)
-    answers = {}
+    answers: dict[str, str] = {}
     try:
         wire.sock.settimeout(1)
         while len(answers) < 2:

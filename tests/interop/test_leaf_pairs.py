@@ -203,7 +203,7 @@ def test_equal_names_in_two_domains_both_store(pair: Pair, unique: str) -> None:
 
         def both() -> bool:
             here.wire.pub(unique, "hello world")
-            return here.state(unique)["messages"] > 0 and there.state(unique)["messages"] > 0
+            return all(end.state(unique)["messages"] > 0 for end in (here, there))
 
         eventually(both)
 
@@ -309,7 +309,12 @@ def test_the_connected_system_accounts_see_both_servers(pair: Pair, at: str) -> 
             return {m.json()["name"] for m in wire.sync() if isinstance(m, Msg) and not m.status}
 
         seen: set[str] = set()
-        eventually(lambda: seen.update(names()) or seen == {"hub-server", "leaf-server"})
+
+        def complete() -> bool:
+            seen.update(names())
+            return seen == {"hub-server", "leaf-server"}
+
+        eventually(complete)
 
 
 @pytest.mark.parametrize("at", ["hub", "leaf"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -84,9 +85,9 @@ def test_a_server_that_comes_later_catches_up(pair: Pair) -> None:
     pair.env.push(leaf, newer, leaf_token)
     pair.begin("hub")
     for name in ("hub", "leaf"):
-        eventually(lambda name=name: pair.holds(name, only_hub, hub_token), 60)
-        eventually(lambda name=name: pair.holds(name, only_leaf, leaf_token), 60)
-        eventually(lambda name=name: pair.holds(name, both, newer), 60)
+        eventually(partial(pair.holds, name, only_hub, hub_token), 60)
+        eventually(partial(pair.holds, name, only_leaf, leaf_token), 60)
+        eventually(partial(pair.holds, name, both, newer), 60)
 
 
 def test_a_damaged_file_is_filled_again_by_the_other_server(pair: Pair) -> None:
@@ -111,7 +112,7 @@ def test_a_deletion_reaches_both(pair: Pair) -> None:
     eventually(lambda: pair.file("leaf", account).exists(), 60)
     pair.env.delete(hub, account)
     for name in ("hub", "leaf"):
-        eventually(lambda name=name: not pair.file(name, account).exists())
+        eventually(lambda name=name: not pair.file(name, account).exists())  # type: ignore[misc]
         deleted = pair.file(name, account)
         assert deleted.with_name(deleted.name + ".deleted").exists()
     assert account.id not in ask(hub, pair.env, "$SYS.REQ.CLAIMS.LIST")["data"]
@@ -132,7 +133,7 @@ def answering(wire: Wire, account: OperatorAccount) -> set[str]:
     """Who answers a push with "jwt updated"; waits for two answers."""
     reply = wire.inbox()
     wire.pub(UPDATE, account.token(), reply)
-    names = set()
+    names: set[str] = set()
     wire.sock.settimeout(1)
     try:
         while len(names) < 2:

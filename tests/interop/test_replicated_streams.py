@@ -129,7 +129,7 @@ def test_publishes_go_on_when_the_leader_is_killed_and_none_gets_lost(mesh: JetM
         await js.add_stream(name="S", subjects=["s.>"], num_replicas=3)
         publisher = Publisher(js, "s.a")
         going = asyncio.create_task(publisher.go_on())
-        for _ in range(2):
+        for _turn in range(2):
             await _more(publisher, 50)
             name = await leader(js, "S")
             mesh[name].kill()
@@ -157,7 +157,7 @@ def test_a_consumer_goes_on_where_it_was(mesh: JetMesh) -> None:
         await js.add_stream(name="W", subjects=["w"], num_replicas=3, retention=RetentionPolicy.WORK_QUEUE)
         for stream, subject in (("S", "s.a"), ("W", "w")):
             publisher = Publisher(js, subject)
-            for _ in range(20):
+            for _turn in range(20):
                 await publisher.one()
 
             async def made(subject: str = subject, stream: str = stream) -> Any:
@@ -210,7 +210,7 @@ def test_mirrors_and_sources_follow_whoever_leads(mesh: JetMesh) -> None:
         await js.add_stream(name="A", sources=[StreamSource(name="O")], num_replicas=3)
         publisher = Publisher(js, "o")
         for round_ in range(2):
-            for _ in range(20):
+            for _turn in range(20):
                 await publisher.one()
             for name in ("M", "A"):
                 await eventually(lambda name=name: _holds(js, name, len(publisher.sequences)))  # type: ignore[misc]

@@ -174,7 +174,7 @@ def test_clients_are_told_of_all_servers(mesh: Mesh) -> None:
     for server in mesh.servers:
         with mesh.login(server) as wire:
             eventually(
-                lambda wire=wire: wire.sync() == [] and set(wire.infos[-1].get("connect_urls", [])) == urls
+                lambda wire=wire: wire.sync() == [] and set(wire.infos[-1].get("connect_urls", [])) == urls  # type: ignore[misc]
             )
             assert wire.infos[-1]["cluster"] == "mesh"
 

@@ -96,8 +96,8 @@ def refusal(reason: Reason, what: str) -> Callable[[Callable[[Case], object]], C
     return add
 
 
-def _set(path: str, value: Any) -> Callable[[Case], object]:
-    def spoil(case: Case) -> None:
+def _set(path: str, value: Any) -> Callable[[Any], object]:
+    def spoil(case: Any) -> None:
         target: Any = case
         *way, last = path.split(".")
         for step in way:

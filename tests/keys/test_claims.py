@@ -35,6 +35,13 @@ from pyjs.keys.claims.subjects import contained, plain
 from pyjs.keys.nkey import KeyRole
 
 
+def changed(one: Any, **fields: Any) -> object:
+    """Set fields in the middle of an expression."""
+    for name, value in fields.items():
+        setattr(one, name, value)
+    return one
+
+
 def _found(claims: Claims, now: int) -> list[tuple[str, str]]:
     return [(issue.level.value, issue.text) for issue in claims.issues(now)]
 
@@ -197,13 +204,13 @@ ACCOUNTS: list[tuple[str, Callable[[Any], object]]] = [
         "the account contains wildcard exports that are not allowed by the operator",
         lambda n: (
             n.exports.append(Export(subject="a.*", type="stream")),
-            setattr(n.limits, "wildcards", False),
-            setattr(n.limits, "exports", 5),
+            changed(n.limits, wildcards=False),
+            changed(n.limits, exports=5),
         ),
     ),
     (
         "the account contains more imports than allowed by the operator",
-        lambda n: (n.imports.append(_import()), setattr(n.limits, "imports", 0)),
+        lambda n: (n.imports.append(_import()), changed(n.limits, imports=0)),
     ),
     (
         "subject does not contain enough * or reference wildcards $[0-9]",
@@ -231,7 +238,7 @@ ACCOUNTS: list[tuple[str, Callable[[Any], object]]] = [
     (
         "JetStream Limits and tiered JetStream Limits are mutually exclusive",
         lambda n: (
-            setattr(n.limits, "streams", 1),
+            changed(n.limits, streams=1),
             n.limits.tiered_limits.update(R1=JetStreamLimits(streams=1)),
         ),
     ),
@@ -365,7 +372,7 @@ def test_callout_claims_need_their_keys(party: Any) -> None:
 def test_a_callout_request_keeps_the_password_under_its_name(party: Any) -> None:
     from pyjs.keys.claims import ConnectOptions
 
-    options = ConnectOptions(user="u", password="p")
+    options = ConnectOptions(user="u", password="p")  # type: ignore[call-arg] # mypy knows only the alias
     assert options.document() == {"user": "u", "pass": "p", "protocol": 0}
     assert ConnectOptions.model_validate(options.document()) == options
 

@@ -24,6 +24,7 @@ NOW = time.time_ns()
 def _account(party: Any) -> AccountClaims:
     claims: AccountClaims = party.account_claims()
     scope = claims.nats.signing_keys[party.scoped.public_key]
+    assert scope is not None
     scope.template.pub.allow = scope.template.sub.allow = ["u.{{name()}}.>", "_INBOX.>"]
     claims.nats.exports = [Export(subject="open.>", type="stream")]
     claims.revoke(party.key(KeyRole.USER, "revoked").public_key, NOW // 10**9)
@@ -73,7 +74,8 @@ async def _heard(url: str, publisher: str, subscriber: str, subject: str) -> str
         await two.flush()  # the client's first PING overtakes what waits to be written
         await one.publish(subject, b"hello")
         message = asyncio.ensure_future(heard.next_msg(timeout=20))
-        await asyncio.wait({message, complaint}, return_when=asyncio.FIRST_COMPLETED)
+        waiting: list[asyncio.Future[Any]] = [message, complaint]
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         if complaint.done():
             message.cancel()
             return complaint.result()

@@ -55,7 +55,7 @@ def test_user_claims_come_back(
     claims.name, claims.exp = name, exp
     claims.nats.tags, claims.nats.subs, claims.nats.bearer_token = tags, subs, bearer
     claims.nats.pub.allow = allow
-    claims.nats.resp = type(claims.nats).model_fields["resp"].annotation.__args__[0](max=1, ttl=ttl)  # type: ignore[union-attr]
+    claims.nats.resp = type(claims.nats).model_fields["resp"].annotation.__args__[0](max=1, ttl=ttl)
     token = encode(claims, party.account, now=party.now)
     read = decode(token, UserClaims)
     assert (read.name, read.exp, read.tags) == (name, exp, tags)
@@ -295,7 +295,8 @@ def test_a_signer_may_keep_its_key_elsewhere(party: Any) -> None:
         public_key = party.account.public_key
 
         def sign(self, data: bytes) -> bytes:
-            return party.account.sign(data)
+            signature: bytes = party.account.sign(data)
+            return signature
 
     assert decode(encode(party.user_claims(), Remote(), now=party.now), UserClaims).iss == Remote.public_key
 

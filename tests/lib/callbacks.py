@@ -188,7 +188,7 @@ class _Meter:
                 if watch.raw > LIMIT:
                     self._tell(handle)
 
-        asyncio.Handle._run = measured  # type: ignore[method-assign]
+        asyncio.Handle._run = measured  # type: ignore[method-assign,assignment]
         # Counts processor time, so an idle server is not woken.
         signal.signal(signal.SIGPROF, self._sample)
         signal.setitimer(signal.ITIMER_PROF, _SAMPLE_SECONDS, _SAMPLE_SECONDS)

@@ -94,7 +94,7 @@ class Hands:
         self.held: list[Callable[[], None]] = []
 
     def soon(self, callback: Callable[[], None]) -> None:
-        self.clock.call_later(self.turn, lambda: self.dead or callback())
+        self.clock.call_later(self.turn, lambda: None if self.dead else callback())
 
     def work(self, job: Callable[[], object], done: Callable[[BaseException | None], None]) -> HeldJob:
         self.under_way += 1
@@ -236,7 +236,7 @@ class Member:
             ticker=self.ticker,
             clock=cluster.clock,
             fs=self.disk,
-            log=self.log,  # type: ignore[arg-type]
+            log=self.log,
             random_bytes=random.randbytes,
             timing=TIMING,
             compact_entries=self.compact_entries,

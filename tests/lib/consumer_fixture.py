@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -25,19 +26,30 @@ from pyjs.server.slices import Shared
 SECOND = 1_000_000_000
 
 
+@dataclass
+class Finished:
+    """A job that is done; `error` is what it raised."""
+
+    error: Exception | None
+
+    def wait(self) -> BaseException | None:
+        return self.error
+
+
 class AtOnce:
     """An executor that does everything at once."""
 
-    def soon(self, callback: Any) -> None:
+    def soon(self, callback: Callable[[], None]) -> None:
         callback()
 
-    def work(self, job: Any, done: Any) -> None:
+    def work(self, job: Callable[[], object], done: Callable[[BaseException | None], None]) -> Finished:
         error = None
         try:
             job()
         except Exception as failure:
             error = failure
         done(error)
+        return Finished(error)
 
 
 @dataclass
@@ -82,7 +94,7 @@ class ConsumerFixture:
     def info(self, text: str) -> None:
         self.log.append(text)
 
-    warning = error = info
+    debug = trace = warning = error = info
 
     def consumer(self, *, action: str = "", **config: Any) -> Consumer:
         return lifecycle.create(self.stream, ConsumerConfig.from_json(config), action)

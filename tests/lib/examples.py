@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import settings
 
 
-def one_in(share: int, **more: int) -> settings:
+def one_in(share: int, **more: Any) -> settings:
     """Return settings with a `share`-th of the profile's examples, for examples that are whole scenarios.
 
     more: other settings, such as `stateful_step_count`

@@ -82,7 +82,12 @@ class FakeClient:
         return self
 
     @property
+    def open(self) -> bool:
+        return not self.connection.closed_reason
+
+    @property
     def closed(self) -> str:
+        """Why the server closed the connection, "" if it did not."""
         return self.connection.closed_reason
 
 

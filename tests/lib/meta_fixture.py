@@ -173,8 +173,8 @@ def check(state: MetaState) -> None:
         assert state.stream(account, name) is not None and consumers
         for key, consumer in consumers.items():
             assert (consumer.account, consumer.stream, consumer.name) == (account, name, key)
-    for key in state.consumer_changes:
-        assert state.stream(*key) is not None
+    for changed in state.consumer_changes:
+        assert state.stream(*changed) is not None
     assert not state.retired & set(state.servers)
     nodes = [one.node for one in state.servers.values()]
     assert len(set(nodes)) == len(nodes)

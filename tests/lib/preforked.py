@@ -167,7 +167,7 @@ def _tend(program: str, door: socket.socket) -> None:
                 for file in set(opened):
                     os.close(file)
                 children.add(pid)
-                answer = {"pid": pid}
+                answer: dict[str, int | None] = {"pid": pid}
             else:
                 answer = {"code": _reap(request["pid"], children)}
             door.sendall(json.dumps({"number": number, **answer}).encode() + b"\n")

@@ -120,7 +120,7 @@ class Play:
 
     def publish(self) -> None:
         rng, last = self.rng, self.leader.stream.store.last_seq
-        run = []
+        run: list[tuple[bytes, bytes, int, int, Any]] = []
         for _ in range(rng.choice([1, 1, 2, 5])):
             block, body = header(rng, last), b"%d" % rng.randrange(1000) * rng.choice([1, 5, 50])
             same = rng.random() < 0.5 and run

@@ -97,7 +97,9 @@ class Alone(ReplicaHost):
 
     def __init__(self, config: dict[str, Any]) -> None:
         super().__init__()
-        self.stream = Stream(made(config), self.store(exact=False), self.jetstream.context("S"), CREATED)
+        self.stream: Stream[Consumer] = Stream(
+            made(config), self.store(exact=False), self.jetstream.context("S"), CREATED
+        )
         self.jetstream.streams["S"] = self.stream
         self.stream.start()
 

@@ -12,7 +12,7 @@ import functools
 import hashlib
 import os
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -230,7 +230,7 @@ class _Reader:
 
 
 def _targets(item: ast.stmt) -> Iterator[str]:
-    targets = [item.target] if isinstance(item, ast.AnnAssign) else []
+    targets: Sequence[ast.expr] = [item.target] if isinstance(item, ast.AnnAssign) else []
     targets = item.targets if isinstance(item, ast.Assign) else targets
     yield from (target.id for target in targets if isinstance(target, ast.Name))
 

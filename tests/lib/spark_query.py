@@ -56,13 +56,15 @@ class Query:
         self.start: dict[str, Any] | None = None
         self.slept: list[float] = []
         self.time = 0.0
-        self.restart()
+        self.reader = self._reader()
 
     def restart(self) -> None:
         """Start another process of the query, from the same checkpoint."""
-        if hasattr(self, "reader"):
-            self.reader.stop()
-        self.reader = StreamReader(
+        self.reader.stop()
+        self.reader = self._reader()
+
+    def _reader(self) -> StreamReader:
+        return StreamReader(
             self.settings,
             columns.schema(self.settings),
             now=lambda: self.time,

@@ -153,7 +153,7 @@ class Site:
         if self.lost is not None:
             self.lost.append(command)
             return
-        self.clock.call_later(MILLISECOND, lambda: self.sites.decide(command))
+        self.clock.call_later(MILLISECOND, lambda: drop(self.sites.decide(command)))
 
     def announce(self, key: tuple[str, str, str], info: dict[str, Any]) -> None:
         del info
@@ -181,7 +181,7 @@ class Site:
             ticker=ticker,
             clock=clock,
             fs=self.disk,
-            log=self.log,  # type: ignore[arg-type]
+            log=self.log,
             random_bytes=random.randbytes,
             timing=TIMING,
             compact_entries=self.sites.compact_entries,
@@ -190,7 +190,7 @@ class Site:
         self.system, self.account = Account("SYS", flusher), Account(ACCOUNT, flusher)
         self.advisories: list[tuple[str, Any]] = []
         self.system.subscribe(">", lambda message: self.advisories.append((message.subject, message.body)))
-        host = JetStreamHost(clock=clock, executor=runner, server_name=self.name, log=self.log)  # type: ignore[arg-type]
+        host = JetStreamHost(clock=clock, executor=runner, server_name=self.name, log=self.log)
         directory = Storage("/store", fs=self.disk).account(ACCOUNT)
         grants = {"": AccountJetStream()}
         self.jetstream = JetStreamAccount(self.account, host, directory, grants, Quota(), Quota())
@@ -348,11 +348,10 @@ class Sites:
             return False
         if sum(site.leads() for site in sites) != 1:
             return False
-        if len(sites) > 1 and any(
-            s.local.membership is None or s.local.membership.catching_up for s in sites
-        ):  # type: ignore[union-attr]
+        streams = [site.local for site in sites if site.local is not None]
+        if len(sites) > 1 and any(one.membership is None or one.membership.catching_up for one in streams):
             return False
-        stores = [site.local.stream.store for site in sites if site.local is not None and site.local.stream]
+        stores = [one.stream.store for one in streams if one.stream]
         return len({(store.first_seq, store.last_seq, store.messages, store.bytes) for store in stores}) == 1
 
     def settle(self) -> list[tuple[int, str, bytes]]:
@@ -369,7 +368,7 @@ class Sites:
     def publish(self, body: str, subject: str = "s.a", header: bytes = b"") -> str:
         """Publish once to the present leader; return the subject of its answer in `answers`."""
         leader, reply = self.leader(), f"ack.{next(self.numbers)}"
-        leader.account.subscribe(reply, lambda message: self.answers.setdefault(reply, message.body))
+        leader.account.subscribe(reply, lambda message: drop(self.answers.setdefault(reply, message.body)))
         account = leader.account
         leader.clock.run(
             lambda: drop(account.publish(subject, body.encode(), reply=reply, header=header, own=True))

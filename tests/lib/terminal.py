@@ -17,6 +17,7 @@ import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyte
 
@@ -41,7 +42,7 @@ class Screen(pyte.Screen):
 
     def row(self, number: int) -> str:
         """Return what a row shows, without blanks at its end (`display` draws all rows, which takes long)."""
-        cells = self.buffer.get(number, {})
+        cells: Mapping[int, Any] = self.buffer.get(number, {})
         return "".join(cells[column].data for column in range(max(cells, default=-1) + 1)).rstrip()
 
     def rows(self, first: int = 0) -> list[str]:

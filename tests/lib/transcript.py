@@ -17,6 +17,7 @@ import shlex
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -101,7 +102,7 @@ def _shown(cli: Cli, step: Step) -> tuple[int, list[str]]:
         return result.code, shown.splitlines()
     with cli.terminal(step.words) as terminal:
         for line in step.questions:
-            shown = terminal.question(lambda asked, line=line: _asked_in(line, asked))
+            shown = terminal.question(partial(_asked_in, line))
             question = _asked_in(line, shown)
             assert question is not None, _unexpected(step, shown, line, terminal.lines())
             terminal.answer(question, line[len(question) :].strip())

@@ -30,7 +30,7 @@ async def talk(port: int, *requests: bytes) -> bytes:
         await writer.wait_closed()
 
 
-def monitored(*requests: bytes, **options: object) -> list[bytes]:
+def monitored(*requests: bytes, **options: Any) -> list[bytes]:
     async def run() -> list[bytes]:
         async with Server(http_port=0, **options) as server:
             assert isinstance(server.monitor, Monitor)

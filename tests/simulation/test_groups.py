@@ -8,6 +8,7 @@ given.
 from __future__ import annotations
 
 import errno
+from functools import partial
 from random import Random
 
 import pytest
@@ -16,6 +17,11 @@ from pyjs.server.cluster.proposals import Outcome, ProposalLostError
 
 NAMES = ("s0", "s1", "s2")
 STEPS = 50
+
+
+def started(member: Member) -> None:
+    if not member.member:
+        member.start()
 
 
 class Scenario:
@@ -85,9 +91,7 @@ class Scenario:
             if self.up():
                 member = self.any()
                 member.kill(power=self.random.random() < 0.5)
-                self.cluster.clock.call_later(
-                    int(self.random.random() * 3e9), lambda member=member: member.member or member.start()
-                )
+                self.cluster.clock.call_later(int(self.random.random() * 3e9), partial(started, member))
         if not self.up():
             self.cluster.run(3)
 

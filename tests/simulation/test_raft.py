@@ -14,7 +14,7 @@ from pyjs.raft.roles import TRANSITIONS, Event, RaftState
 
 SEEDS, CHUNK = 60, 10
 # Where to look for the broken rules that are caught seldom: nearer than this, nobody notices them.
-FIRST = {VotesWhileRecovering: 130}
+FIRST: dict[type[World], int] = {VotesWhileRecovering: 130}
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -27,11 +28,11 @@ def fill(stream: FileStream, count: int, *, batch: int = 5, size: int = 40) -> N
     stream.commit_sync()
 
 
-def opened(disk: FakeDisk, **options: int) -> FileStream:
+def opened(disk: FakeDisk, **options: Any) -> FileStream:
     return FileStream(DIRECTORY, fs=disk, **options)
 
 
-def made(count: int = 20, **options: int) -> FakeDisk:
+def made(count: int = 20, **options: Any) -> FakeDisk:
     """A disk with a stream on it, whose process was killed."""
     disk = FakeDisk()
     fill(opened(disk, **options), count)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyjs.store.errors import NotFound, StoreClosed
@@ -13,16 +12,16 @@ from pyjs.store.memory import MemoryStream
 from pyjs.store.stream import StreamStore
 from pyjs.store.subjects import releasing
 
-Make = Callable[[], Any]
+Make = Callable[[], StreamStore]
 
 
 @pytest.fixture(params=["memory", "file", "small blocks"])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
-    made: list[Any] = []
+    made: list[MemoryStream | FileStream] = []
 
-    def build() -> Any:
+    def build() -> StreamStore:
         if request.param == "memory":
-            store: Any = MemoryStream()
+            store: MemoryStream | FileStream = MemoryStream()
         else:
             size = 16 << 20 if request.param == "file" else 400
             store = FileStream(str(tmp_path / f"{len(made)}" / "msgs"), block_size=size)

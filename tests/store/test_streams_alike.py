@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
 from contextlib import suppress
 from unittest.mock import patch
 
@@ -21,6 +22,9 @@ SUBJECTS = st.sampled_from(
 BODIES = st.binary(max_size=60)
 HEADERS = st.sampled_from([b"", b"", b"NATS/1.0\r\nA: b\r\n\r\n"])
 ANYWHERE = st.integers(0, 200)
+
+
+OVER: Sequence[int] = [-1]  # stands for the end of a purge
 
 
 class Streams(RuleBasedStateMachine):
@@ -131,8 +135,8 @@ class Streams(RuleBasedStateMachine):
         doomed = sorted(set(self.model.held) - set(wanted.held))
         with patch.object(indexed, "STEP", 2), patch.object(subjects, "STEP", 2):
             for one in (self.memory, self.file):
-                one._is_cheap = lambda _: cheap
-            under_way = [
+                one._is_cheap = lambda seq: cheap  # type: ignore[method-assign]
+            under_way: list[Generator[Sequence[int] | None] | None] = [
                 one.purging(subject=subject, up_to=up_to, keep=keep) for one in (self.memory, self.file)
             ]
             gone = [0, 0]
@@ -141,8 +145,8 @@ class Streams(RuleBasedStateMachine):
                     steps = under_way[place]
                     if steps is None:
                         continue
-                    removed = next(steps, self)
-                    if removed is self:
+                    removed = next(steps, OVER)
+                    if removed is OVER:
                         under_way[place] = None
                         assert gone[place] == len(doomed)
                     elif removed is None:

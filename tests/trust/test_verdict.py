@@ -15,7 +15,8 @@ CHAIN = f"{SUBJECT}.chain"
 
 def played() -> tuple[Values, Content]:
     """Three values, a refused one, a chain of two; all as it should be."""
-    values, content = Values(), {}
+    values = Values()
+    content: Content = {}
     for number in range(1, 4):
         stored(values.new(f"p0.{number}", STREAM, f"{SUBJECT}.p0"), content)
     values.new("p0.4", STREAM, f"{SUBJECT}.p0").outcome = Outcome.REFUSED
@@ -81,7 +82,8 @@ def test_a_broken_promise_is_seen(kind: str, harm: Callable[[Values, Content], N
 
 
 def test_a_key_that_fell_back_is_lost() -> None:
-    values, content = Values(), {}
+    values = Values()
+    content: Content = {}
     for number in (5, 10):
         stored(values.new(f"k0.{number}", BUCKET, f"{KEYS}.k0"), content)
     verdict = Verdict()
@@ -104,7 +106,8 @@ def test_deliveries_of_what_is_not_stored_and_missing_ones_are_seen() -> None:
 
 
 def test_a_job_that_nobody_got_is_lost() -> None:
-    values, content = Values(), {}
+    values = Values()
+    content: Content = {}
     for number in (1, 2):
         stored(values.new(f"j0.{number}", JOBS, f"{JOB}.j0"), content)
     handled = Handled(values, JOBS)

@@ -149,7 +149,7 @@ async def fetched(demo: Demo) -> list[int]:
     ):
         await test.jetstream().pull_subscribe("", durable="DUR", stream="aggregate")
         bound = await importer.jetstream(prefix="from.test.API").pull_subscribe_bind("DUR", "aggregate")
-        sequences = []
+        sequences: list[int] = []
         while len(sequences) < 70:
             for message in await bound.fetch(10, timeout=10):
                 await message.ack()

@@ -135,9 +135,9 @@ def test_choosing(tmp_path: Path, store: OperatorStore, party: Any) -> None:
     assert context.with_account("ACC").with_operator("SECOND").account == ""
     assert context.store().name == "OP"
     assert context.keystore.root == directories.keys
-    for wrong in (lambda: context.with_operator("NONE"), lambda: context.with_account("NONE")):
+    for choose in (context.with_operator, context.with_account):
         with pytest.raises(NotFoundError):
-            wrong()
+            choose("NONE")
     with pytest.raises(NotFoundError, match="no operator is current"):
         NscContext.load(directories).store()
 

@@ -6,11 +6,11 @@ import base64
 import json
 import shutil
 import stat
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyjs.keys import files
 from pyjs.keys.claims import AccountClaims, OperatorClaims, UserClaims
 from pyjs.keys.errors import DamagedError, FolderError, ForeignError, NotFoundError, TokenError
 from pyjs.keys.folders.check import check_store
@@ -189,7 +189,7 @@ def test_a_write_that_fails_leaves_the_store_readable(
     def read_only(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(files.tempfile, "mkstemp", read_only)
+    monkeypatch.setattr(tempfile, "mkstemp", read_only)
     with pytest.raises(FolderError, match=r"cannot write .*ACC\.jwt: Permission denied"):
         store.write_account(party.signed(party.account_claims(), party.operator))
     monkeypatch.undo()

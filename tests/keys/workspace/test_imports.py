@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from lib.nsc_folders import NscFolders, key_of
 from pyjs.keys import Export, IdentityError, Import, KeyRole
+from pyjs.keys.claims.export import Kind
 from pyjs.keys.workspace.activations import generate_activation
 from pyjs.keys.workspace.exports import add_export
 from pyjs.keys.workspace.imports import add_activated_import, add_import, delete_import
@@ -126,7 +127,7 @@ def test_a_seed_where_a_public_key_belongs_is_refused_unsaid(folders: NscFolders
     assert folders.content() == before
 
 
-def _circle(folders: NscFolders, kind: str) -> None:
+def _circle(folders: NscFolders, kind: Kind) -> None:
     """A exports to B, B to C; C's import into A would close it."""
     for account in "ABC":
         add_export(folders.workspace(), Export(subject="round.>", type=kind), account=account)
@@ -136,7 +137,7 @@ def _circle(folders: NscFolders, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["stream", "service"])
-def test_a_circle_of_imports_is_told_with_its_way(folders: NscFolders, kind: str) -> None:
+def test_a_circle_of_imports_is_told_with_its_way(folders: NscFolders, kind: Kind) -> None:
     _circle(folders, kind)
     before = folders.content()
     with pytest.raises(IdentityError, match="would close a circle") as raised:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,6 @@ from pyjs.keys import (
     Stores,
     Workspace,
     WorkspaceError,
-    files,
 )
 from pyjs.keys.workspace.export_keys import export_keys
 from pyjs.keys.workspace.fix import fix
@@ -44,7 +44,7 @@ def folders(tmp_path: Path) -> NscFolders:
 
 def failing_after(monkeypatch: pytest.MonkeyPatch, writes: int) -> None:
     """Let the first `writes` files be written, and one more fail as on a read-only disk; then all is well."""
-    left, real = [writes], files.tempfile.mkstemp
+    left, real = [writes], tempfile.mkstemp
 
     def mkstemp(**words: Any) -> tuple[int, str]:
         left[0] -= 1
@@ -52,7 +52,7 @@ def failing_after(monkeypatch: pytest.MonkeyPatch, writes: int) -> None:
             raise PermissionError(13, "Permission denied")
         return real(**words)
 
-    monkeypatch.setattr(files.tempfile, "mkstemp", mkstemp)
+    monkeypatch.setattr(tempfile, "mkstemp", mkstemp)
 
 
 def tokens(folders: NscFolders) -> dict[str, bytes]:

@@ -65,7 +65,8 @@ def test_what_is_wrong_is_told(
 ) -> None:
     (relation,) = _importing(folders, **fields).imports
     assert (relation.refusal.reason if relation.refusal else None) == reason
-    assert [issue in text for text in relation.issues] == ([True] if issue else [])
+    assert len(relation.issues) == (issue is not None)
+    assert all(issue is not None and issue in text for text in relation.issues)
 
 
 def test_a_token_for_an_open_export_is_told(folders: NscFolders) -> None:

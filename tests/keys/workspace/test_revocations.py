@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from lib.nsc_folders import NOW, NscFolders, key_of
 from pyjs.keys import Export, IdentityError, KeyRole
+from pyjs.keys.claims.export import Kind
 from pyjs.keys.workspace.exports import add_export
 from pyjs.keys.workspace.revocations import (
     Revocation,
@@ -126,7 +127,7 @@ def test_an_activations_revocation_is_dropped_once(folders: NscFolders) -> None:
     ],
 )
 def test_what_activation_cannot_be_revoked(
-    folders: NscFolders, account: str, target: str, subject: str, kind: str, error: str
+    folders: NscFolders, account: str, target: str, subject: str, kind: Kind, error: str
 ) -> None:
     before = folders.content()
     for operation in (revoke_activation, unrevoke_activation):

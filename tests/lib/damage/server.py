@@ -219,6 +219,7 @@ def _compare(world: World, promised: Promised, verdict: Verdict) -> dict[str, se
             broken.append(f"stream {name} is not served: {info['error']['description']}")
             continue
         stream = world.js.streams[name]
+        assert isinstance(stream.store, FileStream)
         stream.store.verify(limit=1 << 20)  # what reads find is reported from then on
         state = world.call(f"STREAM.INFO.{name}")["state"]
         lost[name] = set((state.get("lost") or {}).get("msgs") or ())

@@ -160,7 +160,7 @@ class BelievesTheLog(World):
 
 def _shadow(log: RaftLog, follow: Callable[..., int | None]) -> None:
     kind = type("GullibleLog", (RaftLog,), {"__slots__": (), "follow": lambda self, *rest: follow(*rest)})
-    log.__class__ = kind  # type: ignore[assignment]
+    log.__class__ = kind
 
 
 CANARIES: tuple[type[World], ...] = (

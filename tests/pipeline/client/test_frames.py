@@ -25,7 +25,8 @@ MESSAGES = st.tuples(
 
 
 def read_in_pieces(data: bytes, cuts: list[int]) -> tuple[Frames, list[bytes]]:
-    frames, control, held = Frames(), [], b""
+    frames, held = Frames(), b""
+    control: list[bytes] = []
     places = sorted({min(cut, len(data)) for cut in cuts} | {0, len(data)})
     for start, end in pairwise(places):
         held += data[start:end]

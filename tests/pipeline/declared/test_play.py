@@ -36,7 +36,7 @@ class Seen:
     def __init__(self, halt: Halt, until: Callable[[Batch], int] = lambda batch: 0) -> None:
         self.halt, self.until = halt, until
         self.batches: list[Batch] = []
-        self.shown: list[tuple[str, Sequence[str], Sequence[Sequence[Any]], int]] = []
+        self.shown: list[tuple[str, Sequence[str], Sequence[Sequence[Any]], int | None]] = []
 
     def batch(self, batch: Batch) -> None:
         self.batches.append(batch)

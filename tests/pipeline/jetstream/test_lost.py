@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 
 import pyarrow as pa
@@ -136,7 +136,8 @@ def test_a_delivery_that_did_not_arrive_is_fetched_again(
 ) -> None:
     create(api, unique)
     fill(api, unique, 500)
-    take, dropped = BlockingConnection.take_block, []
+    take = BlockingConnection.take_block
+    dropped: list[int] = []
 
     def lossy(connection: BlockingConnection, timeout: float | None = None) -> ArrowMessages:
         block = take(connection, timeout)
@@ -156,6 +157,7 @@ def test_a_reader_that_stops_early_leaves_the_link_usable(api: JetStreamRequests
     fill(api, unique, 2000, 1000)
     reading = read(api.connection, api, StreamRange(unique, 1, 2001), batch=10)
     next(reading)
+    assert isinstance(reading, Generator)
     reading.close()
     assert api.stream(unique).messages == 2000
     assert listed(list(read(api.connection, api, StreamRange(unique, 1, 2001))), "sequence") == list(

@@ -19,7 +19,8 @@ TASK = WriteTask("W", 3, 0)
 
 
 def encoder(**options: Any) -> Encoder:
-    return Encoder(**{"task": TASK, "inbox": "_INBOX.x", "largest": 1 << 20, "limit": "limit"} | options)
+    made: dict[str, Any] = {"task": TASK, "inbox": "_INBOX.x", "largest": 1 << 20, "limit": "limit"}
+    return Encoder(**made | options)
 
 
 def frames(rows: pa.RecordBatch, first: int = 0, **options: Any) -> list[bytes]:
@@ -29,7 +30,8 @@ def frames(rows: pa.RecordBatch, first: int = 0, **options: Any) -> list[bytes]:
 def read(sent: list[bytes]) -> list[tuple[str, str, dict[str, list[str]], bytes]]:
     """(subject, reply, headers, payload) of each frame: as a server would give it to a subscriber."""
     as_heard = b"".join(b"H" * (f[:1] == b"H") + b"MSG " + f.split(b"PUB ", 1)[1] for f in sent)
-    found, rest = Frames(), []
+    found = Frames()
+    rest: list[bytes] = []
     # PUB has no sid: the reply stands in its place.
     assert parse(as_heard, found, rest) == (len(as_heard), 0)
     assert rest == []

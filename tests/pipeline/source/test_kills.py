@@ -57,7 +57,7 @@ def states(pid: int) -> set[str]:
 
 def running_tasks(spark: SparkSession) -> int:
     """How many tasks run, those of a query that was stopped, too."""
-    tracker = spark.sparkContext._jsc.sc().statusTracker()  # type: ignore[union-attr]
+    tracker = spark.sparkContext._jsc.sc().statusTracker()
     return sum(int(executor.numRunningTasks()) for executor in tracker.getExecutorInfos())
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lib.cli import Cli, Result
@@ -123,7 +124,7 @@ def test_an_edit_loses_nothing_that_it_does_not_name(stocked: Nsc) -> None:
     assert _nats(stocked, "A") == {**before, "description": "x"}
 
 
-def _nats(nsc: Nsc, account: str) -> dict[str, object]:
+def _nats(nsc: Nsc, account: str) -> dict[str, Any]:
     nats = json.loads(nsc.ok(f"describe account {account} -J"))["nats"]
     assert isinstance(nats, dict)
     return nats
@@ -250,7 +251,7 @@ def test_init_makes_everything(nsc: Nsc) -> None:
 
 def test_a_key_can_sign_by_every_name_it_has(stocked: Nsc, tmp_path: Path) -> None:
     stocked.ok("edit account A --sk generate")
-    key = next(iter(_nats(stocked, "A")["signing_keys"]))  # type: ignore[call-overload]
+    key = next(iter(_nats(stocked, "A")["signing_keys"]))
     file = next((stocked.home / ".local/share/nats/nsc/keys").rglob(f"{key}.nk"))
     seed = file.read_text()
     decorated = tmp_path / "sk.txt"

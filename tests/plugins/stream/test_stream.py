@@ -247,9 +247,9 @@ def test_what_a_file_leaves_out_is_no_difference(cli: Cli, name: str, tmp_path: 
     told = cli.ok("stream", "edit", name, "--config", str(file), "--dry-run")
     assert told == "No difference in configuration\n"
     file.write_text(json.dumps({**sparse, "max_age": 60 * 10**9}))
-    told = cli.run("stream", "edit", name, "--config", str(file), "--dry-run")
-    assert told.code == 1
-    assert told.out.splitlines() == [
+    result = cli.run("stream", "edit", name, "--config", str(file), "--dry-run")
+    assert result.code == 1
+    assert result.out.splitlines() == [
         "Differences (-old +new):",
         '-  "duplicate_window": 120000000000,',
         '-  "max_age": 0,',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from lib.fake_clock import FakeClock
 from pyjs.protocol import headers
 from pyjs.protocol.subject import matches
 from pyjs.server.accounts import AccountRegistry, AccountsError, ConnectionKind, Message, MessageEndpoint
+from pyjs.server.accounts.account import Account
 from pyjs.server.accounts.imports import MOST_STEPS
 from pyjs.server.accounts.space import intersection
 from pyjs.server.config.options import (
@@ -97,7 +99,7 @@ def test_a_stream_import_is_what_rewriting_each_message_would_give(
     accounts = registry(A={"exports": [OPEN_STREAM]}, B={"imports": [stream("A", "*.*", to=to)]})
     heard: list[tuple[int, str]] = []
     for i, pattern in enumerate(wanted):
-        accounts.accounts["B"].subscribe(pattern, lambda m, i=i: heard.append((i, m.subject)))
+        accounts.accounts["B"].subscribe(pattern, lambda m, i=i: heard.append((i, m.subject)))  # type: ignore[misc]
     accounts.accounts["A"].publish(published, b"")
     first, second = published.split(".")
     local = to.replace("$1", first).replace("$2", second)
@@ -226,11 +228,20 @@ def test_interest_in_a_pending_response_is_that_of_the_asker() -> None:
     assert not exporter.has_interest(asked[0].reply)
 
 
+def responder(account: Account, body: bytes, reply: str = "") -> Callable[[Message], None]:
+    """A service of the account that answers each request with `body`."""
+
+    def respond(request: Message) -> None:
+        account.publish(request.reply, body, reply=reply)
+
+    return respond
+
+
 def test_a_response_may_itself_be_answered() -> None:
     accounts = registry(A={"exports": [OPEN_SERVICE]}, B={"imports": [service("A", "q")]})
     exporter, importer = accounts.accounts["A"], accounts.accounts["B"]
-    exporter.subscribe("q", lambda m: exporter.publish(m.reply, b"yes, and you?", reply="private"))
-    importer.subscribe("inbox", lambda m: importer.publish(m.reply, b"fine"))
+    exporter.subscribe("q", responder(exporter, b"yes, and you?", reply="private"))
+    importer.subscribe("inbox", responder(importer, b"fine"))
     heard: list[tuple[str, bytes]] = []
     exporter.subscribe("private", lambda m: heard.append((m.subject, m.body)))
     importer.publish("q", b"how are you?", reply="inbox", source=Asker())
@@ -409,7 +420,7 @@ def test_a_request_through_very_many_imports_finds_nobody() -> None:
             }
         made = registry(**accounts).accounts
         server, client = made["A0"], made[f"A{count}"]
-        server.subscribe("s.>", lambda m: server.publish(m.reply, b"answer"))
+        server.subscribe("s.>", responder(server, b"answer"))
         answers: list[bytes] = []
         client.subscribe("r", lambda m: answers.append(m.body))
         assert client.publish("s.1", b"", reply="r", own=True) == len(answers)

@@ -282,7 +282,7 @@ def test_a_tls_handshake_must_come_in_time(certificate: tuple[str, str]) -> None
             )
             async with Server(tls=tls) as server, peer(server, connect=False) as one:
                 assert (await one.end()).startswith(b"" if first else b"INFO ")
-                await until(lambda server=server: not server.clients.connections)
+                await until(lambda server=server: not server.clients.connections)  # type: ignore[misc]
 
     asyncio.run(main())
 

@@ -18,11 +18,11 @@ def cluster() -> Cluster:
 
 def test_a_proposal_is_answered_when_it_is_applied(cluster: Cluster) -> None:
     leader = cluster.led()
-    outcomes: list[object] = []
+    outcomes: list[tuple[object, list[str]]] = []
     leader.group.propose([b"a", b"b"], lambda outcome: outcomes.append((outcome, list(leader.tally.items))))
     assert outcomes == []
     cluster.until(lambda: outcomes)
-    [(index, items)] = outcomes  # type: ignore[misc]
+    [(index, items)] = outcomes
     assert items == ["a", "b"]
     assert index == leader.group.applied
 

@@ -281,7 +281,7 @@ def test_keys_of_a_block_are_all_different() -> None:
             if spec is not None:
                 keys += spec.keys
                 if spec.section is not None:
-                    assert is_dataclass(spec.section)
+                    assert isinstance(spec.section, type) and is_dataclass(spec.section)
                     walk(spec.section)
         assert len(keys) == len(set(keys))
         assert all(key == key.lower() for key in keys)

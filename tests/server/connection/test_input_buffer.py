@@ -200,7 +200,7 @@ def test_one_who_closes_is_read_to_the_end() -> None:
     client.connection.receive(b"PUB service 0\r\n\r\n" * 50)
     clock.step = 0
     client.connection.ended()
-    assert not client.closed
+    assert client.open
     clock.advance(SECOND)
     assert len(asked) == 50
     assert client.closed == "Client Closed"

@@ -437,8 +437,8 @@ async def test_an_account_expires_and_comes_back(fixture: AccountsEnv) -> None:
     a.claims.exp = fixture.clock.now() // SECOND + 10
     (account,) = await fixture.open(a)
     client, leaf = Connection(1), Connection(2)
-    account.connections.add(client)  # type: ignore[arg-type]
-    account.leafs.add(leaf)  # type: ignore[arg-type]
+    account.connections.add(client)
+    account.leafs.add(leaf)
     fixture.clock.advance(11 * SECOND)
     for connection in (client, leaf):
         assert connection.said == ["Account Authentication Expired", "Authentication Expired"]
@@ -481,7 +481,7 @@ async def test_a_limit_below_what_is_connected_closes_the_latest(fixture: Accoun
     a = fixture.env.account("A")
     (account,) = await fixture.open(a)
     clients = [Connection(number) for number in range(1, 6)]
-    account.connections |= set(clients)  # type: ignore[arg-type]
+    account.connections |= set(clients)
     fixture.deploy(a.set(limits={"conn": 2}))
     assert [bool(client.said) for client in clients] == [False, False, True, True, True]
     assert clients[-1].said[0] == "maximum account active connections exceeded"

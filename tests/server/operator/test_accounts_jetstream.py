@@ -54,7 +54,7 @@ def engaged(**more: Any) -> Callable[[Callable[[JetStreamEnv], Awaitable[None]]]
         def wrapper() -> None:
             asyncio.run(run())
 
-        del wrapper.__wrapped__  # type: ignore[attr-defined]
+        del wrapper.__wrapped__
         return wrapper
 
     return decorate

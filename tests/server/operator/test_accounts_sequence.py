@@ -11,6 +11,8 @@ from lib.examples import one_in
 from lib.operator_accounts import AccountsEnv
 from lib.operator_fixture import OperatorAccount
 from pyjs.server.accounts import Account
+from pyjs.server.accounts.imports import ServiceImport
+from pyjs.server.accounts.space import StreamImport
 
 COUNT = 3
 # Subjects flow from lower to higher accounts only, so that there are no cycles, in which the first stays.
@@ -72,12 +74,10 @@ def shown(account: Account | None) -> dict[str, Any] | None:
     """What an account is, without the identity of objects."""
     if account is None or account.account_token is None:
         return None
+    imports: list[StreamImport | ServiceImport] = [*account.imports_streams, *account.imports_services]
     return {
         "exports": [each.key for each in (*account.exports_streams, *account.exports_services)],
-        "imports": [
-            (each.exporter.name, each.export.key, each.subject, each.local)
-            for each in (*account.imports_streams, *account.imports_services)
-        ],
+        "imports": [(each.exporter.name, each.export.key, each.subject, each.local) for each in imports],
         "heard": sorted(each.subject for each in account.subscriptions()),
         "faults": account.account_token.imports,
         "mapped": account.mapped("m"),

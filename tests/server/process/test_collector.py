@@ -74,7 +74,7 @@ def walked() -> Iterator[list[int]]:
 
 def test_no_pass_walks_over_much_however_many_objects_there_are(machine: Machine) -> None:
     with walked() as sizes:
-        kept = [[] for _ in range(300_000)]
+        kept: list[list[object]] = [[] for _ in range(300_000)]
     assert len(sizes) > 20
     assert max(sizes) <= 1.01 * (RUNS + 2) * YOUNG
     assert len(kept) == 300_000
@@ -88,7 +88,7 @@ def test_cycles_that_die_young_are_freed_soon(machine: Machine) -> None:
 def grown(objects: int) -> tuple[list[Any], weakref.ref[Cycle]]:
     """So many more live objects, and a cycle that was dropped after it was frozen."""
     cycle = Cycle()
-    kept = [[] for _ in range(objects)]
+    kept: list[list[object]] = [[] for _ in range(objects)]
     return kept, weakref.ref(cycle)
 
 
@@ -186,10 +186,12 @@ def test_connections_that_are_gone_need_no_collector(kind: str) -> None:
     async def main() -> None:
         leafnodes = LeafOptions(host="127.0.0.1", port=-1)
         async with Server(max_closed_clients=1, leafnodes=leafnodes) as server:
-            port, hello = (server.port, CLIENT) if kind == "client" else (server.leafs.port, LEAF)
+            leafs = server.leafs
+            assert leafs is not None
+            port, hello = (server.port, CLIENT) if kind == "client" else (leafs.port, LEAF)
 
             def gone() -> bool:
-                return not server.clients.connections and not server.leafs.connections
+                return not server.clients.connections and not leafs.connections
 
             await visit(port, hello, b"PONG\r\n")
             await until(gone)

@@ -9,6 +9,7 @@ import pytest
 from lib.streams import Spy, World
 from pyjs.server.jetstream.api import stream as stream_api
 from pyjs.server.jetstream.api.table import TABLE
+from pyjs.server.jetstream.streams import stream_info
 
 
 def error(answer: dict[str, Any]) -> tuple[int, str]:
@@ -72,7 +73,7 @@ def test_an_internal_error_becomes_an_error_and_is_counted(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("bug")
 
-    monkeypatch.setattr(stream_api.stream_info, "describing", broken)
+    monkeypatch.setattr(stream_info, "describing", broken)
     assert error(world.call("STREAM.INFO.S")) == (10051, "bug")
     assert (world.js.api_total, world.js.api_errors) == (1, 1)
 

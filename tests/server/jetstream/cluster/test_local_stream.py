@@ -7,6 +7,7 @@ from lib.fake_disk import FakeDisk
 from lib.stream_cluster import STREAM, Site, Sites
 from pyjs.protocol.errors import ApiError
 from pyjs.server.clock import SECOND
+from pyjs.server.jetstream.meta.command import Command
 from pyjs.server.jetstream.replication import Replica
 from pyjs.server.jetstream.replication.catchup import CatchupSenderError
 
@@ -83,7 +84,8 @@ def test_a_consumer_that_ends_while_nobody_decides_is_asked_to_be_deleted_again(
     sites.create("two")
     sites.consumer("C", inactive_threshold=5 * SECOND)
     sites.run(1)
-    sites["two"].lost = lost = []
+    lost: list[Command] = []
+    sites["two"].lost = lost
     sites.until(lambda: lost)
     sites["two"].lost = None
     local = sites["two"].local

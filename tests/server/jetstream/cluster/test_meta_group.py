@@ -99,9 +99,10 @@ class Server:
         member: Any = Plain(group=self.group, failure="", member="A-1")
         self.meta_group._member = member
         self.node_statuses = NodeStatuses()
-        self.system: Any = SystemAccount()
+        self.system = SystemAccount()
+        system: Any = self.system
         host: Any = Plain(cluster_name="mesh", clock=self.clock)
-        self.view = ClusterView("A", self.system, host, self.meta_group, self.node_statuses, {}, {})
+        self.view = ClusterView("A", system, host, self.meta_group, self.node_statuses, {}, {})
         self.proposer = Proposer(self.meta_group, self.view, Random(1), lambda: ANYWHERE)
 
     def lead(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import pytest
 from lib.consumer_fixture import SECOND, ConsumerFixture
@@ -153,8 +154,8 @@ def test_an_ack_of_many_is_confirmed_when_all_of_it_is_done() -> None:
     fixture.pull(consumer, '{"batch":2000,"expires":1000000000}')
     fixture.clock.advance(0)
     messages = got.take()
-    later = []
-    fixture.host.executor.soon = later.append  # type: ignore[method-assign]
+    later: list[Callable[[], None]] = []
+    fixture.host.executor.soon = later.append  # type: ignore[method-assign,assignment]
     fixture.ack(messages[1499], reply="confirmed")
     confirmed = fixture.subscribe("confirmed")
     while later:

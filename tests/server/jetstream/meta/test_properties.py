@@ -70,7 +70,7 @@ def wild(site: Site, random: Random) -> Command:
     revision = stream.revision if stream is not None and random.random() < 0.7 else 5
     tier_limits, reads = random.choice(TIER_LIMITS), any_reads(site, random)
     someone = server(random.randint(1, 9), random.choice("123"), cluster=random.choice("CD"))
-    joins: Command = random.choice([PutServer(someone), ReplaceServer(someone)])
+    joins: Command = PutServer(someone) if random.random() < 0.5 else ReplaceServer(someone)
     move = PeerMove(account, name, peers, group, revision)
     consumer = {
         "durable_name": random.choice("xyz"),

@@ -244,11 +244,11 @@ class Machine:
             for action in catch_up(old, self.state, self.id):
                 self._do(action)
             return
-        for action in at_start(self.state, dict(self.on_disk), self.id):
-            if isinstance(action, DeleteReplica):
-                del self.on_disk[action.account, action.name]
-            elif isinstance(action, RecoverReplica | OpenReplica):
-                stream = action.stream
+        for found in at_start(self.state, dict(self.on_disk), self.id):
+            if isinstance(found, DeleteReplica):
+                del self.on_disk[found.account, found.name]
+            elif isinstance(found, RecoverReplica | OpenReplica):
+                stream = found.stream
                 self.on_disk[stream.account, stream.name] = ReplicaOnDisk(stream.group, stream.created)
         # consumers come with their streams
         self.consumers = {

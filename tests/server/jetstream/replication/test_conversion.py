@@ -17,9 +17,9 @@ SECOND = 1_000_000_000
 
 
 class Nobody:
-    full = False
-
     """The owner of the first replica, and a log that only it is in."""
+
+    full = False
 
     def __init__(self) -> None:
         self.entries: list[bytes] = []
@@ -34,7 +34,7 @@ class Nobody:
 
     def replaced(self, replica: Replica) -> None: ...
 
-    def ask(self, replica: Replica, question: bytes) -> None: ...
+    def ask(self, replica: Replica, question: bytes, *, another: bool = False) -> None: ...
 
     def unused(self, consumer: Any) -> None: ...
 

@@ -96,15 +96,21 @@ def over(config: StreamConfig, store: Any) -> Any:
     return store
 
 
+def made(opening: ReplicaOpener) -> object:
+    """What `make` returned: here a store instead of a replica."""
+    return opening.open(FILE, 7)
+
+
 FILE = StreamConfig.from_json({"name": "S", "storage": "file"})
 MEMORY = StreamConfig.from_json({"name": "S", "storage": "memory"})
 
 
 def test_a_replica_is_opened_over_what_was_read(tmp_path: Path) -> None:
-    files, told = Files(tmp_path / "msgs"), []
+    files = Files(tmp_path / "msgs")
+    told: list[str] = []
     opening = opener(files, told, over)
     opening.read()
-    assert opening.open(FILE, 7) is files.stores[0]
+    assert made(opening) is files.stores[0]
     assert files.done == ["claim G", "write S 7", "tell"]
     assert (len(files.stores), told, opening.damage) == (1, [], "")
 
@@ -117,21 +123,23 @@ def test_a_stream_in_memory_has_no_document(tmp_path: Path) -> None:
 
 
 def test_a_store_that_was_handed_over_is_used_once(tmp_path: Path) -> None:
-    files, told = Files(tmp_path / "msgs"), []
+    files = Files(tmp_path / "msgs")
+    told: list[str] = []
     handed = FileStream(str(tmp_path / "handed"))
     opening = opener(files, told, over, store=handed)
     opening.read()
     assert not files.stores, "what lies on the disk is not asked for"
-    assert opening.open(FILE, 7) is handed
+    assert made(opening) is handed
     assert handed.on_damage is not None
     handed.on_damage(1, "block 1")
     assert told == ["block 1"]
-    assert opening.open(FILE, 7) is files.stores[0]
+    assert made(opening) is files.stores[0]
 
 
 @pytest.mark.parametrize("foreign", [True, False])
 def test_what_cannot_be_trusted_is_set_aside(tmp_path: Path, foreign: bool) -> None:
-    files, told = Files(tmp_path / "msgs"), []
+    files = Files(tmp_path / "msgs")
+    told: list[str] = []
     files.foreign = foreign
     refusals = [] if foreign else [ReplicaStateError("it is of another group")]
 
@@ -141,7 +149,7 @@ def test_what_cannot_be_trusted_is_set_aside(tmp_path: Path, foreign: bool) -> N
         return store
 
     opening = opener(files, told, make)
-    assert opening.open(FILE, 7) is files.stores[-1]
+    assert made(opening) is files.stores[-1]
     assert files.stores[-1].messages == 0
     assert files.done[-1] == "set aside"
     assert opening.damage and not opening.due
@@ -155,7 +163,8 @@ def test_what_cannot_be_trusted_is_set_aside(tmp_path: Path, foreign: bool) -> N
 
 
 def test_damage_that_was_marked_is_set_aside_by_the_next_replica(tmp_path: Path) -> None:
-    files, told = Files(tmp_path / "msgs"), []
+    files = Files(tmp_path / "msgs")
+    told: list[str] = []
     opening = opener(files, told, over)
     opening.open(FILE, 7)
     opening.mark_damaged("a message is damaged")

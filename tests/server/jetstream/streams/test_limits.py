@@ -107,7 +107,7 @@ def test_messages_that_never_expire_are_passed_once(world: World) -> None:
         looks += 1
         return read(filters, sequence)
 
-    store.next_seq, store.next = found, message  # type: ignore[method-assign]
+    store.next_seq, store.next = found, message  # type: ignore[method-assign,assignment]
     for _ in range(100):
         world.publish("s.a")
         world.publish("s.kept", Nats_TTL="never")

@@ -63,7 +63,7 @@ def test_a_condition_that_does_not_hold_refuses_and_changes_nothing(
 ) -> None:
     stream = world.stream(subjects=["s"])
     world.publish("s", Nats_Msg_Id="a")
-    assert error(world.publish("s", **header)) == code
+    assert error(world.publish("s", b"x", **header)) == code
     assert (stream.store.messages, stream.store.last_seq) == (1, 1)
 
 

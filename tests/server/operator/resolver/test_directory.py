@@ -59,7 +59,8 @@ def test_an_older_token_is_taken_when_pushed_but_not_when_merged(make: Make, ope
 
 
 def test_of_two_tokens_of_one_second_all_servers_keep_the_same(operated: Operated, tmp_path: Path) -> None:
-    key, kept = operated.accounts[0], []
+    key = operated.accounts[0]
+    kept: list[str] = []
     one = operated.token(issued=5)
     other = operated.token(issued=5, exp=operated.seconds + 1000)
     for first, second in ((one, other), (other, one)):
