@@ -200,7 +200,7 @@ def main() -> None:
     lines = [
         "# pyjs beside the reference server",
         "",
-        f"`make bench`: {rounds} round(s) in turn, medians. {machine}.",
+        f"`make bench`: both servers in turn, medians of {rounds} round(s). {machine}.",
         f"pyjs: `{version(servers.pyjs_command())}`; reference: `{version(servers.reference_command())}`.",
     ]
     print("\n".join(lines), flush=True)
@@ -213,7 +213,7 @@ def main() -> None:
         "",
         "The same message over and over: one subject, one size, one reply.",
         "A ratio above 1 is in favour of pyjs. Rates are messages (for subscribers: deliveries) per second.",
-        "pyjs acknowledges a file publish after `fdatasync`; the reference, at its default, before it.",
+        "pyjs acknowledges a file publish after `fdatasync`; the reference, at its default, does so before.",
         "",
         "| what | bytes | pyjs | reference | ratio |",
         "|---|---:|---:|---:|---:|",

@@ -334,9 +334,9 @@ def section(scale: float, number: Callable[[float], str]) -> list[str]:
         "",
         "## Fairness",
         "",
-        f"`python -m benchmarks --only fairness`: a client pings every {EVERY * 1e3:.0f} ms while another"
-        f" works for {SECONDS * scale:.1f} s.",
-        "Its round trips in ms, and how often the other's work was done meanwhile.",
+        f"`python -m benchmarks --only fairness`: a client sends a PING every {EVERY * 1e3:.0f} ms, while"
+        f" another one does its worst for {SECONDS * scale:.1f} s.",
+        "The table has the round trips of the first client, in ms, and how often the other's work was done.",
         "",
         "| the other does | worst: pyjs | reference | p99: pyjs | reference | done: pyjs | reference |",
         "|---|---:|---:|---:|---:|---:|---:|",

@@ -265,10 +265,10 @@ def section(scale: float, number: Callable[[float], str]) -> list[str]:
         "",
         "## Memory",
         "",
-        "`python -m benchmarks --only memory`: resident memory in MiB before, at the most, and"
+        "`python -m benchmarks --only memory`: resident memory in MiB: before, at its most, and"
         f" {AFTER:.0f} s after the last connection was closed.",
-        "The reference gives it back when its garbage collector gets to it, pyjs at once, but for the many",
-        "small pieces of OpenSSL's and what is remembered of closed connections.",
+        "The reference releases memory when its garbage collector runs, pyjs at once. Only the many small",
+        "pieces that OpenSSL keeps stay, and what is remembered of closed connections.",
         "",
         "| what | pyjs: before | most | after | reference: before | most | after |",
         "|---|---:|---:|---:|---:|---:|---:|",

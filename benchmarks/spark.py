@@ -271,8 +271,8 @@ def section(scale: float, number: Callable[[float], str]) -> list[str]:
         "",
         "## Spark",
         "",
-        f"`python -m benchmarks --only spark`: {int(READ * scale):,} messages of {SIZE} B are read and "
-        f"{int(WRITTEN * scale):,} written, file streams; after Spark's start, local[2].",
+        f"`python -m benchmarks --only spark`: reads {int(READ * scale):,} messages of {SIZE} B and "
+        f"writes {int(WRITTEN * scale):,}, with file streams and local[2]. Spark's start is not counted.",
         "nats-py reads the same stream in the same run, without acks; it writes one message after the other.",
         "",
         "| what | pyjs | reference |",

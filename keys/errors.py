@@ -78,7 +78,7 @@ class FolderError(IdentityError):
 class WorkspaceError(IdentityError):
     """The operation is not possible in this workspace; the text says what would help.
 
-    report: what was found out before the error, if that says more (a `workspace.report.Report`).
+    report: what was found out before the error, if that says more (a `workspace.report.OperationReport`).
     """
 
     def __init__(self, text: str, report: Any = None) -> None:

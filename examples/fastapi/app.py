@@ -28,7 +28,7 @@ class Order(BaseModel):
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Connect, to a server of the application's own if it is given none."""
+    """Connect to the server of `NATS_URL`, or to one that the application runs itself."""
     async with AsyncExitStack() as ending:
         url = os.environ.get("NATS_URL")
         if not url:
@@ -55,13 +55,13 @@ JetStream = Annotated[JetStreamContext, Depends(jetstream)]
 
 @app.post("/orders", status_code=201)
 async def place(order: Order, js: JetStream) -> dict[str, int]:
-    """Store an order; it is on disk when this answers."""
+    """Store an order. It is on disk when this answers."""
     stored = await js.publish("orders.new", order.model_dump_json().encode())
     return {"order": stored.seq}
 
 
 @app.get("/orders/{number}")
 async def read(number: int, js: JetStream) -> Order:
-    """One order."""
+    """Return one order."""
     message = await js.get_msg("ORDERS", number)
     return Order.model_validate_json(message.data or b"")

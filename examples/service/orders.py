@@ -1,6 +1,7 @@
-"""A service on JetStream: takes orders by request and reply, stores them, and ships each of them once.
+"""A service on JetStream: takes orders by request and reply, stores them, and ships each of them.
 
-Run it with `python orders.py nats://localhost:4222`; then `nats request orders.place '{"item": "coffee"}'`.
+An order is shipped at least once: again if the service ends before its acknowledgement.
+Run it with `python orders.py nats://localhost:4222`, then `nats request orders.place '{"item": "coffee"}'`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ STREAM = "ORDERS"
 
 
 class OrderService:
-    """Serves `orders.place`. ship: called for each stored order; an order for which it raises comes again."""
+    """Serves `orders.place`.
+
+    ship: is called for each stored order. If it raises, the order comes again.
+    """
 
     def __init__(self, connection: Client, ship: Callable[[dict[str, str]], None]) -> None:
         self._connection = connection
@@ -28,7 +32,7 @@ class OrderService:
         self._ship = ship
 
     async def start(self) -> None:
-        """Make the stream, and serve."""
+        """Create the stream, and begin to serve."""
         await self._jetstream.add_stream(
             name=STREAM, subjects=["orders.new"], retention=RetentionPolicy.WORK_QUEUE
         )
@@ -45,7 +49,7 @@ class OrderService:
         await request.respond(json.dumps({"order": stored.seq}).encode())
 
     async def ship_pending(self) -> int:
-        """Ship what is stored, and return how many orders that were."""
+        """Ship the orders that are stored; return how many there were."""
         pull = await self._jetstream.pull_subscribe("orders.new", durable="shipping", stream=STREAM)
         shipped = 0
         while True:
