@@ -5,6 +5,7 @@ The first line of an option class's docstring becomes the text of its section.
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import MISSING, Field, fields
 from typing import Any
@@ -17,58 +18,99 @@ from .support import UNSUPPORTED
 
 _HEAD = """# Options
 
-Written by `python -m pyjs.server.config.docs`; a test compares.
+Every option of the server's configuration, block by block. `python -m pyjs.server.config.docs` writes this
+page, and a test compares.
 
-The configuration is in nats-server's language: `key: value`, `key = value` or `key value`; maps in `{ }`,
-lists in `[ ]`; `#` and `//` comments; `include file`, relative to the including file; `$NAME` for a key set
-before or an environment variable. Keys are case-insensitive. `pyjs-server -t -c file` checks a file and
-names file, line and column of whatever is wrong.
+```
+server_name: hub
+listen: 0.0.0.0:4222
+jetstream { store_dir: "/var/lib/nats", max_file: 10GB }
+leafnodes { port: 7422 }
+include accounts.conf
+```
 
-Durations are Go's (`"1h2m3.5s"`), sizes take `k m g t` (powers of 1000) and `kb kib mb mib …` (powers of
-1024). An unquoted `1m` is the number 1000000; write `"1m"` or `60s` for a minute. The column *reload* says
-what a running server follows (SIGHUP or `--signal reload`).
+The configuration is in nats-server's language:
+
+- `key: value`, `key = value` or `key value`; maps in `{ }`, lists in `[ ]`; comments after `#` or `//`. Case
+  does not matter in keys.
+- `include file` reads another file, relative to the one that includes it.
+- `$NAME` is the value of a key that was set before, or of an environment variable.
+- Durations are written as `"1h2m3.5s"`, and sizes with `k m g t` (powers of 1000) or `kb kib mb mib …`
+  (powers of 1024). An unquoted `1m` is the number 1000000: write `"1m"` or `60s` for a minute.
+
+`pyjs-server -t -c file` checks a file, and names the file, line and column of each mistake.
+
+In the tables, an empty default means that the option is unset. *reload* says whether a running server
+follows a change (SIGHUP or `--signal reload`); any other change makes it refuse the reload. Options that are
+accepted and not supported are marked; the [reasons](#not-supported-yet) are at the end.
+
+CONTENTS
 
 ## Stricter than nats-server
 
-These are refused here, and taken by nats-server as something else or noticed only when it starts: a `{`
-round the file that is not closed; a lone `/` between entries; a number directly before `]`; a number whose
-suffix is unknown or makes it too big; a key without a value in a map; an include that includes itself; TLS
-files that cannot be loaded; accounts, users and domains that are named but not there (`system_account`,
-`no_auth_user`, `leafnodes.remotes.account`, `jetstream.domain`); `max_payload` over `max_pending`; ports
-over 65535. Positions of errors in a list of maps are those of the entry's opening brace.
+pyjs refuses the following. nats-server takes it as something else, or finds it only at the start:
 
-JetStream's `sync_interval` is unset by default, which here means that a publish is acknowledged after it
-was synced to disk (many together); nats-server acknowledges first and syncs every two minutes.
+- a `{` around the whole file that is not closed, a lone `/` between entries, a number directly before `]`, a
+  key without a value in a map
+- a number with an unknown suffix, or one that its suffix makes too big
+- a file that includes itself
+- TLS files that cannot be loaded
+- accounts, users and domains that do not exist (`system_account`, `no_auth_user`,
+  `leafnodes.remotes.account`, `jetstream.domain`)
+- `max_payload` above `max_pending`, and ports above 65535
+
+For an error in a list of maps, the position is that of the entry's opening brace.
+
+`jetstream.sync_interval` is unset by default. Then a publish is acknowledged after it was synced to disk,
+together with others; nats-server acknowledges first and syncs every two minutes.
 """
 
 
-_SHAPES = """## Shapes
+_SHAPES = """## Permissions, exports, imports and mappings
 
-A permissions map: `publish` (`pub`, `import`) and `subscribe` (`sub`, `export`), each a subject, a list of
-allowed subjects, or `{allow: [...], deny: [...]}`; a subscribe subject may be `"subject queue"`.
-`allow_responses`: true or `{max: 1, expires: "2m"}`, the right to publish to the reply subject of what was
-received; without a list of allowed subjects nothing else may be published then.
+**Permissions** are a map with `publish` (`pub`, `import`) and `subscribe` (`sub`, `export`). Each is a
+subject, a list of allowed subjects, or `{allow: [...], deny: [...]}`. A subscribe subject may be `"subject
+queue"`. `allow_responses` is true or `{max: 1, expires: "2m"}`: the right to publish to the reply subject of
+a received message. Without a list of allowed subjects nothing else may be published then.
 
-Exports: `{stream: subject}` or `{service: subject}`, with `accounts: [...]` (none: public),
-`account_token_position: n`, and for services `response_type: single | stream | chunked`, `threshold: "2s"`,
-`latency: subject` or `{subject, sampling: 50%}`, `allow_trace`. Imports: `{stream: {account, subject}}`
-with `to` or `prefix` and `allow_trace`, or `{service: {account, subject}}` with `to` and `share`.
+**Exports** are `{stream: subject}` or `{service: subject}`, with `accounts: [...]` (none: public) and
+`account_token_position: n`. A service may have `response_type: single | stream | chunked`, `threshold:
+"2s"`, `latency: subject` or `{subject, sampling: 50%}`, and `allow_trace`.
 
-Mappings: `source: destination`, `source: {destination, weight: 50%, cluster}` or a list of those.
+**Imports** are `{stream: {account, subject}}` with `to` or `prefix` and `allow_trace`, or `{service:
+{account, subject}}` with `to` and `share`.
+
+**Mappings** are `source: destination`, `source: {destination, weight: 50%, cluster}`, or a list of the
+latter.
 """
 
 
 def page() -> str:
     """Return the whole document."""
-    parts = [_HEAD, *_block("## Top level", Options, "", set()), _SHAPES, _not_served(), _flags()]
-    return "\n".join(parts).rstrip("\n") + "\n"
+    parts = [*_block("## Top level", Options, "", set()), _SHAPES, _not_supported(), _flags()]
+    text = "\n".join([_HEAD, *parts]).rstrip("\n") + "\n"
+    return text.replace("CONTENTS", _contents(text))
+
+
+def _contents(text: str) -> str:
+    """Return links to the headings; of the blocks of the configuration, to those at the top level."""
+    titles = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
+    links = {title: f"[{title}](#{_anchor(title)})" for title in titles}
+    others = [link for title, link in links.items() if title != title.lower()]
+    blocks = [link for title, link in links.items() if title == title.lower() and "." not in title]
+    return "\n".join(f"- {link}" for link in (*others, f"Blocks: {', '.join(blocks)}"))
+
+
+def _anchor(title: str) -> str:
+    """Return the anchor that GitHub gives to a heading."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
 def _block(title: str, cls: type[Any], path: str, seen: set[type[Any]]) -> list[str]:
     lines = [title, ""]
     if path:
         lines += [f"{(cls.__doc__ or '').strip().splitlines()[0].rstrip()}", ""]
-    lines += ["| key | default | reload | |", "|---|---|---|---|"]
+    lines += ["| key | default | reload | meaning |", "|---|---|---|---|"]
     inner: list[tuple[str, type[Any]]] = []
     for each in fields(cls):
         spec: Spec | None = each.metadata.get(KEY)
@@ -78,9 +120,8 @@ def _block(title: str, cls: type[Any], path: str, seen: set[type[Any]]) -> list[
         also = f" ({', '.join(f'`{a}`' for a in aliases)})" if aliases else ""
         field_path = f"{path}.{each.name}" if path else each.name
         reload = "yes" if spec.reload and field_path not in RESTART else "no"
-        lines.append(
-            f"| `{key}`{also} | {_default(each, spec)} | {reload} | {spec.doc.replace('|', chr(92) + '|')} |"
-        )
+        text = f"{spec.doc}{_support(field_path)}".replace("|", chr(92) + "|")
+        lines.append(f"| `{key}`{also} | {_default(each, spec)} | {reload} | {text} |")
         if spec.section is not None:
             inner.append((f"{path}.{key}" if path else key, spec.section))
     lines.append("")
@@ -90,6 +131,14 @@ def _block(title: str, cls: type[Any], path: str, seen: set[type[Any]]) -> list[
             title = "tls (the same in every block)" if section is TLSOptions else name
             lines += _block(f"## {title}", section, name, seen)
     return lines
+
+
+def _support(path: str) -> str:
+    """Return what is said of an option that is not supported."""
+    for row in UNSUPPORTED:
+        if row.path.replace(".*", "") == path:
+            return " *Not supported: refused.*" if row.action == "refuse" else " *Not supported.*"
+    return ""
 
 
 def _default(each: Field[Any], spec: Spec) -> str:
@@ -111,21 +160,27 @@ def _duration(nanoseconds: int) -> str:
     return format_go(nanoseconds) if nanoseconds % SECOND == 0 else f"{nanoseconds / SECOND}s"
 
 
-def _not_served() -> str:
+def _not_supported() -> str:
     lines = [
-        "## Not served yet",
+        "## Not supported yet",
         "",
-        "Parsed and checked. *warn*: the server starts without it and says so; *refuse*: it does not start.",
+        "These options are read and checked. *warn*: the server logs a warning and starts without the",
+        "option; *refuse*: it does not start, since that would be unsafe.",
         "",
     ]
-    lines += ["| option | | why |", "|---|---|---|"]
+    lines += ["| option | action | why |", "|---|---|---|"]
     lines += [f"| `{row.path}` | {row.action} | {row.why} |" for row in UNSUPPORTED]
     return "\n".join([*lines, ""])
 
 
 def _flags() -> str:
-    lines = ["## Flags", "", "One dash or two; `-x value` or `-x=value`. They win over the file.", ""]
-    lines += ["| flag | argument | |", "|---|---|---|"]
+    lines = [
+        "## Flags",
+        "",
+        "Flags have one dash or two, and are written `-x value` or `-x=value`. They override the file.",
+        "",
+    ]
+    lines += ["| flag | argument | meaning |", "|---|---|---|"]
     for flag in FLAGS:
         names = ", ".join(f"`-{name}`" for name in flag.names)
         lines.append(f"| {names} | {flag.argument} | {flag.help} |")

@@ -35,6 +35,10 @@ _NO_CRYPT = "encryption at rest is not served yet, and the files would be writte
 _NO_PROXY = "trusted proxies are not served yet, and connections could not be checked"
 _NO_QUEUES = "it limits a queue of nats-server that this server does not have"
 _FIXED_QUEUE = "up to 10,000 requests of JetStream that take long wait, whatever it says"
+_OWN_COMPACTION = "the meta log is compacted by a rule of its own"
+_FIXED_REPORTS = (
+    "the log has the first failed attempt and then every 120th of a leaf node, every 3600th of a route"
+)
 _NO_OCSP = "OCSP is not served yet, and revoked certificates would be accepted"
 _NO_COMPRESSION = "connections to other servers are not compressed yet"
 _LEAF_SCHEMES = ("nats-leaf", "leaf", "nats", "tls", "ws", "wss")
@@ -101,6 +105,27 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption("jetstream.request_queue_limit", "warn", _FIXED_QUEUE),
     UnsupportedOption("jetstream.info_queue_limit", "warn", _FIXED_QUEUE),
     UnsupportedOption("jetstream.max_concurrent_io", "warn", _NO_QUEUES),
+    UnsupportedOption(
+        "jetstream.max_outstanding_catchup", "warn", "how much a replica fetches at a time is fixed"
+    ),
+    UnsupportedOption("jetstream.limits.batch", "warn", "batch publishes are not served yet"),
+    UnsupportedOption("jetstream.meta_compact", "warn", _OWN_COMPACTION),
+    UnsupportedOption("jetstream.meta_compact_size", "warn", _OWN_COMPACTION),
+    UnsupportedOption("jetstream.meta_compact_sync", "warn", _OWN_COMPACTION),
+    UnsupportedOption(
+        "accounts.*.jetstream.cluster_traffic", "warn", "Raft messages travel in the system account"
+    ),
+    UnsupportedOption("cluster.write_timeout", "warn", "a late write always closes the connection"),
+    UnsupportedOption(
+        "leafnodes.remotes.*.jetstream_cluster_migrate",
+        "warn",
+        "streams keep their leaders when a leaf connection is lost",
+    ),
+    UnsupportedOption("leafnodes.remotes.*.ws_compression", "warn", "WebSocket is not served yet"),
+    UnsupportedOption("leafnodes.remotes.*.ws_no_masking", "warn", "WebSocket is not served yet"),
+    UnsupportedOption("connect_error_reports", "warn", _FIXED_REPORTS),
+    UnsupportedOption("reconnect_error_reports", "warn", _FIXED_REPORTS),
+    UnsupportedOption("no_sublist_cache", "warn", "the cache of routing plans is always used"),
 )
 
 

@@ -84,21 +84,23 @@ class MappingOptions:
 
 @dataclass(slots=True)
 class AccountLimitOptions:
-    """Limits of an account; -1 is unlimited."""
+    """Limits of an account; -1: unlimited."""
 
     max_connections: int = option(-1, "max_connections max_conn", "int", "Client connections.", reload=True)
     max_subscriptions: int = option(-1, "max_subscriptions max_subs", "int", "Subscriptions.", reload=True)
-    max_payload: int = option(-1, "max_payload max_pay", "int", "Bytes of one message.", reload=True)
+    max_payload: int = option(-1, "max_payload max_pay", "int", "Largest message in bytes.", reload=True)
     max_leafnodes: int = option(-1, "max_leafnodes max_leafs", "int", "Leaf connections.", reload=True)
 
 
 @dataclass(slots=True)
 class AccountJetStream:
-    """An account's share of JetStream; -1 leaves the server's limit."""
+    """Limits of an account's JetStream; -1: the server's limit."""
 
-    max_memory: int = option(-1, "max_memory max_mem mem memory", "int", "Bytes in memory.", reload=True)
+    max_memory: int = option(
+        -1, "max_memory max_mem mem memory", "int", "Bytes of memory streams.", reload=True
+    )
     max_store: int = option(
-        -1, "max_store max_file max_disk store disk", "int", "Bytes in files.", reload=True
+        -1, "max_store max_file max_disk store disk", "int", "Bytes of file streams.", reload=True
     )
     max_streams: int = option(-1, "max_streams streams", "int", "Streams.", reload=True)
     max_consumers: int = option(-1, "max_consumers consumers", "int", "Consumers.", reload=True)
@@ -106,7 +108,7 @@ class AccountJetStream:
         False,
         "max_bytes_required max_stream_bytes max_bytes",
         "bool",
-        "Each stream must set max_bytes.",
+        "Each stream must set `max_bytes`.",
         reload=True,
     )
     memory_max_stream_bytes: int = option(
@@ -116,13 +118,13 @@ class AccountJetStream:
         -1, "store_max_stream_bytes disk_max_stream_bytes", "int", "Bytes of one file stream.", reload=True
     )
     max_ack_pending: int = option(
-        -1, "max_ack_pending", "int", "Largest max_ack_pending of a consumer.", reload=True
+        -1, "max_ack_pending", "int", "Largest `max_ack_pending` of a consumer.", reload=True
     )
     cluster_traffic: str = option(
         "system",
         "cluster_traffic",
         "choice",
-        "Account that carries Raft traffic.",
+        "Account that carries Raft messages: `system` or `owner`.",
         reload=True,
         choices=("system", "owner"),
     )
@@ -138,7 +140,10 @@ class TraceDestination:
 
 @dataclass(slots=True)
 class AccountOptions:
-    """One account. `jetstream` None: off."""
+    """One account.
+
+    jetstream: None for no JetStream.
+    """
 
     name: str = ""
     nkey: str = option("", "nkey", "string", "Public account key.", reload=True)
@@ -149,7 +154,7 @@ class AccountOptions:
         None, "default_permissions", "permissions", "For users without permissions of their own.", reload=True
     )
     exports: list[ExportOptions] = option(
-        list, "exports", "exports", "Streams and services others may import.", reload=True
+        list, "exports", "exports", "Streams and services that others may import.", reload=True
     )
     imports: list[ImportOptions] = option(
         list, "imports", "imports", "Streams and services of other accounts.", reload=True

@@ -42,7 +42,10 @@ class PermissionsOptions:
 
 @dataclass(slots=True)
 class UserOptions:
-    """A user: `user` and `password`, or `nkey` (a public user key). The loader fills in `account`."""
+    """A user: `user` and `password`, or `nkey` (a public user key).
+
+    account: filled in by the loader.
+    """
 
     user: str = option("", "user username", "string", "User name.", reload=True)
     password: str = option(
@@ -53,14 +56,14 @@ class UserOptions:
         None,
         "permissions permission authorization",
         "permissions",
-        "What the user may publish and hear.",
+        "What the user may publish and subscribe to.",
         reload=True,
     )
     allowed_connection_types: frozenset[str] | None = option(
         None,
         "allowed_connection_types connection_types clients",
         "connection_types",
-        "Kinds of connection the user may make: " + ", ".join(CONNECTION_TYPES) + ".",
+        "Kinds of connection that the user may open: " + ", ".join(CONNECTION_TYPES) + ".",
         reload=True,
     )
     proxy_required: bool = option(
@@ -77,16 +80,19 @@ class AuthCallout:
     account: str = option("$G", "account acc", "string", "Account of the service.", reload=True)
     auth_users: list[str] = option(list, "auth_users users", "strings", "Users of the service.", reload=True)
     xkey: str = option(
-        "", "xkey key", "string", "Public curve key that requests are sealed for.", reload=True
+        "", "xkey key", "string", "Public curve key that requests are encrypted for.", reload=True
     )
     allowed_accounts: list[str] = option(
-        list, "allowed_accounts", "strings", "Accounts the service may place users in.", reload=True
+        list, "allowed_accounts", "strings", "Accounts that the service may assign users to.", reload=True
     )
 
 
 @dataclass(slots=True)
 class AuthorizationOptions:
-    """The `authorization { }` block. `timeout` None: derived, see Options.auth_timeout."""
+    """The `authorization { }` block: who may connect.
+
+    timeout: None is derived, see Options.auth_timeout.
+    """
 
     user: str = option("", "user username", "string", "The only user.", reload=True)
     password: str = option(
@@ -95,7 +101,13 @@ class AuthorizationOptions:
     token: str = option(
         "", "token", "string", "A token, plain or bcrypt, instead of users.", reload=True, secret=True
     )
-    timeout: int | None = option(None, "timeout", "seconds", "Time to send CONNECT.", reload=True)
+    timeout: int | None = option(
+        None,
+        "timeout",
+        "seconds",
+        "Time to log in. If unset: one second more than the TLS timeout, or 2s.",
+        reload=True,
+    )
     users: list[UserOptions] = option(
         list, "users", "users", "Users of account `$G`.", reload=True, section=UserOptions
     )

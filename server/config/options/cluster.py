@@ -14,11 +14,11 @@ from .tls import TLSOptions
 
 @dataclass(slots=True)
 class PeerAuthorization:
-    """`authorization { }` of a cluster or gateway: one user."""
+    """The one user of a cluster or gateway."""
 
     user: str = option("", "user username", "string", "User name.", reload=True)
     password: str = option("", "password pass", "string", "Password.", reload=True, secret=True)
-    timeout: int | None = option(None, "timeout", "seconds", "Time to send CONNECT.", reload=True)
+    timeout: int | None = option(None, "timeout", "seconds", "Time to log in.", reload=True)
     permissions: PermissionsOptions | None = option(
         None, "permissions", "permissions", "Deprecated; use `permissions` of the cluster.", reload=True
     )
@@ -30,34 +30,43 @@ def _accept() -> CompressionOptions:
 
 @dataclass(slots=True)
 class ClusterOptions:
-    """The `cluster { }` block. `port` None: no listener."""
+    """The `cluster { }` block: routes to the other servers of a cluster.
+
+    port: None for no listener.
+    """
 
     name: str = option("", "name", "string", "Name of the cluster, the same on each server.")
     host: str = option("0.0.0.0", "host net", "string", "Address to listen on.")  # noqa: S104 the reference's default
-    port: int | None = option(None, "port listen", "port", "Port, or address, for routes; -1 any.")
+    port: int | None = option(
+        None, "port listen", "port", "Port or `host:port` for routes; -1: any free port."
+    )
     authorization: PeerAuthorization | None = option(
         None, "authorization", "section", "The user of routes.", reload=True, section=PeerAuthorization
     )
     permissions: PermissionsOptions | None = option(
-        None, "permissions", "permissions", "Subjects that may pass.", reload=True
+        None, "permissions", "permissions", "Subjects that may pass over routes.", reload=True
     )
     routes: list[str] = option(list, "routes", "urls", "URLs of the other servers.", reload=True)
     tls: TLSOptions | None = option(
         None, "tls", "section", "TLS of routes, always verified both ways.", reload=True, section=TLSOptions
     )
     advertise: str = option(
-        "", "cluster_advertise advertise", "advertise", "Address told to peers.", reload=True
+        "", "cluster_advertise advertise", "advertise", "Address announced to other servers.", reload=True
     )
     no_advertise: bool = option(
-        False, "no_advertise", "bool", "Do not tell clients of other servers.", reload=True
+        False, "no_advertise", "bool", "Do not announce other servers to clients.", reload=True
     )
-    connect_retries: int = option(0, "connect_retries", "int", "Attempts for routes learnt.", reload=True)
+    connect_retries: int = option(
+        0, "connect_retries", "int", "Attempts to connect to a server that others announced.", reload=True
+    )
     connect_backoff: bool = option(
         False, "connect_backoff", "bool", "Wait longer after each attempt.", reload=True
     )
-    pool_size: int = option(3, "pool_size", "int", "Connections per peer; -1 is one, unpooled.", reload=True)
+    pool_size: int = option(
+        3, "pool_size", "int", "Connections to each server; -1: one without a pool.", reload=True
+    )
     accounts: list[str] = option(
-        list, "accounts", "strings", "Accounts with a connection of their own.", reload=True
+        list, "accounts", "strings", "Accounts that get a connection of their own.", reload=True
     )
     compression: CompressionOptions = option(
         _accept, "compression", "compression", "Compression of routes.", reload=True
@@ -67,13 +76,13 @@ class ClusterOptions:
     )
     ping_max: int | None = option(None, "ping_max", "int", "Unanswered pings allowed.", reload=True)
     write_deadline: int | None = option(
-        None, "write_deadline", "duration", "Time for a write; the server's when unset.", reload=True
+        None, "write_deadline", "duration", "Longest time for a write; if unset, the server's.", reload=True
     )
     write_timeout: str = option(
         "default",
         "write_timeout",
         "choice",
-        "What a late write does.",
+        "What happens after `write_deadline`.",
         reload=True,
         choices=("default", "close", "retry"),
     )
@@ -84,32 +93,42 @@ class RemoteGateway:
     """Another cluster of the super cluster."""
 
     name: str = option("", "name", "string", "Name of the cluster.")
-    urls: list[str] = option(list, "url urls", "urls", "Its gateways.")
-    tls: TLSOptions | None = option(None, "tls", "section", "TLS to it.", reload=True, section=TLSOptions)
+    urls: list[str] = option(list, "url urls", "urls", "URLs of its gateways.")
+    tls: TLSOptions | None = option(
+        None, "tls", "section", "TLS for connections to it.", reload=True, section=TLSOptions
+    )
 
 
 @dataclass(slots=True)
 class GatewayOptions:
-    """The `gateway { }` block."""
+    """The `gateway { }` block: connections to other clusters."""
 
     name: str = option("", "name", "string", "Name of this cluster.")
     host: str = option("0.0.0.0", "host net", "string", "Address to listen on.")  # noqa: S104 the reference's default
-    port: int | None = option(None, "port listen", "port", "Port, or address, for gateways; -1 any.")
+    port: int | None = option(
+        None, "port listen", "port", "Port or `host:port` for gateways; -1: any free port."
+    )
     authorization: PeerAuthorization | None = option(
         None, "authorization", "section", "The user of gateways.", section=PeerAuthorization
     )
     tls: TLSOptions | None = option(
         None, "tls", "section", "TLS of gateways, always verified both ways.", reload=True, section=TLSOptions
     )
-    advertise: str = option("", "advertise", "advertise", "Address told to peers.")
-    connect_retries: int = option(0, "connect_retries", "int", "Attempts for gateways learnt.")
+    advertise: str = option("", "advertise", "advertise", "Address announced to other servers.")
+    connect_retries: int = option(
+        0, "connect_retries", "int", "Attempts to connect to a gateway that others announced."
+    )
     connect_backoff: bool = option(False, "connect_backoff", "bool", "Wait longer after each attempt.")
     reject_unknown_cluster: bool = option(
-        False, "reject_unknown_cluster reject_unknown", "bool", "Refuse clusters not listed."
+        False, "reject_unknown_cluster reject_unknown", "bool", "Refuse clusters that are not listed."
     )
-    write_deadline: int = option(10 * SECOND, "write_deadline", "duration", "Time for a write.")
+    write_deadline: int = option(10 * SECOND, "write_deadline", "duration", "Longest time for a write.")
     write_timeout: str = option(
-        "default", "write_timeout", "choice", "What a late write does.", choices=("default", "close", "retry")
+        "default",
+        "write_timeout",
+        "choice",
+        "What happens after `write_deadline`.",
+        choices=("default", "close", "retry"),
     )
     gateways: list[RemoteGateway] = option(
         list, "gateways", "sections", "The other clusters.", section=RemoteGateway

@@ -13,20 +13,20 @@ MIB = 1024 * 1024
 
 @dataclass(slots=True)
 class BatchLimits:
-    """`jetstream { limits { batch { } } }`."""
+    """Limits of batch publishes."""
 
-    max_inflight_per_stream: int = option(50, "max_inflight_per_stream", "int", "Open batches of a stream.")
+    max_inflight_per_stream: int = option(50, "max_inflight_per_stream", "int", "Open batches of one stream.")
     max_inflight_total: int = option(1000, "max_inflight_total", "int", "Open batches in all.")
-    max_msgs: int = option(1000, "max_msgs", "int", "Messages of a batch.")
+    max_msgs: int = option(1000, "max_msgs", "int", "Messages in a batch.")
     timeout: int = option(10 * SECOND, "timeout", "strict_duration", "Time to finish a batch.")
 
 
 @dataclass(slots=True)
 class JetStreamLimitOptions:
-    """`jetstream { limits { } }`; 0 is no limit."""
+    """Limits of requests; 0: no limit."""
 
-    max_ack_pending: int = option(0, "max_ack_pending", "int", "Largest max_ack_pending of a consumer.")
-    max_ha_assets: int = option(0, "max_ha_assets", "int", "Replicated streams and consumers on a server.")
+    max_ack_pending: int = option(0, "max_ack_pending", "int", "Largest `max_ack_pending` of a consumer.")
+    max_ha_assets: int = option(0, "max_ha_assets", "int", "Replicated streams and consumers on one server.")
     max_request_batch: int = option(0, "max_request_batch", "int", "Largest batch of a pull.")
     duplicate_window: int = option(0, "duplicate_window", "strict_duration", "Largest duplicate window.")
     batch: BatchLimits = option(
@@ -36,9 +36,9 @@ class JetStreamLimitOptions:
 
 @dataclass(slots=True)
 class TPMOptions:
-    """`jetstream { tpm { } }`."""
+    """The key of a trusted platform module (TPM)."""
 
-    keys_file: str = option("", "keys_file", "path", "File of the sealed keys.")
+    keys_file: str = option("", "keys_file", "path", "File with the sealed keys.")
     encryption_password: str = option("", "encryption_password", "string", "Password.", secret=True)
     srk_password: str = option("", "srk_password", "string", "Password of the storage root.", secret=True)
     pcr: int = option(22, "pcr", "int", "Platform register.")
@@ -47,7 +47,7 @@ class TPMOptions:
 
 @dataclass(slots=True)
 class JetStreamOptions:
-    """The `jetstream` key: a bool or a map.
+    """The `jetstream` key: true, false or this map.
 
     max_memory, max_file: bytes; None for a share (75 %) of what the machine has.
     sync_interval: ns between syncs that acknowledgements do not wait for; 0 for "always"; None, the default,
@@ -58,22 +58,22 @@ class JetStreamOptions:
         False,
         "enabled enable",
         "bool",
-        "JetStream on; a map alone turns it on. A reload: outside clusters.",
+        "Switch JetStream on; a map without it does, too. Not reloaded in clusters.",
         reload=True,
     )
-    store_dir: str = option("", "store_dir store storedir", "path", "Directory of the files.")
+    store_dir: str = option("", "store_dir store storedir", "path", "Directory of the stored files.")
     max_memory: int | None = option(
         None,
         "max_memory_store max_mem_store max_mem",
         "js_size",
-        "Bytes for memory streams; a reload may raise it.",
+        "Bytes for memory streams; if unset, 75% of the memory. A reload may raise it.",
         reload=True,
     )
     max_file: int | None = option(
         None,
         "max_file_store max_file",
         "js_size",
-        "Bytes for file streams; a reload may raise it.",
+        "Bytes for file streams; if unset, 75% of the free disk. A reload may raise it.",
         reload=True,
     )
     sync_interval: int | None = option(
@@ -97,10 +97,12 @@ class JetStreamOptions:
         "",
         "extension_hint",
         "choice",
-        "Whether a leaf's cluster extends the hub's domain.",
+        "Whether a leaf node's JetStream extends the hub's: `will_extend` or `no_extend`.",
         choices=("no_extend", "will_extend"),
     )
-    unique_tag: str = option("", "unique_tag", "string", "Spread replicas over values of this tag prefix.")
+    unique_tag: str = option(
+        "", "unique_tag", "string", "No two replicas of a stream share a tag that begins with this prefix."
+    )
     limits: JetStreamLimitOptions = option(
         JetStreamLimitOptions, "limits", "section", "Limits of requests.", section=JetStreamLimitOptions
     )
@@ -108,13 +110,13 @@ class JetStreamOptions:
         None, "tpm", "section", "Key from a trusted platform module.", section=TPMOptions
     )
     max_outstanding_catchup: int = option(
-        64 * MIB, "max_outstanding_catchup", "size", "Bytes in flight to a replica that catches up."
+        64 * MIB, "max_outstanding_catchup", "size", "Bytes in flight to replicas that catch up."
     )
     max_buffered_size: int = option(128 * MIB, "max_buffered_size", "size", "Bytes queued for a stream.")
     max_buffered_msgs: int = option(100_000, "max_buffered_msgs", "int", "Messages queued for a stream.")
     request_queue_limit: int = option(10_000, "request_queue_limit", "int", "API requests queued.")
     info_queue_limit: int | None = option(
-        None, "info_queue_limit", "int", "Info requests queued; request_queue_limit when unset."
+        None, "info_queue_limit", "int", "Info requests queued; if unset, `request_queue_limit`."
     )
     meta_compact: int = option(
         0, "meta_compact", "int", "Entries after which the meta log is compacted.", minimum=0, reload=True
@@ -122,7 +124,9 @@ class JetStreamOptions:
     meta_compact_size: int = option(
         0, "meta_compact_size", "size", "Bytes after which the meta log is compacted.", minimum=0, reload=True
     )
-    meta_compact_sync: bool = option(False, "meta_compact_sync", "bool", "Compact at once.", reload=True)
+    meta_compact_sync: bool = option(
+        False, "meta_compact_sync", "bool", "Wait until a compaction is done.", reload=True
+    )
     max_concurrent_io: int = option(
         4096, "max_concurrent_io", "int", "Disk operations at a time.", minimum=4, maximum=8192
     )

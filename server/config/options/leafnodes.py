@@ -21,31 +21,33 @@ class CompressionOptions:
 
 @dataclass(slots=True)
 class ProxyOptions:
-    """HTTP proxy to dial a remote through; websocket URLs only."""
+    """The HTTP proxy of a remote; for WebSocket URLs only."""
 
     url: str = option("", "url", "string", "Address of the proxy.")
-    username: str = option("", "username", "string", "Name for the proxy.")
+    username: str = option("", "username", "string", "User name for the proxy.")
     password: str = option("", "password", "string", "Password for the proxy.", secret=True)
-    timeout: int = option(0, "timeout", "duration", "Time to connect.")
+    timeout: int = option(0, "timeout", "duration", "Longest time to connect.")
 
 
 @dataclass(slots=True)
 class RemoteOptions:
-    """One hub to join. `urls` are complete: a scheme, credentials if given, host and port."""
+    """One hub to join."""
 
-    urls: list[str] = option(list, "url urls", "leaf_urls", "Where to connect; tried in turn.")
-    account: str = option("$G", "account local", "string", "Local account that is bound.")
-    credentials: str = option("", "credentials creds", "path", "Credentials file; `~` and `$VAR` expand.")
-    nkey: str = option("", "nkey seed", "string", "User seed, not together with credentials.", secret=True)
-    tls: TLSOptions | None = option(
-        None, "tls", "section", "TLS to the hub.", reload=True, section=TLSOptions
+    urls: list[str] = option(list, "url urls", "leaf_urls", "URLs to connect to, tried in turn.")
+    account: str = option("$G", "account local", "string", "Local account that the connection is for.")
+    credentials: str = option(
+        "", "credentials creds", "path", "Credentials file; `~` and `$VAR` are expanded."
     )
-    hub: bool = option(False, "hub", "bool", "Act as the hub of this connection.")
+    nkey: str = option("", "nkey seed", "string", "User seed; not together with `credentials`.", secret=True)
+    tls: TLSOptions | None = option(
+        None, "tls", "section", "TLS for the connection to the hub.", reload=True, section=TLSOptions
+    )
+    hub: bool = option(False, "hub", "bool", "Be the hub of this connection.")
     deny_imports: list[str] = option(
-        list, "deny_imports deny_import", "subjects", "Subjects not accepted from the remote."
+        list, "deny_imports deny_import", "subjects", "Subjects that are not accepted from the hub."
     )
     deny_exports: list[str] = option(
-        list, "deny_exports deny_export", "subjects", "Subjects not sent to the remote."
+        list, "deny_exports deny_export", "subjects", "Subjects that are not sent to the hub."
     )
     no_randomize: bool = option(False, "no_randomize dont_randomize", "bool", "Try the URLs in order.")
     compression: CompressionOptions = option(
@@ -55,59 +57,68 @@ class RemoteOptions:
         False,
         "ws_compression ws_compress websocket_compress websocket_compression",
         "bool",
-        "Compress websocket frames.",
+        "Compress WebSocket frames.",
     )
     ws_no_masking: bool = option(
-        False, "ws_no_masking websocket_no_masking", "bool", "Ask for websocket frames without masks."
+        False, "ws_no_masking websocket_no_masking", "bool", "Ask for WebSocket frames without masks."
     )
     jetstream_cluster_migrate: bool = option(
         False,
         "jetstream_cluster_migrate js_cluster_migrate",
         "cluster_migrate",
-        "Step down from leading local streams when the link is lost.",
+        "Give up leading local streams when the connection is lost.",
     )
     leader_migrate_delay: int = 0
     isolate: bool = option(
-        False, "isolate_leafnode_interest isolate", "bool", "Keep other leafs' interest from this remote."
+        False,
+        "isolate_leafnode_interest isolate",
+        "bool",
+        "Do not send other leaf nodes' interest to this hub.",
     )
     request_isolation: bool = option(
-        False, "request_isolation", "bool", "Ask the hub to keep other leafs' interest away."
+        False, "request_isolation", "bool", "Ask the hub not to send other leaf nodes' interest."
     )
     first_info_timeout: int = option(
-        SECOND, "first_info_timeout", "duration", "Time to wait for the hub's first INFO."
+        SECOND, "first_info_timeout", "duration", "Longest wait for the hub's first INFO."
     )
     dial_timeout: int | None = option(
-        None, "dial_timeout", "duration", "Time to connect; that of `leafnodes` when unset."
+        None, "dial_timeout", "duration", "Longest time to connect; if unset, that of `leafnodes`."
     )
     disabled: bool = option(False, "disabled", "bool", "Do not connect.", reload=True)
     proxy: ProxyOptions | None = option(
-        None, "proxy", "section", "HTTP proxy, websocket URLs only.", section=ProxyOptions
+        None, "proxy", "section", "HTTP proxy; for WebSocket URLs only.", section=ProxyOptions
     )
     ignore_discovered_servers: bool = option(
-        False, "ignore_discovered_servers", "bool", "Do not dial addresses the hub tells of."
+        False,
+        "ignore_discovered_servers",
+        "bool",
+        "Do not connect to other addresses that the hub announces.",
     )
 
 
 @dataclass(slots=True)
 class LeafAuthorization:
-    """`leafnodes { authorization { } }`. When unset, clients' users hold for leafs too."""
+    """Who may join as a leaf node. If unset, the users of clients may."""
 
     user: str = option("", "user username", "string", "The only user.")
     password: str = option("", "password pass", "string", "Its password, plain or bcrypt.", secret=True)
     nkey: str = option("", "nkey", "string", "Public user key.")
-    account: str = option("", "account", "string", "Account the leaf is bound to.")
-    timeout: int | None = option(None, "timeout", "seconds", "Time to send CONNECT.")
+    account: str = option("", "account", "string", "Account of the leaf node.")
+    timeout: int | None = option(None, "timeout", "seconds", "Time to log in.")
     users: list[UserOptions] = option(list, "users", "leaf_users", "Users, each with its account.")
     proxy_required: bool = option(False, "proxy_required", "bool", "Only through a trusted proxy.")
 
 
 @dataclass(slots=True)
 class LeafOptions:
-    """The `leafnodes { }` block. `port` None: no listener."""
+    """The `leafnodes { }` block: a listener for leaf nodes, and hubs to join.
+
+    port: None for no listener.
+    """
 
     host: str = option("0.0.0.0", "host net", "string", "Address to listen on.")  # noqa: S104 the reference's default
     port: int | None = option(
-        None, "port listen", "port", "Port, or address, for leaf connections; 7422 is customary, -1 any."
+        None, "port listen", "port", "Port or `host:port` for leaf nodes, usually 7422; -1: any free port."
     )
     authorization: LeafAuthorization | None = option(
         None, "authorization", "section", "Who may join.", section=LeafAuthorization
@@ -115,29 +126,40 @@ class LeafOptions:
     tls: TLSOptions | None = option(
         None, "tls", "section", "TLS of the listener.", reload=True, section=TLSOptions
     )
-    advertise: str = option("", "advertise leafnode_advertise", "advertise", "Address told to leafs.")
-    no_advertise: bool = option(False, "no_advertise", "bool", "Do not tell leafs of other addresses.")
+    advertise: str = option(
+        "", "advertise leafnode_advertise", "advertise", "Address announced to leaf nodes."
+    )
+    no_advertise: bool = option(
+        False, "no_advertise", "bool", "Do not announce other addresses to leaf nodes."
+    )
     min_version: str = option(
         "",
         "min_version minimum_version",
         "leaf_version",
-        "Refuse leafs of an older version (2.8.0 or newer).",
+        "Refuse leaf nodes of an older version; 2.8.0 or newer.",
     )
     compression: CompressionOptions = option(
         CompressionOptions, "compression", "compression", "Compression of the connections.", reload=True
     )
     isolate: bool = option(
-        False, "isolate_leafnode_interest isolate", "bool", "Do not pass interest between leafs."
+        False, "isolate_leafnode_interest isolate", "bool", "Do not pass leaf nodes' interest to each other."
     )
     reconnect: int = option(
-        SECOND, "reconnect reconnect_delay reconnect_interval", "reconnect", "Time between two attempts."
+        SECOND,
+        "reconnect reconnect_delay reconnect_interval",
+        "reconnect",
+        "Time between two attempts to connect.",
     )
-    dial_timeout: int = option(SECOND, "dial_timeout", "duration", "Time to connect to a remote.")
+    dial_timeout: int = option(SECOND, "dial_timeout", "duration", "Longest time to connect to a hub.")
     write_deadline: int | None = option(
-        None, "write_deadline", "duration", "Time for a write; the server's when unset."
+        None, "write_deadline", "duration", "Longest time for a write; if unset, the server's."
     )
     write_timeout: str = option(
-        "default", "write_timeout", "choice", "What a late write does.", choices=("default", "close", "retry")
+        "default",
+        "write_timeout",
+        "choice",
+        "What happens after `write_deadline`.",
+        choices=("default", "close", "retry"),
     )
     remotes: list[RemoteOptions] = option(
         list, "remotes", "sections", "Hubs to join.", reload=True, section=RemoteOptions

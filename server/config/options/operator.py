@@ -13,13 +13,15 @@ class ResolverOptions:
 
     kind: str = ""
     url: str = ""
-    dir: str = option("", "dir", "path", "Directory of the JWTs; made when missing.")
+    dir: str = option("", "dir", "path", "Directory of the JWTs; created if missing.")
     allow_delete: bool = option(False, "allow_delete", "bool", "Accounts may be deleted (full only).")
-    hard_delete: bool = option(False, "hard_delete", "bool", "Deleted files are not kept (full only).")
-    limit: int | None = option(None, "limit", "int", "JWTs kept.", minimum=0)
+    hard_delete: bool = option(False, "hard_delete", "bool", "Do not keep deleted files (full only).")
+    limit: int | None = option(None, "limit", "int", "Number of JWTs that are kept.", minimum=0)
     ttl: int = option(0, "ttl", "strict_duration", "Lifetime of an entry (cache only).")
-    interval: int = option(MINUTE, "interval", "strict_duration", "Time between syncs (full only).")
-    timeout: int = option(1_900_000_000, "timeout", "strict_duration", "Time for a lookup.")
+    interval: int = option(
+        MINUTE, "interval", "strict_duration", "Time between syncs with other servers (full only)."
+    )
+    timeout: int = option(1_900_000_000, "timeout", "strict_duration", "Longest time for a lookup.")
 
     def __str__(self) -> str:
         """Return a text for messages, without the address, as that may contain a password."""

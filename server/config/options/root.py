@@ -33,36 +33,50 @@ class Options:
     """
 
     host: str = option("0.0.0.0", "host net", "string", "Address to listen on for clients.")  # noqa: S104 the reference's default
-    port: int = option(4222, "port listen", "client_port", "Port, or address, for clients; -1 any.")
+    port: int = option(
+        4222, "port listen", "client_port", "Port or `host:port` for clients; -1: any free port."
+    )
     client_advertise: str = option(
-        "", "client_advertise", "advertise", "Address told to clients instead of the listener's.", reload=True
+        "",
+        "client_advertise",
+        "advertise",
+        "Address announced to clients instead of the listener's.",
+        reload=True,
     )
     server_name: str = option(
-        "", "server_name", "name", "Name, unique in a cluster; the server id when unset."
+        "", "server_name", "name", "Name, unique in a cluster; if unset, the server id."
     )
-    server_tags: list[str] = option(list, "server_tags", "tags", "Tags for placement.", reload=True)
+    server_tags: list[str] = option(
+        list, "server_tags", "tags", "Tags that the placement of streams can ask for.", reload=True
+    )
     server_metadata: dict[str, str] = option(
         dict, "server_metadata", "string_map", "Shown in varz.", reload=True
     )
-    feature_flags: dict[str, bool] = option(dict, "feature_flags", "bool_map", "Switches of new behaviour.")
+    feature_flags: dict[str, bool] = option(
+        dict, "feature_flags", "bool_map", "Switches for new behaviour of nats-server."
+    )
 
     debug: bool = option(False, "debug", "bool", "Log debug lines.", reload=True)
     trace: bool = option(False, "trace", "bool", "Log the protocol.", reload=True)
     trace_verbose: bool = option(
-        False, "trace_verbose", "bool", "As `trace`, system account included.", reload=True
+        False, "trace_verbose", "bool", "As `trace`, and also the system account.", reload=True
     )
-    trace_headers: bool = option(False, "trace_headers", "bool", "As `trace`, headers only.", reload=True)
-    logtime: bool = option(True, "logtime", "bool", "Times in the log.", reload=True)
-    logtime_utc: bool = option(False, "logtime_utc", "bool", "Times in UTC.", reload=True)
+    trace_headers: bool = option(
+        False, "trace_headers", "bool", "As `trace`, with headers but without payloads.", reload=True
+    )
+    logtime: bool = option(True, "logtime", "bool", "Begin log lines with the time.", reload=True)
+    logtime_utc: bool = option(False, "logtime_utc", "bool", "Log times in UTC.", reload=True)
     log_file: str = option("", "logfile log_file", "path", "Log to this file.", reload=True)
     log_size_limit: int = option(
         0,
         "logfile_size_limit log_size_limit",
         "size",
-        "Bytes after which the log is rotated; 0 never.",
+        "Size in bytes at which the log file is rotated; 0: never.",
         reload=True,
     )
-    log_max_num: int = option(0, "logfile_max_num log_max_num", "int", "Rotated logs kept; 0 all.")
+    log_max_num: int = option(
+        0, "logfile_max_num log_max_num", "int", "Rotated log files that are kept; 0: all."
+    )
     syslog: bool = option(False, "syslog", "bool", "Log to syslog.", reload=True)
     remote_syslog: str = option("", "remote_syslog", "string", "Log to this syslog server.", reload=True)
     pid_file: str = option("", "pid_file pidfile", "path", "File that holds the process id.", reload=True)
@@ -70,7 +84,7 @@ class Options:
         "",
         "ports_file_dir",
         "path",
-        "Directory for `<program>_<pid>.ports`, a JSON of the URLs.",
+        "Directory for `<program>_<pid>.ports`, a JSON file with the server's URLs.",
         reload=True,
     )
     prof_port: int = option(0, "prof_port", "int", "Port of the profiler.")
@@ -78,69 +92,81 @@ class Options:
 
     http_host: str = ""
     http_port: int | None = option(
-        None, "http_port monitor_port http", "monitor_port", "Port, or address, of monitoring; -1 any."
+        None,
+        "http_port monitor_port http",
+        "monitor_port",
+        "Port or `host:port` for monitoring; -1: any free port.",
     )
     https_port: int | None = option(
-        None, "https_port https", "monitor_port", "The same with TLS; not together with http."
+        None, "https_port https", "monitor_port", "The same with TLS; not together with `http_port`."
     )
     http_base_path: str = option("/", "http_base_path", "string", "Prefix of the monitoring paths.")
 
     max_control_line: int = option(
-        4096, "max_control_line", "int", "Bytes of a protocol line.", maximum=2**31 - 1, reload=True
+        4096, "max_control_line", "int", "Longest protocol line in bytes.", maximum=2**31 - 1, reload=True
     )
     max_payload: int = option(
-        MIB, "max_payload", "size", "Bytes of a message, at most max_pending.", maximum=2**31 - 1, reload=True
+        MIB,
+        "max_payload",
+        "size",
+        "Largest message in bytes; at most `max_pending`.",
+        maximum=2**31 - 1,
+        reload=True,
     )
-    max_pending: int = option(64 * MIB, "max_pending", "size", "Bytes waiting for a slow client.")
+    max_pending: int = option(64 * MIB, "max_pending", "size", "Bytes that may wait for a slow client.")
     max_buffered: int = option(
         0,
         "max_buffered",
         "size",
-        "Bytes held for all connections: parts of messages, and what peers have not read; above it the "
-        "newest senders wait. 0: an eighth of the memory.",
+        "Bytes held for all connections together: parts of messages, and what peers have not read. Above it "
+        "the newest senders wait. 0: an eighth of the memory.",
         minimum=0,
         reload=True,
     )
     max_connections: int = option(
-        65536, "max_connections max_conn", "int", "Clients; 0 or less refuses all.", reload=True
+        65536, "max_connections max_conn", "int", "Client connections; 0 or less refuses all.", reload=True
     )
     max_subscriptions: int = option(
-        0, "max_subscriptions max_subs", "int", "Subscriptions of a connection; 0 unlimited."
+        0, "max_subscriptions max_subs", "int", "Subscriptions of one connection; 0: unlimited."
     )
     max_sub_tokens: int = option(
         0,
         "max_sub_tokens max_subscription_tokens",
         "int",
-        "Tokens of a subscription's subject; 0 unlimited.",
+        "Tokens in a subscription's subject; 0: unlimited.",
         minimum=1,
         maximum=255,
     )
     max_traced_msg_len: int = option(
-        0, "max_traced_msg_len", "int", "Bytes of a payload in trace lines; 0 all.", reload=True
+        0, "max_traced_msg_len", "int", "Bytes of a payload that a trace line shows; 0: all.", reload=True
     )
-    max_closed_clients: int = option(10_000, "max_closed_clients", "int", "Closed clients remembered.")
+    max_closed_clients: int = option(
+        10_000, "max_closed_clients", "int", "Closed connections that `connz` shows."
+    )
     ping_interval: int = option(2 * MINUTE, "ping_interval", "duration", "Time between pings.", reload=True)
     ping_max: int = option(2, "ping_max", "int", "Unanswered pings allowed.", reload=True)
-    write_deadline: int = option(10 * SECOND, "write_deadline", "duration", "Time for a write.", reload=True)
+    write_deadline: int = option(
+        10 * SECOND, "write_deadline", "duration", "Longest time for a write.", reload=True
+    )
     write_timeout: str = option(
         "default",
         "write_timeout",
         "choice",
-        "What a late write does; `default` closes.",
+        "What happens after `write_deadline`; `default` closes.",
         choices=("default", "close", "retry"),
     )
     lame_duck_duration: int = option(
         2 * MINUTE,
         "lame_duck_duration",
         "strict_duration",
-        "Time over which clients are sent away.",
+        "Time over which lame duck mode closes client connections.",
         minimum=30 * SECOND,
     )
     lame_duck_grace_period: int = option(
         10 * SECOND,
         "lame_duck_grace_period",
         "strict_duration",
-        "Time before the first is; below the former.",
+        "Time before lame duck mode closes the first; below `lame_duck_duration`.",
     )
 
     authorization: AuthorizationOptions = option(
@@ -152,24 +178,29 @@ class Options:
         section=AuthorizationOptions,
     )
     auth_timeout: int = 2 * SECOND
-    no_auth_user: str = option("", "no_auth_user", "string", "User of clients that give none.")
+    no_auth_user: str = option("", "no_auth_user", "string", "User for clients that send no credentials.")
     default_sentinel: str = option(
         "",
         "default_sentinel",
         "string",
-        "JWT of clients that give none (operator mode).",
+        "JWT for clients that send none (operator mode).",
         reload=True,
         secret=True,
     )
     accounts: dict[str, AccountOptions] = option(
-        dict, "accounts", "accounts", "Accounts: names, or a map.", reload=True, section=AccountOptions
+        dict,
+        "accounts",
+        "accounts",
+        "Accounts: a list of names, or a map.",
+        reload=True,
+        section=AccountOptions,
     )
     mappings: list[MappingOptions] = option(
         list, "mappings maps", "mappings", "Subject mappings of `$G`.", reload=True
     )
-    system_account: str = option("", "system_account system", "string", "System account; `$SYS` when unset.")
+    system_account: str = option("", "system_account system", "string", "System account; if unset, `$SYS`.")
     no_system_account: bool = option(
-        False, "no_system_account no_system no_sys_acc", "bool", "No system account."
+        False, "no_system_account no_system no_sys_acc", "bool", "Have no system account."
     )
 
     operator: list[str] = option(
@@ -187,7 +218,12 @@ class Options:
         section=ResolverOptions,
     )
     resolver_tls: TLSOptions | None = option(
-        None, "resolver_tls", "section", "TLS to a URL resolver.", reload=True, section=TLSOptions
+        None,
+        "resolver_tls",
+        "section",
+        "TLS for connections to a URL resolver.",
+        reload=True,
+        section=TLSOptions,
     )
     resolver_preload: dict[str, str] = option(
         dict, "resolver_preload", "preload", "Account JWTs by public key.", reload=True, secret=True
@@ -203,13 +239,15 @@ class Options:
         JetStreamOptions,
         "jetstream",
         "jetstream",
-        "JetStream: a bool, or a map.",
+        "JetStream: true, false or a map.",
         reload=True,
         section=JetStreamOptions,
     )
-    store_dir: str = option("", "store_dir storedir", "path", "As `jetstream { store_dir }`; not both.")
+    store_dir: str = option(
+        "", "store_dir storedir", "path", "Same as `jetstream { store_dir }`; only one of both may be set."
+    )
     default_js_domain: dict[str, str] = option(
-        dict, "default_js_domain", "string_map", "Domain of an account's plain `$JS.API` requests."
+        dict, "default_js_domain", "string_map", "For an account, the domain that `$JS.API` requests go to."
     )
     cluster: ClusterOptions | None = option(
         None, "cluster", "section", "Routes to the servers of a cluster.", reload=True, section=ClusterOptions
@@ -232,17 +270,28 @@ class Options:
         None, "mqtt", "section", "Clients that speak MQTT.", reload=True, section=MQTTOptions
     )
     connect_error_reports: int = option(
-        3600, "connect_error_reports", "int", "First connect failures per log line.", reload=True
+        3600,
+        "connect_error_reports",
+        "int",
+        "Failed attempts for each line in the log, before a first connection.",
+        reload=True,
     )
     reconnect_error_reports: int = option(
-        1, "reconnect_error_reports", "int", "Reconnect failures per log line.", reload=True
+        1, "reconnect_error_reports", "int", "The same after a lost connection.", reload=True
     )
     no_sublist_cache: bool = option(
-        False, "disable_sublist_cache no_sublist_cache", "bool", "No cache of who hears a subject."
+        False,
+        "disable_sublist_cache no_sublist_cache",
+        "bool",
+        "Do not cache which subscriptions match a subject.",
     )
-    no_header_support: bool = option(False, "no_header_support", "bool", "No message headers.")
+    no_header_support: bool = option(False, "no_header_support", "bool", "Do not support message headers.")
     no_fast_producer_stall: bool = option(
-        False, "no_fast_producer_stall", "bool", "Never slow down a fast producer.", reload=True
+        False,
+        "no_fast_producer_stall",
+        "bool",
+        "Do not slow down publishers when receivers are slow.",
+        reload=True,
     )
     proxy_protocol: bool = option(False, "proxy_protocol", "bool", "Accept HAProxy's PROXY header.")
     proxies: list[str] = option(

@@ -19,7 +19,7 @@ class CertificateOptions:
 
 @dataclass(slots=True)
 class TLSOptions:
-    """A `tls { }` block. Which side verifies what depends on where the block stands."""
+    """A `tls { }` block, of a listener or of connections to other servers."""
 
     cert_file: str = option("", "cert_file", "path", "Certificate chain in PEM.", reload=True)
     key_file: str = option("", "key_file", "path", "Private key in PEM.", reload=True)
@@ -34,24 +34,28 @@ class TLSOptions:
     )
     verify: bool = option(False, "verify", "bool", "Require and check the peer's certificate.", reload=True)
     verify_and_map: bool = option(
-        False, "verify_and_map", "bool", "As `verify`, and the certificate names the user.", reload=True
+        False, "verify_and_map", "bool", "As `verify`; the certificate names the user.", reload=True
     )
     verify_known_urls: bool = option(
         False,
         "verify_cert_and_check_known_urls",
         "bool",
-        "As `verify`, and the certificate names a known URL; cluster and gateway only.",
+        "As `verify`; the certificate must name a known URL. In `cluster` and `gateway` only.",
         reload=True,
     )
     insecure: bool = option(
-        False, "insecure", "bool", "Do not check the certificate of the server dialled.", reload=True
+        False,
+        "insecure",
+        "bool",
+        "Do not check the certificate of the server that is connected to.",
+        reload=True,
     )
-    timeout: int = option(2 * SECOND, "timeout", "seconds", "Time for the handshake.", reload=True)
+    timeout: int = option(2 * SECOND, "timeout", "seconds", "Longest time for the handshake.", reload=True)
     cipher_suites: list[str] = option(
-        list, "cipher_suites", "strings", "Cipher suites by name; Python's defaults when empty.", reload=True
+        list, "cipher_suites", "strings", "Cipher suites by name; if unset, Python's defaults.", reload=True
     )
     allow_insecure_cipher_suites: bool = option(
-        False, "allow_insecure_cipher_suites", "bool", "Accept suites known to be weak.", reload=True
+        False, "allow_insecure_cipher_suites", "bool", "Accept suites that are known to be weak.", reload=True
     )
     curve_preferences: list[str] = option(
         list, "curve_preferences", "strings", "Elliptic curves by name; the first is used.", reload=True
@@ -72,7 +76,7 @@ class TLSOptions:
         reload=True,
     )
     connection_rate_limit: int = option(
-        0, "connection_rate_limit", "int", "Handshakes per second; 0 is no limit.", reload=True
+        0, "connection_rate_limit", "int", "Handshakes per second; 0: no limit.", reload=True
     )
     handshake_first: bool | int = option(
         False,
