@@ -48,14 +48,15 @@ CONTENTS
 
 ## Stricter than nats-server
 
-pyjs refuses the following. nats-server takes it as something else, or finds it only at the start:
+pyjs refuses the following, also with `-t`. nats-server takes it as something else:
 
-- a `{` around the whole file that is not closed, a lone `/` between entries, a number directly before `]`, a
-  key without a value in a map
-- a number with an unknown suffix, or one that its suffix makes too big
-- a file that includes itself
-- TLS files that cannot be loaded
-- accounts, users and domains that do not exist (`system_account`, `no_auth_user`,
+- a `{` around the whole file that is not closed
+- a lone `/` after a value
+- a number that its suffix makes too big
+
+On a file that includes itself, nats-server overflows its stack. It refuses these only when it starts:
+
+- accounts, users and domains that do not exist or are invalid (`system_account`, `no_auth_user`,
   `leafnodes.remotes.account`, `jetstream.domain`)
 - `max_payload` above `max_pending`, and ports above 65535
 
