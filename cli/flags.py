@@ -63,6 +63,7 @@ FLAGS: tuple[GlobalFlag, ...] = (
     GlobalFlag("context", "Connection settings saved under this name", env="NATS_CONTEXT", metavar="NAME"),
     GlobalFlag("no-context", "Use no context, not even the selected one", kind=SWITCH),
     GlobalFlag("trace", "Show the API calls made", kind=SWITCH),
+    GlobalFlag("no-pager", "Show long results at once ($PAGER= switches the pager off too)", kind=SWITCH),
 )
 
 BY_NAME = {flag.name: flag for flag in FLAGS}
@@ -70,7 +71,10 @@ BY_NAME = {flag.name: flag for flag in FLAGS}
 
 @dataclass
 class CliSession:
-    """One run of the command line: the words typed, the global flags found, the answers given."""
+    """One run of the command line: the words typed, the global flags found, the answers given.
+
+    columns: the width that tables are to fit although stdout is no terminal; 0 for none.
+    """
 
     argv: list[str] = field(default_factory=list)
     given: dict[str, object] = field(default_factory=dict)
@@ -78,6 +82,7 @@ class CliSession:
     options: list[click.Option] = field(default_factory=list)  # of the command that asked
     asking: set[str] = field(default_factory=set)  # flags that only cause questions to be asked
     replies: Callable[[str], str] | None = None  # answers questions, given their text; None: the terminal
+    columns: int = 0
 
 
 def session() -> CliSession:

@@ -6,16 +6,30 @@ from typing import Any
 
 import click
 
-from ...cli import render
+from ...cli import output, render
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
-from ...cli.errors import CliError, RemoteError
-from ..stream.info import ALL, JSON, STREAM, chosen
+from ...cli.errors import RemoteError, UsageError
+from ...cli.output import FLAG, LIST, NAME, NUMBER, SPAN, TEXT, TIME, WORD, Column, Rows, Table
+from ..stream.info import ALL, STREAM, chosen
 from .info import NO_SELECT
 
 Info = dict[str, Any]
 NONE = "No Consumers defined"
-COLUMNS = ("Name", "Description", "Created", "Ack Pending", "Unprocessed", "Last Delivery")
+COLUMNS = (
+    Column("name", "Name", NAME),
+    Column("description", "Description", TEXT),
+    Column("created", "Created", TIME),
+    Column("ack_pending", "Ack Pending", NUMBER),
+    Column("unprocessed", "Unprocessed", NUMBER),
+    Column("last_delivery", "Last Delivery", SPAN),
+    Column("push", "Push", FLAG, wide=True),
+    Column("ack_policy", "Ack Policy", WORD, wide=True),
+    Column("filters", "Filter Subjects", LIST, wide=True),
+    Column("redelivered", "Redelivered", NUMBER, wide=True),
+)
+CONSUMERS = Table("consumers", "Consumers", COLUMNS, empty=NONE)
+INACCESSIBLE = Table("inaccessible", "Inaccessible Consumers", (Column("name", "Consumer", NAME),), empty="")
 
 
 async def collected(connection: NatsConnection, stream: str) -> tuple[list[Info], list[str]]:
@@ -37,49 +51,50 @@ async def collected(connection: NatsConnection, stream: str) -> tuple[list[Info]
             return sorted(found, key=lambda info: str(info["name"])), sorted(set(missing))
 
 
-def show_missing(missing: list[str]) -> None:
-    """Show a table of the consumers that exist but did not answer."""
-    if missing:
-        render.show(
-            render.table("Inaccessible Consumers", ("Consumer",), [(name,) for name in missing]) + "\n"
-        )
+def inaccessible(missing: list[str]) -> Rows:
+    """Return a table of the consumers that exist but did not answer."""
+    return INACCESSIBLE.of({"name": name} for name in missing)
 
 
 @click.command(cls=Command)
+@output.listing(CONSUMERS, legacy="the names")
 @STREAM
 @click.option("-n", "--names", is_flag=True, help="Only the names.")
-@JSON
 @NO_SELECT
 @ALL
-async def ls(stream: str, names: bool, as_json: bool, no_select: bool, all_streams: bool) -> None:
+async def ls(stream: str, names: bool, no_select: bool, all_streams: bool) -> None:
     """List the Consumers of a Stream."""
     if no_select and not stream:
-        raise CliError("no Stream name supplied", "give it as <STREAM>")
+        raise UsageError("no Stream name supplied", "give it as <STREAM>")
     async with connect() as connection:
         name = await chosen(connection, stream, everything=all_streams)
         found, missing = await collected(connection, name)
     known = [info["name"] for info in found]
-    if as_json:
-        render.show_json(known)
-    elif names:
+    if names:
         for each in known:
             render.show(each)
-    elif not found and not missing:
-        render.show(NONE)
-    else:
-        render.show(render.table("Consumers", COLUMNS, [row(info) for info in found]) + "\n")
-        show_missing(missing)
+        return
+    output.show(CONSUMERS.of(map(record, found)), aside=inaccessible(missing), document=known)
 
 
-def row(info: Info) -> tuple[str, ...]:
-    """Return the cells of a consumer in `ls` and `find`."""
-    created = render.parse_time(info["created"])
-    last = info["delivered"].get("last_active", "")
-    return (
-        info["name"],
-        info["config"].get("description", ""),
-        f"{created.astimezone():%Y-%m-%d %H:%M:%S}" if created else "",
-        render.number(info["num_ack_pending"]),
-        render.number(info["num_pending"]),
-        render.span(render.since(last, info.get("ts", ""))),
-    )
+def record(info: Info) -> Info:
+    """Return a consumer as a record of `ls` and `find`."""
+    config = info["config"]
+    return {
+        "name": info["name"],
+        "description": config.get("description", ""),
+        "created": info["created"],
+        "ack_pending": info["num_ack_pending"],
+        "unprocessed": info["num_pending"],
+        "last_delivery": render.since(info["delivered"].get("last_active", ""), info.get("ts", "")),
+        "push": bool(config.get("deliver_subject")),
+        "ack_policy": config.get("ack_policy", "none"),
+        "filters": filters(config),
+        "redelivered": info["num_redelivered"],
+    }
+
+
+def filters(config: Info) -> list[str]:
+    """Return the subjects that a consumer is limited to; none for all of its stream."""
+    one = config.get("filter_subject")
+    return [one] if one else config.get("filter_subjects") or []

@@ -3,33 +3,68 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import click
 
-from ...cli import render
+from ...cli import output, render
 from ...cli.command import Command
 from ...cli.connection import connect
+from ...cli.output import FLAG, LIST, NAME, NUMBER, SPAN, WORD, Column, Table
+from ...cli.words import cluster_record
 from ..stream.info import ALL, STREAM, chosen
-from .listing import collected, show_missing
+from ..stream.report import LEADERS, leaders_of
+from .listing import collected, filters, inaccessible
 from .page import ACK
 
 Info = dict[str, Any]
-COLUMNS = (
-    "Consumer",
-    "Mode",
-    "Ack Policy",
-    "Ack Wait",
-    "Ack Pending",
-    "Redelivered",
-    "Unprocessed",
-    "Ack Floor",
-    "Cluster",
+
+
+def _unprocessed(each: Info) -> str:
+    """Return how many messages wait, and their share of the stream."""
+    pending, messages = each["unprocessed"], each["messages"]
+    if not pending:
+        return "0"
+    part = min(100, math.floor(100 * pending / messages)) if messages else 100
+    return f"{render.number(pending)} / {part}%"
+
+
+CONSUMERS = Table(
+    "consumers",
+    "Consumer report",
+    (
+        Column("name", "Consumer", NAME),
+        Column("push", "Mode", FLAG, show=lambda each: "Push" if each["push"] else "Pull"),
+        Column(
+            "ack_policy",
+            "Ack Policy",
+            WORD,
+            show=lambda each: ACK.get(each["ack_policy"], each["ack_policy"]),
+        ),
+        Column("ack_wait", "Ack Wait", SPAN),
+        Column("ack_pending", "Ack Pending", NUMBER),
+        Column("redelivered", "Redelivered", NUMBER, silent=("0",)),
+        Column("unprocessed", "Unprocessed", NUMBER, show=_unprocessed),
+        Column("ack_floor", "Ack Floor", NUMBER),
+        Column("servers", "Cluster", LIST, show=lambda each: each["cluster_text"], same=True),
+        Column("leader", "Leader", NAME, wide=True),
+        Column("unhealthy", "Unhealthy", LIST, wide=True),
+        Column("filters", "Filter Subjects", LIST, wide=True),
+        Column("paused", "Paused", FLAG, wide=True),
+        Column("waiting", "Waiting Pulls", NUMBER, wide=True),
+    ),
+)
+LEADING = replace(
+    LEADERS,
+    columns=tuple(
+        replace(each, title="Consumers") if each.field == "leads" else each for each in LEADERS.columns
+    ),
 )
 
 
 @click.command(cls=Command)
+@output.listing(CONSUMERS, LEADING, watch=True)
 @STREAM
 @click.option("-r", "--raw", is_flag=True, help="Numbers as they are.")
 @click.option("-l", "--leaders", is_flag=True, help="Show which servers lead Consumers.")
@@ -44,46 +79,27 @@ async def report(stream: str, raw: bool, leaders: bool, all_streams: bool) -> No
     title = f"Consumer report for {name} with {render.number(state.get('consumer_count', 0))} consumers"
     for each in found:  # a consumer without a group of its own runs where its stream does
         each["cluster"] = each.get("cluster") or info.get("cluster")
-    rows = [_row(each, state["messages"], raw) for each in found]
-    render.show(render.table(title, COLUMNS, rows) + "\n")
-    if leaders:
-        _show_leaders(found)
-    show_missing(missing)
-
-
-def _row(info: Info, messages: int, raw: bool) -> tuple[str, ...]:
-    config = info["config"]
-    number = str if raw else render.number
-    ack, wait = config.get("ack_policy", "none"), config.get("ack_wait", 0)
-    return (
-        info["name"],
-        "Push" if config.get("deliver_subject") else "Pull",
-        ACK.get(ack, ack),
-        render.go_span(wait) if raw else render.span(wait),
-        number(info["num_ack_pending"]),
-        number(info["num_redelivered"]),
-        str(info["num_pending"]) if raw else _unprocessed(info["num_pending"], messages),
-        number(info["ack_floor"]["stream_seq"]),
-        render.cluster_servers(info.get("cluster")),
+    output.show(
+        CONSUMERS.of([_record(each, state["messages"]) for each in found], title=title, raw=raw),
+        LEADING.of(leaders_of(found) if leaders or not output.is_for_people() else []),
+        aside=inaccessible(missing),
     )
 
 
-def _unprocessed(pending: int, messages: int) -> str:
-    """Return how many messages wait, and their share of the stream."""
-    if not pending:
-        return "0"
-    part = min(100, math.floor(100 * pending / messages)) if messages else 100
-    return f"{render.number(pending)} / {part}%"
-
-
-def _show_leaders(found: list[Info]) -> None:
-    led = [info["cluster"] for info in found if (info.get("cluster") or {}).get("leader")]
-    counts = Counter(cluster["leader"] for cluster in led)
-    homes = {cluster["leader"]: cluster.get("name", "") for cluster in led}
-    most = max(counts.values(), default=1)
-    rows = [
-        (server, homes[server], count, "*" * max(1, round(10 * count / most)))
-        for server, count in sorted(counts.items())
-    ]
-    columns = ("Server", "Cluster", "Consumers", "Distribution")
-    render.show(render.table("RAFT Leader Report", columns, rows) + "\n")
+def _record(info: Info, messages: int) -> Info:
+    config = info["config"]
+    return {
+        "name": info["name"],
+        "push": bool(config.get("deliver_subject")),
+        "ack_policy": config.get("ack_policy", "none"),
+        "ack_wait": config.get("ack_wait", 0),
+        "ack_pending": info["num_ack_pending"],
+        "redelivered": info["num_redelivered"],
+        "unprocessed": info["num_pending"],
+        "ack_floor": info["ack_floor"]["stream_seq"],
+        **cluster_record(info.get("cluster")),
+        "filters": filters(config),
+        "paused": bool(info.get("paused")),
+        "waiting": info.get("num_waiting", 0),
+        "messages": messages,
+    }

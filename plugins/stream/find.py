@@ -10,17 +10,17 @@ from typing import Any
 
 import click
 
-from ...cli import render
+from ...cli import output, render
 from ...cli.command import Command
 from ...cli.connection import connect
 from ...cli.param import DURATION, PATTERN
 from ...protocol.subject import collide
 from .info import ALL
-from .listing import NONE, collected, row
+from .listing import COLUMNS, NONE, collected, record
 
 Info = dict[str, Any]
 Test = Callable[[Info], object]
-
+MATCHING = output.Table("streams", "Matching Streams", COLUMNS, empty=f"{NONE} that match")
 
 INVERT = click.option("--invert/--no-invert", default=False, help="Those that do not match.")
 _CRITERIA = (
@@ -53,6 +53,7 @@ def matching(found: list[Info], wanted: Info) -> list[Info]:
 
 
 @click.command(cls=Command)
+@output.listing(MATCHING)
 @criteria
 @click.option("--api-level", type=int, help="That require at least this API level.")
 @click.option("-n", "--names", is_flag=True, help="Only the names.")
@@ -65,11 +66,8 @@ async def find(names: bool, all_streams: bool, **wanted: Any) -> None:
     if names:
         for info in hits:
             render.show(info["config"]["name"])
-    elif not hits:
-        render.show(f"{NONE} that match")
     else:
-        columns = ("Name", "Description", "Created", "Messages", "Size", "Last Message")
-        render.show(render.table("Matching Streams", columns, [row(info) for info in hits]) + "\n")
+        output.show(MATCHING.of(map(record, hits)))
 
 
 def _tests(wanted: Info) -> list[Test]:

@@ -6,13 +6,29 @@ from typing import Any
 
 import click
 
-from ...cli import render
+from ...cli import output, render
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
-from .info import ALL, JSON, is_internal
+from ...cli.output import BYTES, LIST, NAME, NUMBER, SPAN, TEXT, TIME, WORD, Column, Rows, Table
+from .info import ALL, is_internal
 
 Info = dict[str, Any]
 NONE = "No Streams defined"
+COLUMNS = (
+    Column("name", "Name", NAME),
+    Column("description", "Description", TEXT),
+    Column("created", "Created", TIME),
+    Column("messages", "Messages", NUMBER),
+    Column("bytes", "Size", BYTES),
+    Column("last_message", "Last Message", SPAN),
+    Column("subjects", "Subjects", LIST, wide=True),
+    Column("storage", "Storage", WORD, wide=True),
+    Column("retention", "Retention", WORD, wide=True),
+    Column("replicas", "Replicas", NUMBER, wide=True),
+    Column("consumers", "Consumers", NUMBER, wide=True),
+)
+STREAMS = Table("streams", "Streams", COLUMNS, empty=NONE)
+INACCESSIBLE = Table("inaccessible", "Inaccessible Streams", (Column("name", "Stream", NAME),), empty="")
 
 
 async def collected(
@@ -41,18 +57,17 @@ def by_size(info: Info) -> tuple[int, str]:
     return info["state"]["bytes"], info["config"]["name"]
 
 
-def show_missing(missing: list[str]) -> None:
-    """Show a table of the streams that exist but did not answer."""
-    if missing:
-        render.show(render.table("Inaccessible Streams", ("Stream",), [(name,) for name in missing]) + "\n")
+def inaccessible(missing: list[str]) -> Rows:
+    """Return a table of the streams that exist but did not answer."""
+    return INACCESSIBLE.of({"name": name} for name in missing)
 
 
 @click.command(cls=Command)
+@output.listing(STREAMS, legacy="the names")
 @click.option("--subject", default="", help="Only Streams that consume this subject.")
 @click.option("-n", "--names", is_flag=True, help="Only the names.")
-@JSON
 @ALL
-async def ls(subject: str, names: bool, as_json: bool, all_streams: bool) -> None:
+async def ls(subject: str, names: bool, all_streams: bool) -> None:
     """List the Streams."""
     async with connect() as connection:
         if names:
@@ -62,27 +77,27 @@ async def ls(subject: str, names: bool, as_json: bool, all_streams: bool) -> Non
                     render.show(name)
             return
         found, missing = await collected(connection, subject, everything=all_streams)
-    if as_json:
-        render.show_json(sorted(info["config"]["name"] for info in found))
-        return
-    if not found and not missing:
-        render.show(NONE)
-        return
-    title = f"Streams matching {subject}" if subject else "Streams"
-    columns = ("Name", "Description", "Created", "Messages", "Size", "Last Message")
-    render.show(render.table(title, columns, [row(info) for info in found]) + "\n")
-    show_missing(missing)
-
-
-def row(info: Info) -> tuple[str, ...]:
-    """Return the cells of a stream in `ls` and `find`."""
-    config, state = info["config"], info["state"]
-    created = render.parse_time(info["created"])
-    return (
-        config["name"],
-        config.get("description", ""),
-        f"{created.astimezone():%Y-%m-%d %H:%M:%S}" if created else "",
-        render.number(state["messages"]),
-        render.size(state["bytes"]),
-        render.span(render.since(state.get("last_ts", ""), info.get("ts", ""))),
+    title = f"Streams matching {subject}" if subject else None
+    output.show(
+        STREAMS.of(map(record, found), title=title),
+        aside=inaccessible(missing),
+        document=sorted(info["config"]["name"] for info in found),
     )
+
+
+def record(info: Info) -> Info:
+    """Return a stream as a record of `ls` and `find`."""
+    config, state = info["config"], info["state"]
+    return {
+        "name": config["name"],
+        "description": config.get("description", ""),
+        "created": info["created"],
+        "messages": state["messages"],
+        "bytes": state["bytes"],
+        "last_message": render.since(state.get("last_ts", ""), info.get("ts", "")),
+        "subjects": config.get("subjects") or [],
+        "storage": config.get("storage", "file"),
+        "retention": config.get("retention", "limits"),
+        "replicas": config.get("num_replicas", 1),
+        "consumers": state.get("consumer_count", 0),
+    }

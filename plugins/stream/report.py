@@ -9,19 +9,63 @@ from typing import Any
 
 import click
 
-from ...cli import render
+from ...cli import output, render
 from ...cli.command import Command
 from ...cli.connection import connect
+from ...cli.output import BYTES, LIST, NAME, NUMBER, SPAN, TEXT, WORD, Column, Rows, Table
+from ...cli.words import cluster_record
 from .info import ALL
-from .listing import NONE, by_size, collected, show_missing
+from .listing import NONE, by_size, collected, inaccessible
 from .page import STORAGE, sources, transform
 
 Info = dict[str, Any]
-STREAMS = ("Stream", "Storage", "Consumers", "Messages", "Bytes", "Lost", "Deleted", "Replicas")
-REPLICATION = ("Stream", "Kind", "API Prefix", "Source Stream", "Active", "Lag", "Error")
+STREAMS = Table(
+    "streams",
+    "Stream Report",
+    (
+        Column("name", "Stream", NAME),
+        Column("storage", "Storage", WORD, show=lambda each: STORAGE.get(each["storage"], each["storage"])),
+        Column("consumers", "Consumers", NUMBER),
+        Column("messages", "Messages", NUMBER),
+        Column("bytes", "Bytes", BYTES),
+        Column("lost", "Lost", NUMBER, silent=("0",)),
+        Column("deleted", "Deleted", NUMBER, silent=("0",)),
+        Column("servers", "Replicas", LIST, show=lambda each: each["cluster_text"]),
+        Column("leader", "Leader", NAME, wide=True),
+        Column("unhealthy", "Unhealthy", LIST, wide=True),
+    ),
+    empty=NONE,
+)
+REPLICATION = Table(
+    "replication",
+    "Replication Report",
+    (
+        Column("name", "Stream", NAME),
+        Column("kind", "Kind", WORD),
+        Column("api_prefix", "API Prefix", NAME),
+        Column("source", "Source Stream", NAME),
+        Column("filters", "Filters and Transforms", LIST, optional=True),
+        Column("active", "Active", SPAN),
+        Column("lag", "Lag", NUMBER),
+        Column("error", "Error", TEXT),
+    ),
+    empty="",
+)
+LEADERS = Table(
+    "leaders",
+    "RAFT Leader Report",
+    (
+        Column("name", "Server", NAME),
+        Column("cluster", "Cluster", NAME, same=True),
+        Column("leads", "Streams", NUMBER),
+        Column("distribution", "Distribution", TEXT),
+    ),
+    empty="",
+)
 
 
 @click.command(cls=Command)
+@output.listing(STREAMS, REPLICATION, LEADERS, watch=True)
 @click.option("--subject", default="", help="Only Streams that consume this subject.")
 @click.option("--cluster", default="", help="Only Streams of this cluster.")
 @click.option("-o", "--consumers", "by_consumers", is_flag=True, help="Sort by number of Consumers.")
@@ -46,13 +90,9 @@ async def report(
 ) -> None:
     """Report sizes of all Streams, and how mirrors and sources keep up."""
     async with connect() as connection:
-        render.show("Obtaining Stream stats\n")
         found, missing = await collected(connection, subject, everything=all_streams)
     if cluster:
         found = [info for info in found if (info.get("cluster") or {}).get("name") == cluster]
-    if not found and not missing:
-        render.show(NONE)
-        return
     key: Callable[[Info], Any] = by_size
     if by_consumers:
         key = _by_consumers
@@ -63,11 +103,13 @@ async def report(
     elif by_storage:
         key = _by_storage
     found.sort(key=key)
-    render.show(render.table("Stream Report", STREAMS, [_row(info, raw) for info in found]) + "\n")
-    show_replication(found)
-    if leaders:
-        _show_leaders(found)
-    show_missing(missing)
+    output.show(
+        STREAMS.of(map(_record, found), raw=raw),
+        replication(found),
+        LEADERS.of(leaders_of(found) if leaders or not output.is_for_people() else []),
+        before="Obtaining Stream stats\n",
+        aside=inaccessible(missing),
+    )
     if dot:
         Path(dot).write_text(graph(found), encoding="utf-8")  # noqa: ASYNC240 - the run's last act
 
@@ -88,20 +130,18 @@ def _by_storage(info: Info) -> Any:
     return info["config"].get("storage", ""), by_size(info)
 
 
-def _row(info: Info, raw: bool) -> tuple[str, ...]:
-    config, state = info["config"], info["state"]
-    number = str if raw else render.number
-    storage = config.get("storage", "file")
-    return (
-        config["name"],
-        STORAGE.get(storage, storage),
-        number(state.get("consumer_count", 0)),
-        number(state["messages"]),
-        str(state["bytes"]) if raw else render.size(state["bytes"]),
-        number(len((state.get("lost") or {}).get("msgs") or [])),
-        number(state.get("num_deleted", 0)),
-        render.cluster_servers(info["cluster"]) if render.clustered(info.get("cluster")) else "",
-    )
+def _record(info: Info) -> Info:
+    config, state, cluster = info["config"], info["state"], info.get("cluster")
+    return {
+        "name": config["name"],
+        "storage": config.get("storage", "file"),
+        "consumers": state.get("consumer_count", 0),
+        "messages": state["messages"],
+        "bytes": state["bytes"],
+        "lost": len((state.get("lost") or {}).get("msgs") or []),
+        "deleted": state.get("num_deleted", 0),
+        **cluster_record(cluster if render.clustered(cluster) else None),
+    }
 
 
 def _origins(info: Info) -> list[tuple[str, Info]]:
@@ -109,47 +149,40 @@ def _origins(info: Info) -> list[tuple[str, Info]]:
     return found + [("Source", source) for source in sources(info)]
 
 
-def show_replication(found: list[Info]) -> None:
-    """Show the replication table, if it has rows. There is a column for filters if there are any."""
-    rows = []
-    filtered = False
+def replication(found: list[Info]) -> Rows:
+    """Return the mirrors and sources of the streams, and how they keep up."""
+    records = []
     for info in found:
         for kind, source in _origins(info):
-            error = (source.get("error") or {}).get("description", "")
             filters = [source["filter_subject"]] if source.get("filter_subject") else []
-            filters += [transform(each) for each in source.get("subject_transforms") or []]
-            filtered = filtered or bool(filters)
-            rows.append((
-                info["config"]["name"],
-                kind,
-                (source.get("external") or {}).get("api", ""),
-                source["name"],
-                ", ".join(filters),
-                render.span(source.get("active", -1)),
-                render.number(source.get("lag", 0)),
-                error,
-            ))  # fmt: skip
-    if not rows:
-        return
-    columns: tuple[str, ...] = REPLICATION
-    if filtered:
-        columns = (*REPLICATION[:4], "Filters and Transforms", *REPLICATION[4:])
-    shown = rows if filtered else [(*row[:4], *row[5:]) for row in rows]
-    render.show(render.table("Replication Report", columns, shown) + "\n")
+            records.append({
+                "name": info["config"]["name"],
+                "kind": kind,
+                "api_prefix": (source.get("external") or {}).get("api", ""),
+                "source": source["name"],
+                "filters": filters + [transform(each) for each in source.get("subject_transforms") or []],
+                "active": source.get("active", -1),
+                "lag": source.get("lag", 0),
+                "error": (source.get("error") or {}).get("description", ""),
+            })  # fmt: skip
+    return REPLICATION.of(records)
 
 
-def _show_leaders(found: list[Info]) -> None:
-    counts = Counter(info["cluster"]["leader"] for info in found if (info.get("cluster") or {}).get("leader"))
-    homes = {
-        info["cluster"]["leader"]: info["cluster"].get("name", "") for info in found if info.get("cluster")
-    }
+def leaders_of(found: list[Info]) -> list[Info]:
+    """Return a record for each server that leads some of the streams or consumers."""
+    led = [info["cluster"] for info in found if (info.get("cluster") or {}).get("leader")]
+    counts = Counter(cluster["leader"] for cluster in led)
+    homes = {cluster["leader"]: cluster.get("name", "") for cluster in led}
     most = max(counts.values(), default=1)
-    rows = [
-        (server, homes.get(server, ""), count, "*" * max(1, round(10 * count / most)))
+    return [
+        {
+            "name": server,
+            "cluster": homes[server],
+            "leads": count,
+            "distribution": "*" * max(1, round(10 * count / most)),
+        }
         for server, count in sorted(counts.items())
     ]
-    columns = ("Server", "Cluster", "Streams", "Distribution")
-    render.show(render.table("RAFT Leader Report", columns, rows) + "\n")
 
 
 def graph(found: list[Info]) -> str:

@@ -21,7 +21,7 @@ def site(tmp_path: Path) -> Path:
     info = tmp_path / "site" / "page-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: page\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[pyjs.plugins]\nmessages = page:messages\n")
+    (info / "entry_points.txt").write_text("[pyjs.plugins]\nmessages = page:messages\nsizes = page:sizes\n")
     (info.parent / "page.py").write_text(program.replace("from ..cli", "from pyjs.cli"))
     return info.parent
 
@@ -33,11 +33,13 @@ def test_the_command_of_the_page_runs(tmp_path: Path, site: Path) -> None:
         cli.ok("stream", "add", "ORDERS", "--subjects=o", "--defaults")
         shown = cli.process("messages", "ORDERS", env={"PYTHONPATH": str(site)})
         assert (shown.out, shown.code) == ("0\n", 0), shown.err
+        listed = cli.process("sizes", "-o", "csv", env={"PYTHONPATH": str(site)})
+        assert (listed.out, listed.code) == ("name,messages,bytes\nORDERS,0,0\n", 0), listed.err
     finally:
         server.stop()
 
 
-@pytest.mark.parametrize("module", ["connection", "prompt", "render", "param", "errors", "profile"])
+@pytest.mark.parametrize("module", ["connection", "output", "prompt", "render", "param", "errors", "profile"])
 def test_what_the_page_says_to_call_exists(module: str) -> None:
     (row,) = re.findall(rf"(?m)^\|[^|]*`{module}`[^|]*\|(.*)\|$", PAGE)
     defined = vars(importlib.import_module(f"pyjs.cli.{module}"))

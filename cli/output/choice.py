@@ -1,0 +1,54 @@
+"""What the user of a command chose, and what the command prints.
+
+The options (`options.py`) fill in the `Choice` of a run; whoever shows a result reads it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import click
+
+from .columns import Table
+
+if TYPE_CHECKING:
+    from .terminal import Screen
+
+KEY = "pyjs.cli.output"  # where the choice of a run is kept
+SECOND = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a command prints: a list or several, or the page of a document.
+
+    page: the name of the document in `pyjs schema cli`.
+    legacy: what `--json` prints, where that is the shape of `nats`; empty: as `-o json`.
+    """
+
+    tables: tuple[Table, ...] = ()
+    page: str = ""
+    legacy: str = ""
+
+
+@dataclass
+class Choice:
+    """What the user chose: a format or a template, and how a watch goes on."""
+
+    format: str = ""
+    template: str = ""
+    json: bool = False
+    watch: int = 0  # nanoseconds between two looks; 0: look once
+    screen: Screen | None = None  # of a watch
+    shape: Shape = field(default_factory=Shape)
+
+
+def chosen() -> Choice:
+    """Return what was chosen in the run; outside of a command, a table."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return Choice()
+    found = context.meta.setdefault(KEY, Choice())
+    assert isinstance(found, Choice)
+    return found

@@ -1,0 +1,153 @@
+"""Showing a result: the tables or the document of a command, in the format chosen.
+
+`show` and `show_page` are called once by a command, with all that it has to show.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from ..errors import CliError, warn
+from ..flags import session
+from . import formats, layout, terminal
+from .choice import Choice, chosen
+from .columns import Grid, Rows
+
+DRAWN = {"md": "md", "markdown": "md", "csv": "csv", "tsv": "tsv"}  # values of NATS_TABLE_FORMAT
+
+
+def is_for_people() -> bool:
+    """Return whether the result is drawn, so that texts around it (progress, a hint) are welcome."""
+    choice = chosen()
+    return not choice.json and not choice.template and choice.format in ("", formats.TABLE, formats.WIDE)
+
+
+def show(*tables: Rows, document: object = None, before: str = "", aside: Rows | None = None) -> None:
+    """Show tables, the first of which is what the command is named after.
+
+    document: what `--json` prints, where `nats` has a shape of its own.
+    before: what people read above the tables.
+    aside: names that are missing in the result. People see them below; in other formats a warning on stderr
+        tells them.
+    """
+    choice = chosen()
+    main = tables[0]
+    if aside is not None and aside.records and not is_for_people():
+        warn(f"{aside.title}: {', '.join(str(each[aside.table.key]) for each in aside.values())}")
+    fields = [column.field for column in main.table.columns]
+    several = len(choice.shape.tables) > 1
+    if choice.json:
+        shape = formats.of_tables(tables, several=several) if document is None else document
+        _write(formats.as_json(shape))
+    elif choice.template:
+        _write(formats.templated(choice.template, main.values(), fields))
+    elif choice.format == formats.JSON:
+        _write(formats.as_json(formats.of_tables(tables, several=several)))
+    elif choice.format == formats.YAML:
+        _write(formats.as_yaml(formats.of_tables(tables, several=several)))
+    elif choice.format == formats.NDJSON:
+        _write("\n".join(formats.as_json(each, indent=None) for each in main.values()))
+    elif choice.format == formats.CSV:
+        _write(formats.as_csv(fields, main.values()))
+    elif choice.format == formats.NAME:
+        _write("\n".join(layout.clean(str(each.get(main.table.key, ""))) for each in main.values()))
+    elif choice.format == formats.MD:
+        _write("\n\n".join(formats.as_markdown(each.texts(wide=True)) for each in tables if _is_drawn(each)))
+    else:
+        _draw(tables, choice, before, aside)
+
+
+def _is_drawn(rows: Rows) -> bool:
+    return bool(rows.records) or rows.table.empty is None
+
+
+def _draw(tables: Sequence[Rows], choice: Choice, before: str, aside: Rows | None) -> None:
+    wide = choice.format == formats.WIDE
+    parts = [before] if before and choice.screen is None else []
+    missing = [aside] if aside is not None and aside.records else []
+    for rows in [*tables, *missing]:
+        if _is_drawn(rows):
+            parts.append(drawn(rows.texts(wide=wide), form=choice.format) + "\n")
+        elif rows.table.empty and not missing:
+            parts.append(rows.table.empty)
+    _write("\n".join(parts), wide=wide)
+
+
+def show_page(document: Mapping[str, Any], text: str, *, name: str = "", legacy: object = None) -> None:
+    """Show a document: for people as the page `text`, for programs as it is.
+
+    name: what `-o name` prints.
+    legacy: what `--json` prints, where `nats` has a shape of its own.
+    """
+    choice = chosen()
+    pairs = [{"field": path, "value": value} for path, value in formats.flattened(dict(document))]
+    if choice.json:
+        _write(formats.as_json(document if legacy is None else legacy))
+    elif choice.template:
+        _write(formats.templated(choice.template, [document]))
+    elif choice.format == formats.JSON:
+        _write(formats.as_json(document))
+    elif choice.format == formats.YAML:
+        _write(formats.as_yaml(document))
+    elif choice.format == formats.NDJSON:
+        _write(formats.as_json(document, indent=None))
+    elif choice.format == formats.CSV:
+        _write(formats.as_csv(("field", "value"), pairs))
+    elif choice.format == formats.NAME:
+        _write(layout.clean(name))
+    elif choice.format == formats.MD or (not choice.format and os.environ.get("LLMFORMAT") == "1"):
+        rows = [[str(each["field"]), formats.as_json(each["value"])] for each in pairs]
+        _write(formats.as_markdown(Grid(name, [], ["Field", "Value"], rows)))
+    else:
+        _write(text, wide=choice.format == formats.WIDE)
+
+
+def _write(text: str, *, wide: bool = False) -> None:
+    """Write a result; in a watch, over the one before."""
+    screen = chosen().screen
+    if screen is not None:
+        screen.draw(text)
+    elif text or is_for_people():
+        terminal.write(text, wide=wide)
+
+
+def drawn(grid: Grid, *, form: str = "") -> str:
+    """Return a table as people see it here, without a final newline.
+
+    form: what was asked for: TABLE or WIDE. If nothing was, `NATS_TABLE_FORMAT` (md, csv or tsv) and
+        `LLMFORMAT=1` (md) say how tables look, as for `nats`.
+    """
+    if not form and os.environ.get("LLMFORMAT") == "1":
+        return formats.as_markdown(grid)
+    by_default = "" if form else DRAWN.get(os.environ.get("NATS_TABLE_FORMAT", "").lower(), "")
+    if by_default == "md":
+        return formats.as_markdown(grid)
+    if by_default:
+        rows = [grid.headings, *grid.rows, *([grid.footer] if grid.footer else [])]
+        cells = [[layout.clean(cell) for cell in row] for row in rows]
+        text = formats.separated(cells, "\t" if by_default == "tsv" else ",")
+        return f"{layout.clean(grid.title)}\n{text}" if grid.title else text
+    scheme = _scheme()
+    coloured = None
+    if scheme not in ("", "double", "rounded") and terminal.is_one() and not os.environ.get("NO_COLOR"):
+
+        def coloured(text: str) -> str:
+            return click.style(text, fg=scheme)
+
+    return layout.draw(
+        grid, None if form == formats.WIDE else terminal.width(), coloured, double=scheme == "double"
+    )
+
+
+def _scheme() -> str:
+    """Return the colour scheme of the run, from the flag, its variable or the context."""
+    from ..profile import resolve
+
+    try:
+        return resolve(session()).text("color_scheme")
+    except CliError:  # a table is not the place to report wrong settings
+        return ""

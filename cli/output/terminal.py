@@ -1,0 +1,123 @@
+"""The terminal that stdout is, if it is one: its size, a pager for long texts, and a screen drawn anew.
+
+Promises: in a pipe there is no width, no pager and no escape sequence. A pager that cannot be started is done
+without. Whatever ends a watch, the terminal wraps its lines as before.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from .. import flags
+
+PAGER = ("PYJS_PAGER", "PAGER")  # the first one that is set decides; empty or `cat`: no pager
+UNUSABLE = ("dumb", "")  # values of TERM that say nothing moves the cursor
+
+
+def is_one() -> bool:
+    """Return whether stdout is a terminal."""
+    return sys.stdout.isatty()
+
+
+def size() -> os.terminal_size:
+    """Return the columns and lines of the terminal; 80 by 24 if it does not say."""
+    try:
+        found = os.get_terminal_size(sys.stdout.fileno())
+    except (OSError, ValueError):
+        found = os.terminal_size((0, 0))
+    return os.terminal_size((found.columns or 80, found.lines or 24))
+
+
+def width() -> int | None:
+    """Return how wide lines may be; None for a pipe, where nothing is cut off."""
+    given = flags.session().columns
+    if given:
+        return given
+    return size().columns if is_one() else None
+
+
+def write(text: str, *, wide: bool = False) -> None:
+    """Write a text and a newline to stdout, through a pager if it is longer than the screen.
+
+    wide: whether lines may be longer than the screen; the pager then scrolls sideways.
+    """
+    if not is_one() or text.count("\n") + 2 <= size().lines or not _paged(text, wide=wide):
+        click.echo(text)
+
+
+def _pager() -> list[str]:
+    """Return the command of the pager; nothing if there is to be none."""
+    if flags.session().given.get("no-pager") or os.environ.get("TERM", "") in UNUSABLE:
+        return []
+    chosen = next((os.environ[name] for name in PAGER if name in os.environ), "less")
+    try:
+        words = shlex.split(chosen)
+    except ValueError:
+        return []
+    return words if words and words[0] != "cat" and shutil.which(words[0]) else []
+
+
+def _paged(text: str, *, wide: bool) -> bool:
+    command = _pager()
+    if not command:
+        return False
+    # less: end at once if all fits, keep colours, leave the text on the screen; as git starts it
+    settings = {"LESS": "FRXS" if wide else "FRX", "LESSCHARSET": "utf-8", **os.environ}
+    try:
+        with subprocess.Popen(command, stdin=subprocess.PIPE, env=settings) as pager, _uninterrupted():
+            pager.communicate(f"{text}\n".encode(errors="replace"))
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Leave Ctrl-C to the pager: less stops a search with it."""
+    kept = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, kept)
+
+
+class Screen:
+    """The terminal, with one text drawn over the one before. In a pipe the texts follow each other.
+
+    heading: the line above them.
+    """
+
+    def __init__(self, heading: str) -> None:
+        self.heading = heading
+        self.live = is_one() and os.environ.get("TERM", "") not in UNUSABLE
+        self._drawn = False
+
+    def draw(self, text: str) -> None:
+        """Show a text. What is longer than the screen is cut off, and a last line says so."""
+        if not self.live:
+            click.echo(text)
+            return
+        height = size().lines
+        lines = [self.heading, "", *text.splitlines()]
+        if len(lines) > height:
+            hidden = len(lines) - height + 1
+            lines = [*lines[: height - 1], f"… {hidden} more lines"]
+        start = "\x1b[H" if self._drawn else "\x1b[2J\x1b[H"
+        # Lines are not wrapped meanwhile: one that is too long would move all those below it.
+        frame = "\x1b[?7l" + start + "\x1b[K\n".join(lines) + "\x1b[K\x1b[J\x1b[?7h"
+        self._drawn = True
+        click.echo(frame, nl=False)
+
+    def close(self) -> None:
+        """Leave the last text on the screen, with the cursor below it."""
+        if self._drawn:
+            click.echo()

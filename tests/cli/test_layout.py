@@ -1,0 +1,223 @@
+"""A table fits the terminal, and what a program reads is whole."""
+
+# ruff: noqa: E501 - tables are as wide as they are
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from pyjs.cli.errors import UsageError
+from pyjs.cli.output import BYTES, FLAG, LIST, NAME, NUMBER, SPAN, TEXT, TIME, WORD, Column, Table, formats
+from pyjs.cli.output.layout import clean, draw, shortened, width_of
+from pyjs.cli.output.yaml import dump
+
+KINDS = (NAME, TEXT, WORD, NUMBER, BYTES, SPAN, FLAG, LIST, TIME)
+WORDS = st.text(alphabet=st.characters(codec="utf-8"), max_size=30)
+VALUES: dict[int, st.SearchStrategy[Any]] = {
+    id(NUMBER): st.integers(0, 10**15),
+    id(BYTES): st.integers(0, 10**15),
+    id(SPAN): st.integers(-1, 2**63 - 1),
+    id(FLAG): st.booleans(),
+    id(LIST): st.lists(WORDS, max_size=4),
+    id(TIME): st.sampled_from(["", "2026-11-23T07:43:59.060408794Z"]),
+}
+
+
+@st.composite
+def tables(make: st.DrawFn) -> Any:
+    """A table of any columns, filled with any values."""
+    columns = tuple(
+        Column(
+            f"field_{place}",
+            make(WORDS),
+            make(st.sampled_from(KINDS)),
+            wide=make(st.booleans()),
+            optional=make(st.booleans()),
+            same=make(st.booleans()),
+        )
+        for place in range(make(st.integers(1, 9)))
+    )
+    records = [
+        {column.field: make(VALUES.get(id(column.kind), WORDS)) for column in columns}
+        for _ in range(make(st.integers(0, 4)))
+    ]
+    footer = {column.field: make(WORDS) for column in columns} if make(st.booleans()) else None
+    return Table("things", make(WORDS), columns).of(records, footer=footer)
+
+
+@given(tables(), st.integers(8, 220), st.booleans())
+def test_no_line_is_wider_than_the_terminal(rows: Any, width: int, double: bool) -> None:
+    grid = rows.texts(wide=False)
+    if not grid.columns:
+        return
+    lines = draw(grid, width, double=double).splitlines()
+    assert max(map(width_of, lines)) <= width
+    boxed = [line for line in lines if not line.startswith("…")]
+    assert len({width_of(line) for line in boxed}) == 1  # the borders are straight
+
+
+@given(tables())
+def test_without_a_width_every_cell_is_whole(rows: Any) -> None:
+    drawn = draw(rows.texts(wide=True))
+    for record in rows.records:
+        for column in rows.table.columns:
+            assert clean(column.cell(record)) in drawn
+
+
+@given(tables())
+def test_programs_get_every_column_whatever_is_shown(rows: Any) -> None:
+    fields = [column.field for column in rows.table.columns]
+    assert all(list(each) == fields for each in json.loads(formats.as_json(rows.values())))
+    assert json.loads(formats.as_json(rows.values())) == rows.records
+    table = list(csv.DictReader(io.StringIO(formats.as_csv(fields, rows.values()))))
+    assert [list(each) for each in table] == [fields] * len(rows.records)
+    assert yaml.safe_load(formats.as_yaml(rows.values())) == rows.records
+
+
+DOCUMENTS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | WORDS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(DOCUMENTS)
+def test_a_parser_reads_the_document_that_was_written_as_yaml(document: Any) -> None:
+    assert yaml.safe_load(dump(document)) == document
+
+
+@pytest.mark.parametrize(
+    "text", ["yes", "NO", "null", "~", "1.5", "0x1f", "1e3", "-", "- a", "a: b", "a #b", " a", "a ", "2026-11-23",
+             "12:30", "=", "<<", "!x", "*x", "&x", "%x", "@x", "`x", "'x", '"', "a\nb", "é\x85", "\ufeff", "😀", ".inf"]
+)  # fmt: skip
+def test_a_text_that_reads_as_something_else_is_quoted(text: str) -> None:
+    assert yaml.safe_load(dump({text: [text]})) == {text: [text]}
+
+
+@given(WORDS, st.integers(0, 40), st.sampled_from(["middle", "end"]))
+def test_a_shortened_text_says_so(text: str, width: int, where: str) -> None:
+    shown = shortened(text, width, where)
+    assert width_of(shown) <= width
+    assert shown == text or "…" in shown or not width
+
+
+def test_a_name_keeps_its_beginning_and_its_end() -> None:
+    assert shortened("ORDERS-north-west-2026", 13, "middle") == "ORDERS…t-2026"
+    assert shortened("what it is for", 8, "end") == "what it…"
+
+
+REPORT = Table(
+    "consumers",
+    "Consumer report for ORDERS with 2 consumers",
+    (
+        Column("name", "Consumer", NAME),
+        Column("mode", "Mode", WORD),
+        Column("ack_policy", "Ack Policy", WORD),
+        Column("ack_pending", "Ack Pending", NUMBER),
+        Column("redelivered", "Redelivered", NUMBER, silent=("0",)),
+        Column("unprocessed", "Unprocessed", NUMBER),
+        Column("cluster", "Cluster", LIST, same=True),
+    ),
+).of([
+    {"name": name, "mode": "Pull", "ack_policy": "Explicit", "ack_pending": 12, "redelivered": 0,
+     "unprocessed": 1_234_567, "cluster": ["srv-1*"]}
+    for name in ("dispatcher-of-the-north-west", "billing")
+])  # fmt: skip
+WIDTHS = {
+    94: """\
+╭────────────────────────────────────────────────────────────────────────────────────────────╮
+│                        Consumer report for ORDERS with 2 consumers                         │
+├──────────────────────────────┬──────┬────────────┬─────────────┬─────────────┬─────────────┤
+│ Consumer                     │ Mode │ Ack Policy │ Ack Pending │ Redelivered │ Unprocessed │
+├──────────────────────────────┼──────┼────────────┼─────────────┼─────────────┼─────────────┤
+│ dispatcher-of-the-north-west │ Pull │ Explicit   │ 12          │ 0           │ 1,234,567   │
+│ billing                      │ Pull │ Explicit   │ 12          │ 0           │ 1,234,567   │
+╰──────────────────────────────┴──────┴────────────┴─────────────┴─────────────┴─────────────╯""",
+    80: """\
+╭──────────────────────────────────────────────────────────────────────────────╮
+│                 Consumer report for ORDERS with 2 consumers                  │
+├──────────────────────────────┬──────┬────────────┬─────────────┬─────────────┤
+│ Consumer                     │ Mode │ Ack Policy │ Ack Pending │ Unprocessed │
+├──────────────────────────────┼──────┼────────────┼─────────────┼─────────────┤
+│ dispatcher-of-the-north-west │ Pull │ Explicit   │ 12          │ 1,234,567   │
+│ billing                      │ Pull │ Explicit   │ 12          │ 1,234,567   │
+╰──────────────────────────────┴──────┴────────────┴─────────────┴─────────────╯""",
+    70: """\
+╭────────────────────────────────────────────────────────────────────╮
+│            Consumer report for ORDERS with 2 consumers             │
+├──────────────────────────┬──────┬──────────┬─────────┬─────────────┤
+│ Consumer                 │ Mode │ Ack      │ Ack     │ Unprocessed │
+│                          │      │ Policy   │ Pending │             │
+├──────────────────────────┼──────┼──────────┼─────────┼─────────────┤
+│ dispatcher-o…-north-west │ Pull │ Explicit │ 12      │ 1,234,567   │
+│ billing                  │ Pull │ Explicit │ 12      │ 1,234,567   │
+╰──────────────────────────┴──────┴──────────┴─────────┴─────────────╯""",
+    50: """\
+╭────────────────────────────────────────────────╮
+│  Consumer report for ORDERS with 2 consumers   │
+├────────────────────┬──────┬──────────┬─────────┤
+│ Consumer           │ Mode │ Ack      │ Ack     │
+│                    │      │ Policy   │ Pending │
+├────────────────────┼──────┼──────────┼─────────┤
+│ dispatche…rth-west │ Pull │ Explicit │ 12      │
+│ billing            │ Pull │ Explicit │ 12      │
+╰────────────────────┴──────┴──────────┴─────────╯
+… -o wide also shows Unprocessed""",
+    40: """\
+╭──────────────────────────────────────╮
+│ Consumer report for ORDERS with 2 c… │
+├────────────┬──────┬──────────┬───────┤
+│ Consumer   │ Mode │ Ack      │ Ack   │
+│            │      │ Policy   │ Pend… │
+├────────────┼──────┼──────────┼───────┤
+│ dispa…west │ Pull │ Explicit │ 12    │
+│ billing    │ Pull │ Explicit │ 12    │
+╰────────────┴──────┴──────────┴───────╯
+… -o wide also shows Unprocessed""",
+}
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_columns_give_way_one_after_the_other(width: int) -> None:
+    """First what says nothing, then headings are broken, then names are shortened, then numbers go whole."""
+    assert draw(REPORT.texts(wide=False), width) == WIDTHS[width]
+
+
+def test_a_name_from_elsewhere_cannot_move_the_cursor() -> None:
+    table = Table("t", "\x1b[2Jtitle", (Column("name", "Name", NAME),)).of(
+        [{"name": "a\x1b[31m\nb\x9b5A\u202ec"}]
+    )
+    drawn = draw(table.texts(wide=False))
+    assert all(letter.isprintable() or letter == "\n" for letter in drawn)
+    assert len(drawn.splitlines()) == 7
+    assert formats.as_json("\x9b") == '"\\u009b"'
+
+
+def test_a_template_reaches_fields_and_nothing_else() -> None:
+    record = {"name": "A", "state": {"bytes": 2048, "ts": ""}, "subjects": ["a.>", "b"], "on": True}
+    fill = formats.templated
+    assert fill(r"{name}\t{state.bytes:size}", [record]) == "A\t2.0 KiB"
+    assert fill("{subjects.1} {subjects} {on} {name:>3}|{state.ts}", [record]) == "b a.>,b true   A|"
+    assert fill("{state}", [record]) == '{"bytes":2048,"ts":""}'
+    for wrong in ("{name.__class__}", "{", "{state.bytes:zz}"):
+        with pytest.raises(UsageError):
+            fill(wrong, [record])
+    with pytest.raises(UsageError, match='no field "nam"'):
+        fill("{nam}", [record], ["name", "state"])
+
+
+def test_markdown_keeps_its_columns() -> None:
+    table = Table("t", "T", (Column("name", "Name"), Column("note", "Note"))).of(
+        [{"name": "a|b", "note": "x\ny"}]
+    )
+    assert (
+        formats.as_markdown(table.texts(wide=True))
+        == "# T\n\n| Name | Note |\n| --- | --- |\n| a\\|b | x y |"
+    )
