@@ -141,7 +141,7 @@ class CommandGroup(click.Group):
         """Run the sub command; without one, show which there are."""
         if not ctx.args and not ctx._protected_args and not self.invoke_without_command:
             click.echo(ctx.get_help(), err=True)
-            raise errors.CliError("a sub command from the list above is required")
+            raise errors.UsageError("a sub command from the list above is required")
         return super().invoke(ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

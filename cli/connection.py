@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlparse
 
 from ..version import __version__
 from . import flags, secret
-from .errors import CliError, warn
+from .errors import CliError, RefusedError, UnavailableError, UsageError, warn
 from .jetstream import JsApi
 from .profile import SECOND, Profile, resolve
 
@@ -177,7 +177,7 @@ def client_options(profile: Profile) -> dict[str, Any]:
     Raises CliError for secrets that cannot be read.
     """
     if profile.text("socks_proxy"):
-        raise CliError("SOCKS proxies are not supported", "unset --socks-proxy or set it to 'none'")
+        raise UsageError("SOCKS proxies are not supported", "unset --socks-proxy or set it to 'none'")
     options: dict[str, Any] = {
         "servers": [_with_scheme(url) for url in profile.servers],
         "name": profile.connection_name or f"NATS CLI Version {__version__} (pyjs)",
@@ -222,7 +222,7 @@ def _identity(profile: Profile) -> dict[str, Any]:
         jwt = secret.text_or_file("jwt", profile.text("user_jwt"), "eyJ")
         seed = profile.text("user_seed")
         if not seed:
-            raise CliError("a user JWT needs its seed", "give it with --seed")
+            raise UsageError("a user JWT needs its seed", "give it with --seed")
         seed = seed if seed.startswith("SU") else secret.text_or_file("seed", seed, "-----BEGIN")
         found["user_credentials"] = RawCredentials(_creds_text(jwt, _seed_of(seed)))
     if profile.text("token"):
@@ -296,7 +296,7 @@ def refused(profile: Profile, error: BaseException) -> CliError:
     if _is_refusal(error):
         who = profile.text("user") or urlparse(_with_scheme(profile.servers[0])).username
         as_whom = f' the user "{who}"' if who else " the connection: it gave no user the server knows"
-        return CliError(
+        return RefusedError(
             f"setup failed: {text}",
             f"the server at {where} refused{as_whom}",
             "check --user and --password, --creds, --nkey or the context in use",
@@ -308,7 +308,7 @@ def refused(profile: Profile, error: BaseException) -> CliError:
     if isinstance(error, SOCKET_ERRORS) or "no servers" in text:
         refusal = isinstance(error, ConnectionRefusedError)
         reason = "connection refused" if refusal else getattr(error, "strerror", None) or text
-        return CliError(
+        return UnavailableError(
             "setup failed: nats: no servers available for connection",
             f"no server answers at {where} ({reason.removeprefix('nats: ')})",
             "start one with 'pyjs server run -js', or name another with --server or --context",

@@ -14,7 +14,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from .errors import CliError, close_matches
+from .errors import CliError, NotFoundError, UsageError, close_matches
 
 # All fields in the order of the file, with the values of an empty context.
 FIELDS: dict[str, Any] = {
@@ -55,7 +55,7 @@ def config_dir() -> Path:
 def path_of(name: str) -> Path:
     """Return the file of a context. Raises CliError for a name that a context cannot have."""
     if not name or ".." in name or "/" in name or "\\" in name:
-        raise CliError(f'invalid context name "{name}"', "a name has no slashes and no double dots")
+        raise UsageError(f'invalid context name "{name}"', "a name has no slashes and no double dots")
     return config_dir() / "context" / f"{name}.json"
 
 
@@ -81,7 +81,7 @@ def load(name: str) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise CliError(
+        raise NotFoundError(
             f'unknown context "{name}"', close_matches(name, names()) or "'context ls' shows those there are"
         ) from None
     except ValueError as error:
@@ -101,7 +101,7 @@ def save(name: str, fields: dict[str, Any]) -> Path:
 def remove(name: str) -> None:
     """Delete a context's file. If it was selected, nothing is selected afterwards."""
     if not exists(name):
-        raise CliError(f'unknown context "{name}"', close_matches(name, names()))
+        raise NotFoundError(f'unknown context "{name}"', close_matches(name, names()))
     path_of(name).unlink()
     if selected() == name:
         (config_dir() / "context.txt").unlink(missing_ok=True)
@@ -120,7 +120,7 @@ def previous() -> str:
 def select(name: str) -> None:
     """Select a context, and remember the one that was selected before."""
     if not exists(name):
-        raise CliError(f'unknown context "{name}"', close_matches(name, names()))
+        raise NotFoundError(f'unknown context "{name}"', close_matches(name, names()))
     before = selected()
     _replace(config_dir() / "context.txt", name)
     if before:

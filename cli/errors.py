@@ -10,16 +10,30 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Callable, Iterable
+from enum import IntEnum
 from typing import Any
 
 import click
 
-EXIT_OK = 0  # done, help was asked for, or the user declined a confirmation
-EXIT_ERROR = 1  # everything else, including usage errors, as `nats` does
-# Commands like `server check` use 1, 2, 3 for warning, critical, unknown; they exit themselves.
-
 PROGRAM = "pyjs"
-INTERRUPTED = "interrupt"
+INTERRUPT = "interrupt"
+
+
+class ExitCode(IntEnum):
+    """How a run ended. `nats` ends every failure with 1: a script that only looks for failure sees the same.
+
+    `pyjs server check` has the codes of monitoring systems: 0 fine, 1 warning, 2 critical, 3 unknown.
+    """
+
+    OK = 0  # done, help was asked for, or the answer to a confirmation was no
+    FAILED = 1  # everything that has no code of its own
+    USAGE = 2  # the line is wrong: a flag, an argument, or a question that nobody is there to answer
+    NOT_FOUND = 3  # what was named does not exist
+    REFUSED = 4  # a server understood and said no: who one is, what one may do, or a limit
+    DIFFERS = 5  # a comparison found differences: `edit --dry-run`
+    UNAVAILABLE = 6  # nobody answered: no server, no JetStream, no leader, or not in time; later it may work
+    INTERRUPTED = 130  # Ctrl-C
+    BROKEN_PIPE = 141  # the reader of the output went away, as in `pyjs … | head`
 
 
 class CliError(Exception):
@@ -28,11 +42,42 @@ class CliError(Exception):
     hints: whole sentences, shown on a line each.
     """
 
-    def __init__(self, message: str, *hints: str, exit_code: int = EXIT_ERROR) -> None:
+    exit_code = ExitCode.FAILED
+
+    def __init__(self, message: str, *hints: str) -> None:
         super().__init__(message)
         self.message = message
         self.hints = tuple(hint for hint in hints if hint)
-        self.exit_code = exit_code
+
+
+class UsageError(CliError):
+    """The line is wrong: flags that do not go together, a value that is none, something that is missing."""
+
+    exit_code = ExitCode.USAGE
+
+
+class NotFoundError(CliError):
+    """What was named does not exist."""
+
+    exit_code = ExitCode.NOT_FOUND
+
+
+class RefusedError(CliError):
+    """A server said no, to who one is or to what was asked."""
+
+    exit_code = ExitCode.REFUSED
+
+
+class UnavailableError(CliError):
+    """Nobody answered, or not in time."""
+
+    exit_code = ExitCode.UNAVAILABLE
+
+
+class DiffersError(CliError):
+    """A comparison found differences; the message says what was compared."""
+
+    exit_code = ExitCode.DIFFERS
 
 
 class RemoteError(CliError):
@@ -47,17 +92,35 @@ class RemoteError(CliError):
         self.code = code
         self.err_code = err_code
         self.description = description
+        self.exit_code = _of_status(code, err_code)
 
     def while_doing(self, doing: str, *hints: str) -> RemoteError:
         """Return the same error with the failed action in front, e.g. `could not create Stream`."""
         return RemoteError(self.code, self.err_code, self.description, *(hints or self.hints), doing=doing)
 
 
-class InterruptedRunError(CliError):
-    """Ctrl-C was pressed at a prompt or during an operation; nothing more was changed."""
+SEQUENCE_NOT_FOUND = 10043  # which servers answer with the status 400
 
-    def __init__(self) -> None:
-        super().__init__(INTERRUPTED)
+
+def _of_status(code: int, err_code: int) -> ExitCode:
+    """Return the exit code for the status of an API's answer."""
+    if code == 404 or err_code == SEQUENCE_NOT_FOUND:
+        return ExitCode.NOT_FOUND
+    if code == 503:
+        return ExitCode.UNAVAILABLE
+    return ExitCode.REFUSED if 400 <= code < 500 else ExitCode.FAILED
+
+
+class InterruptedRunError(CliError):
+    """Ctrl-C was pressed at a prompt or during an operation; nothing more was changed.
+
+    done: what had been done by then.
+    """
+
+    exit_code = ExitCode.INTERRUPTED
+
+    def __init__(self, done: str = "") -> None:
+        super().__init__(f"{INTERRUPT}: {done}" if done else INTERRUPT)
 
 
 def close_matches(word: str, known: Iterable[str]) -> str:
@@ -97,37 +160,39 @@ def run(action: Callable[[], Any]) -> int:
         result = action()
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help() if error.ctx else "", err=True)
-        return EXIT_ERROR
+        return ExitCode.USAGE
     except click.UsageError as error:
         say_usage(error)
-        return EXIT_ERROR
-    except click.ClickException as error:
-        say(CliError(error.format_message()))
-        return EXIT_ERROR
+        return ExitCode.USAGE
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except (click.Abort, KeyboardInterrupt):
-        say(InterruptedRunError())
-        return EXIT_ERROR
-    except CliError as error:
-        say(error)
-        return error.exit_code
+        return _ended(InterruptedRunError())
     except BrokenPipeError:
         # The reader of our output is gone (`pyjs … | head`), which is not an error.
         sys.stderr.close()
-        return EXIT_ERROR
-    except OSError as error:
-        say(CliError(str(error)))
-        return EXIT_ERROR
+        return ExitCode.BROKEN_PIPE
     except Exception as error:
-        if not _of_client(error):
-            raise
-        say(CliError(str(error)))
-        return EXIT_ERROR
-    return result if isinstance(result, int) and not isinstance(result, bool) else EXIT_OK
+        return _ended(_known(error))
+    return result if isinstance(result, int) and not isinstance(result, bool) else ExitCode.OK
 
 
-def _of_client(error: Exception) -> bool:
+def _ended(error: CliError) -> ExitCode:
+    say(error)
+    return error.exit_code
+
+
+def _known(error: Exception) -> CliError:
+    """Return an error that the user or the server made in our words; another one is a bug, and raised."""
+    if isinstance(error, CliError):
+        return error
+    if isinstance(error, click.ClickException):
+        return CliError(error.format_message())
     # the reports of nats-py about a subject, a lost connection or a server, recognised without importing it
     client = sys.modules.get("nats.errors")
-    return client is not None and isinstance(error, client.Error)
+    if client is not None and isinstance(error, client.Error):
+        gone = client.TimeoutError, client.NoRespondersError, client.ConnectionClosedError
+        return (UnavailableError if isinstance(error, gone) else CliError)(str(error))
+    if isinstance(error, OSError):
+        return (NotFoundError if isinstance(error, FileNotFoundError) else CliError)(str(error))
+    raise error

@@ -11,7 +11,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-from .errors import CliError, RemoteError, close_matches
+from .errors import CliError, RemoteError, UnavailableError, close_matches
 from .render import log
 
 STREAM_NOT_FOUND = 10059
@@ -82,13 +82,13 @@ class JsApi:
         try:
             answer = await self.nc.request(subject, body, timeout=timeout)
         except nats_errors.NoRespondersError:
-            raise CliError(
+            raise UnavailableError(
                 "nats: no responders available for request",
                 f"nobody answers on {self.prefix}: is JetStream enabled for this account"
                 + (", and is the domain's name right?" if self.prefix != "$JS.API" else "?"),
             ) from None
         except (TimeoutError, nats_errors.TimeoutError):
-            raise CliError(
+            raise UnavailableError(
                 "nats: timeout",
                 f"no answer on {subject} within {timeout:g}s; --timeout waits longer",
             ) from None

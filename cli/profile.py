@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, field
 
 from . import context, flags
-from .errors import CliError
+from .errors import NotFoundError
 from .param import DURATION
 
 SECOND = 1_000_000_000
@@ -121,7 +121,7 @@ def resolve(session: flags.CliSession | None = None) -> Profile:
     else:
         name = context.selected()
         if name and not context.exists(name):
-            raise CliError(
+            raise NotFoundError(
                 f'the selected context "{name}" does not exist any more',
                 "'context select' chooses another, 'context unselect' none",
             )

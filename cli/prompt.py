@@ -18,7 +18,7 @@ from typing import Any, TypeVar, overload
 import click
 
 from . import flags
-from .errors import PROGRAM, CliError, InterruptedRunError, close_matches
+from .errors import PROGRAM, CliError, InterruptedRunError, NotFoundError, UsageError, close_matches
 
 T = TypeVar("T")
 HELP_KEY = "?"
@@ -201,7 +201,7 @@ async def sure(message: str, *, forced: bool, flag: str = "--force") -> bool:
     if forced:
         return True
     if not interactive():
-        raise CliError("cannot ask for confirmation without a terminal", f"{flag} does it without asking")
+        raise UsageError("cannot ask for confirmation without a terminal", f"{flag} does it without asking")
     answer = await confirm(message)
     if answer:
         note(flag)
@@ -217,9 +217,9 @@ async def pick(kind: str, names: Sequence[str], *, given: str = "", argument: st
         return given
     label = argument or f"<{kind.upper()}>"
     if not names:
-        raise CliError(f"no {kind}s are defined")
+        raise NotFoundError(f"no {kind}s are defined")
     if not interactive():
-        raise CliError(
+        raise UsageError(
             f"cannot pick a {kind} without a terminal and no {kind} name supplied", f"give it as {label}"
         )
     return await choose(f"Select a {kind}", [(name, name) for name in names], flag=label, default=names[0])
@@ -227,12 +227,12 @@ async def pick(kind: str, names: Sequence[str], *, given: str = "", argument: st
 
 def needed(message: str, flag: str) -> CliError:
     """Return the error for a question without a default that cannot be asked."""
-    return CliError(f'cannot ask for "{message}" without a terminal', f"give it as {flag}")
+    return UsageError(f'cannot ask for "{message}" without a terminal', f"give it as {flag}")
 
 
 def no_match(kind: str, name: str, known: Sequence[str]) -> CliError:
     """Return the error for an unknown name."""
-    return CliError(f'unknown {kind} "{name}"', close_matches(name, known))
+    return NotFoundError(f'unknown {kind} "{name}"', close_matches(name, known))
 
 
 def _note_answer(flag: str, answer: str) -> None:
@@ -302,7 +302,7 @@ async def _ask_many(message: str, choices: Sequence[str]) -> list[str]:
 
 def _one_of(labels: Sequence[str], reply: str, message: str) -> str:
     if reply not in labels:
-        raise CliError(f'"{reply}" is no answer to "{message}"', f"one of: {', '.join(labels)}")
+        raise UsageError(f'"{reply}" is no answer to "{message}"', f"one of: {', '.join(labels)}")
     return reply
 
 

@@ -6,7 +6,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from ..cli.command import Command
-from ..cli.errors import PROGRAM, CliError
+from ..cli.errors import PROGRAM, UsageError
 
 SHELLS = {
     "bash": 'eval "$(pyjs completion bash)"   # in ~/.bashrc',
@@ -27,6 +27,6 @@ def script(context: click.Context, shell: str) -> str:
     """Return the completion script of a shell. Raises CliError."""
     found = get_completion_class(shell)
     if found is None:
-        raise CliError(f"no completion for {shell}")
+        raise UsageError(f"no completion for {shell}")
     root = context.find_root().command
     return found(root, {}, PROGRAM, "_PYJS_COMPLETE").source()

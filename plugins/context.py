@@ -20,7 +20,7 @@ import click
 from ..cli import complete, flags, prompt, render, secret
 from ..cli import context as contexts
 from ..cli.command import CommandGroup
-from ..cli.errors import CliError, warn
+from ..cli.errors import CliError, NotFoundError, UsageError, warn
 from ..cli.profile import Profile, given, overlay
 
 Fields = dict[str, Any]
@@ -78,7 +78,7 @@ def _store(name: str, fields: Fields, description: str, chosen: bool, embed: boo
         result["creds"], result["nsc"] = result["creds"] or result["nsc"], ""
     kinds = [kind for kind in CREDENTIALS if result.get(kind)] + (["user"] if result["user"] else [])
     if len(set(kinds) - {"token"}) > 1:
-        raise CliError(
+        raise UsageError(
             "too many types of credentials: " + ", ".join(kinds),
             "choose one of user and password, creds, nkey",
         )
@@ -136,7 +136,7 @@ async def info(name: str, as_json: bool, try_it: bool) -> None:
     """Show a context, and whether the files it names are there."""
     name = name or contexts.selected()
     if not name:
-        raise CliError("no default context and no name supplied", "'context select' chooses a default")
+        raise UsageError("no default context and no name supplied", "'context select' chooses a default")
     if as_json:
         render.show_json({"name": name, **contexts.load(name)})
         return
@@ -171,7 +171,7 @@ def previous() -> None:
     """Go back to the context that was selected before."""
     name = contexts.previous()
     if not name:
-        raise CliError("there is no previous context")
+        raise NotFoundError("there is no previous context")
     contexts.select(name)
     _show(name)
 

@@ -37,7 +37,7 @@ CONNECTION = (
         "servers",
         values.words,
         ALL,
-        "URLs of servers, `nats://host:port` or `tls://host:port`, separated by commas",
+        "URLs of servers, `nats://host:port` or `tls://host:port`, with commas",
         unset="the context's",
         kafka="kafka.bootstrap.servers",
     ),
@@ -45,52 +45,44 @@ CONNECTION = (
         "context",
         values.text,
         ALL,
-        "a context of `pyjs` or `nats`, or the path of its file; read where the query is started. Other "
-        "options override it",
+        "a context of `pyjs` or `nats`, or the path of its file; read where the query is started. Options "
+        "given besides go before it",
     ),
     Option(
         "creds",
         values.text,
         ALL,
-        "path of a credentials file on the machines that connect, "
-        "`env://NAME` for a variable with its text, or `nsc://…`",
+        "path of a credentials file on the machines that connect, `env://NAME` with its text, or `nsc://…`",
     ),
     Option(
         "nkey",
         values.secret,
         ALL,
-        "path of a file with an nkey seed on the machines that connect, or `env://NAME`",
+        "path of a file with an NKey seed on the machines that connect, or `env://NAME`",
     ),
     Option("user", values.secret, ALL, "user name"),
     Option(
         "password",
         values.secret,
         ALL,
-        "`env://NAME` or `file://PATH` on the machines that connect, or the password itself",
+        "`env://NAME` or `file://PATH` where it connects, or the password itself",
     ),
     Option(
-        "token",
-        values.secret,
-        ALL,
-        "`env://NAME` or `file://PATH` on the machines that connect, or the token itself",
+        "token", values.secret, ALL, "`env://NAME` or `file://PATH` where it connects, or the token itself"
     ),
-    Option(
-        "tlsCa",
-        values.text,
-        ALL,
-        "path of a file with the certificate authorities to trust",
-        unset="the system's",
-    ),
+    Option("tlsCa", values.text, ALL, "path of the authorities to trust", unset="the system's"),
     Option("tlsCert", values.text, ALL, "path of a client certificate"),
     Option("tlsKey", values.text, ALL, "path of the client certificate's key"),
-    Option("tlsFirst", values.flag, ALL, "start TLS before the server sends INFO", default="false"),
-    Option("inboxPrefix", values.literal, ALL, "prefix of the subjects for answers", default="_INBOX"),
-    Option("domain", values.stream, ALL, "JetStream domain", unset="that of the server"),
+    Option("tlsFirst", values.flag, ALL, "encrypt before the server says anything", default="false"),
+    Option(
+        "inboxPrefix", values.literal, ALL, "prefix of the subjects that answers come on", default="_INBOX"
+    ),
+    Option("domain", values.stream, ALL, "JetStream domain", unset="the one connected to"),
     Option(
         "jsApiPrefix",
         values.literal,
         ALL,
-        "prefix of the JetStream API, if an import maps it to another one",
+        "prefix of the JetStream API, where an import maps it",
         default="$JS.API",
     ),
     Option("timeout", values.seconds, ALL, "how long a connection or a request may take", default="5s"),
@@ -101,94 +93,83 @@ READING = (
         "stream",
         values.stream,
         ALL,
-        "the stream to read; for writes, the stream that must store the rows",
+        "the stream; written to, what is written must be stored there",
         kafka="subscribe",
     ),
-    Option("streams", values.streams, READERS, "several streams, separated by commas", kafka="subscribe"),
+    Option("streams", values.streams, READERS, "several streams, with commas", kafka="subscribe"),
     Option(
         "streamPattern",
         values.pattern,
         READERS,
-        "a regular expression for whole names; a streaming query also reads streams that are created later",
+        "a regular expression of whole names; a stream query takes in streams that are made later",
         kafka="subscribePattern",
     ),
-    Option(
-        "subjects",
-        values.subjects,
-        READERS,
-        "only messages on these subjects, separated by commas; with wildcards",
-    ),
+    Option("subjects", values.subjects, READERS, "only messages on these subjects, with commas; wildcards"),
     Option(
         "startingOffsets",
         positions.sequences,
         READERS,
-        '`earliest`, `latest` or `{"ORDERS": 1234}` (sequences; -2: earliest, -1: latest); '
-        "for a new query only",
+        '`earliest`, `latest` or `{"ORDERS": 1234}` (sequences; -2 earliest, -1 latest); of a new query only',
         unset="earliest for batches, latest for streams",
     ),
     Option(
         "startingOffsetsByTimestamp",
         positions.times,
         READERS,
-        'a time for each stream: `{"ORDERS": "2026-11-22T08:00:00Z"}`, or milliseconds; '
-        "overrides `startingOffsets`",
+        'a time for each stream: `{"ORDERS": "2026-11-22T08:00:00Z"}`, or milliseconds; before the above',
     ),
     Option(
         "startingTimestamp",
         positions.moment,
         READERS,
-        "a time for all streams, as text or in milliseconds; overrides both",
+        "a time for all streams, as text or in milliseconds; goes before both",
     ),
     Option(
         "startingOffsetsByTimestampStrategy",
         values.one_of("error", "latest"),
         READERS,
-        "what happens if a stream has no message at or after its time: `error`, or "
-        "`latest` to start at its end",
+        "when a stream has no message at or after its time: an error, or start at the latest",
         default="error",
     ),
     Option(
         "endingOffsets",
         positions.sequences,
         frozenset({READ}),
-        '`latest` or `{"ORDERS": 1234}` (exclusive; -1: latest)',
+        '`latest` or `{"ORDERS": 1234}` (exclusive; -1 latest)',
         default="latest",
     ),
     Option(
         "endingOffsetsByTimestamp",
         positions.times,
         frozenset({READ}),
-        "a time for each stream, exclusive; overrides `endingOffsets`",
+        "a time for each stream, exclusive; goes before endingOffsets",
     ),
     Option(
-        "endingTimestamp",
-        positions.moment,
-        frozenset({READ}),
-        "a time for all streams, exclusive; overrides both",
+        "endingTimestamp", positions.moment, frozenset({READ}), "a time for all streams; goes before both"
     ),
     Option(
         "minPartitions",
         values.count,
         READERS,
-        "split a read into this many tasks, or a few more",
-        unset="one for each stream",
+        "split what is read into this many tasks or a few more",
+        unset="one for each stream: Spark does not tell Python sources how many cores there are",
     ),
-    Option("maxRecordsPerPartition", values.count, READERS, "most sequences that one task reads"),
+    Option("maxRecordsPerPartition", values.count, READERS, "sequences that one task reads at most"),
     Option(
         "failOnDataLoss",
         values.flag,
         READERS,
-        "whether to fail, or warn and continue, if messages were removed before they were read or a stream "
-        "was created again. Messages that were deleted one by one do not count",
+        "when messages are gone before they were read, or a stream was recreated: fail, or warn and go on. "
+        "Messages deleted one by one are no loss",
         default="true",
     ),
-    Option("includeHeaders", values.flag, READERS, "add a column `headers`", default="false"),
+    Option("includeHeaders", values.flag, READERS, "have a column `headers`", default="false"),
     Option(
         "pushFilters",
         values.flag,
         frozenset({READ}),
-        "let the server apply filters on subject, sequence, timestamp and stream, if the session pushes them "
-        "down; only for a DataFrame that one query uses once",
+        "have the server do filters on subject, sequence, timestamp and stream, where the session pushes "
+        "them down; only for a DataFrame that one query uses once",
         default="false",
     ),
     Option("batchRows", values.count, READERS, "rows of an Arrow record batch", default="10000"),
@@ -196,7 +177,7 @@ READING = (
         "fetchRetries",
         values.tally,
         READERS,
-        "how often in a row a task reconnects after it has lost its connection",
+        "how often in a row a task makes a lost connection anew",
         default="3",
         kafka="fetchOffset.numRetries",
     ),
@@ -204,7 +185,7 @@ READING = (
         "fetchRetryInterval",
         values.seconds,
         READERS,
-        "how long it waits before it reconnects",
+        "how long it waits before",
         default="1s",
         kafka="fetchOffset.retryIntervalMs",
     ),
@@ -212,26 +193,26 @@ READING = (
         "maxOffsetsPerTrigger",
         values.count,
         frozenset({STREAM}),
-        "most sequences of a batch; shared among streams in proportion to what each has waiting",
+        "sequences that a batch takes at most, shared among streams by what each has waiting",
     ),
     Option(
         "minOffsetsPerTrigger",
         values.count,
         frozenset({STREAM}),
-        "start a batch only when this many sequences wait, or `maxTriggerDelay` is over",
+        "wait with a batch until so many sequences are there, or maxTriggerDelay is over",
     ),
     Option(
         "maxTriggerDelay",
         values.seconds,
         frozenset({STREAM}),
-        "longest wait for `minOffsetsPerTrigger`",
+        "how long minOffsetsPerTrigger may wait",
         default="15m",
     ),
     Option(
         "consumerDurable",
         values.stream,
         frozenset({STREAM}),
-        "the durable consumer that acknowledges a work-queue or interest stream; required for these",
+        "the durable through which a work-queue or interest stream is acknowledged; a must for these",
         kafka="kafka.group.id",
     ),
 )
@@ -241,7 +222,7 @@ WRITING = (
         "subject",
         values.literal,
         frozenset({WRITE}),
-        "the subject that all rows are published to",
+        "where all rows are published",
         unset="the column `subject`",
         kafka="topic",
     ),
@@ -249,32 +230,32 @@ WRITING = (
         "guarantee",
         values.one_of("at-least-once", "effectively-once"),
         frozenset({WRITE}),
-        "whether a row that is sent again is stored again. `effectively-once` prevents it by message ids; it "
-        "needs rows that come in the same order again, and a stream whose duplicate window is at least "
-        "`retryWindow`",
+        "what a row that is sent again becomes: another message, or none. `effectively-once` gives each row "
+        "a message id and needs rows that come in the same order again, and a stream that remembers the ids "
+        "for retryWindow",
         default="at-least-once",
     ),
     Option(
         "retryWindow",
         values.seconds,
         frozenset({WRITE}),
-        "effectively-once: how long after its first attempt a batch may be written again, because a task is "
-        "retried or a query is restarted; the stream's duplicate window must not be shorter",
+        "effectively-once: how long after its first try a batch may be written again, by tasks that are "
+        "tried again or a query that is started again; the stream's duplicate window must not be shorter",
         default="10m",
     ),
     Option(
         "writeId",
         values.text,
         frozenset({WRITE}),
-        "effectively-once: the name of a batch write; written again under the same name, its rows have the "
-        "same message ids. In `foreachBatch`: query and batch id",
+        "effectively-once: names a batch write; written again under the same name, its rows have the same "
+        "message ids. In `foreachBatch`: query and batch id",
         unset="a new name for each write",
     ),
     Option(
         "window",
         values.count,
         frozenset({WRITE}),
-        "messages of a task that are published and not acknowledged yet. A server accepts up to 10,000 from "
+        "messages that a task has in flight, published and not acknowledged. A server takes up to 10,000 of "
         "all writers of a stream before it tells them to try again",
         default="2000",
         kafka="kafka.max.in.flight.requests.per.connection",
@@ -283,8 +264,8 @@ WRITING = (
         "deliveryTimeout",
         values.seconds,
         frozenset({WRITE}),
-        "how long a row may stay unacknowledged before its task fails, whatever the server does; it is sent "
-        "again after a quarter of this time, and when a lost connection is back",
+        "how long a row may stay without acknowledgement, whatever the server does, before its task fails; "
+        "it is sent again after a quarter of this, and when a lost connection is back",
         default="2m",
         kafka="kafka.delivery.timeout.ms",
     ),

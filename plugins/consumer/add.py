@@ -9,7 +9,7 @@ import click
 from ...cli import document, render
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
-from ...cli.errors import CliError, RemoteError
+from ...cli.errors import RemoteError, UsageError
 from ...cli.flags import session
 from ...cli.setting import Given, flags
 from ...protocol.api.consumer import ConsumerConfig
@@ -91,7 +91,7 @@ async def _described(consumer: str, file: str | None, given: Given, defaults: bo
     try:
         apply(config, given)
     except ValueError as error:
-        raise CliError(str(error)) from None
+        raise UsageError(str(error)) from None
     await questions.ask(config, given, name=consumer, defaults=defaults)
     return config
 

@@ -9,7 +9,7 @@ import click
 from ...cli import complete, document, prompt, render
 from ...cli.command import Command
 from ...cli.connection import connect
-from ...cli.errors import CliError
+from ...cli.errors import CliError, ExitCode, UsageError
 from ...cli.setting import Given, flags
 from ...protocol.api.consumer import ConsumerConfig
 from ..stream.info import ALL, STREAM
@@ -48,7 +48,7 @@ async def copy(stream: str, consumer: str, destination: str, all_streams: bool, 
 @click.option("--config", "file", type=click.Path(), help="Read the whole configuration from a JSON file.")
 @click.option("-f", "--force", is_flag=True, help="Change it without asking.")
 @click.option("-i", "--interactive/--no-interactive", default=False, help="Edit it in $EDITOR.")
-@click.option("--dry-run", is_flag=True, help="Only show differences; exit 1 if there are any.")
+@click.option("--dry-run", is_flag=True, help="Only show differences; exit 5 if there are any.")
 @flags(SETTINGS, "edit")
 @ALL
 async def edit(
@@ -82,7 +82,7 @@ async def edit(
             return 0
         render.show("Differences (-old +new):\n" + "\n".join(lines))
         if dry_run:
-            return 1
+            return ExitCode.DIFFERS
         validation.validate(config)
         if not await prompt.sure(f"Really edit Consumer {stream} > {consumer}", forced=force):
             return 0
@@ -99,7 +99,7 @@ def _apply(config: ConsumerConfig, given: Given) -> None:
     try:
         apply(config, given)
     except ValueError as error:
-        raise CliError(str(error)) from None
+        raise UsageError(str(error)) from None
 
 
 def _changed(config: ConsumerConfig, file: str | None, interactive: bool, given: Given) -> ConsumerConfig:

@@ -9,7 +9,7 @@ import click
 from ...cli import complete, prompt, render
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
-from ...cli.errors import CliError
+from ...cli.errors import NotFoundError, UsageError
 from ..stream.info import ALL, JSON, STREAM, plain
 from ..stream.info import chosen as chosen_stream
 from . import page
@@ -30,13 +30,13 @@ async def chosen(
     await connection.js.stream_info(stream)
     names = await connection.js.consumer_names(stream)
     if not names:
-        raise CliError(f"no Consumers are defined for Stream {stream}")
+        raise NotFoundError(f"no Consumers are defined for Stream {stream}")
     return stream, await prompt.pick("Consumer", names, argument="<CONSUMER>")
 
 
 async def _loaded(stream: str, consumer: str, *, select: bool, everything: bool) -> dict[str, Any]:
     if not select and not (stream and consumer):
-        raise CliError(
+        raise UsageError(
             "no Stream name supplied" if not stream else "no Consumer name supplied",
             "give it as " + ("<STREAM>" if not stream else "<CONSUMER>"),
         )

@@ -12,7 +12,7 @@ import click
 from ...cli import complete, render
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
-from ...cli.errors import CliError
+from ...cli.errors import CliError, UnavailableError, UsageError
 from ...cli.param import DURATION
 from ..stream.info import ALL, STREAM
 from .info import CONSUMER, chosen
@@ -59,7 +59,7 @@ async def next_message(
 
 def _answer(ack: bool | None, nak: bool, term: bool) -> bytes | None:
     if (nak and term) or (ack and (nak or term)):
-        raise CliError("a message is acknowledged in one way only", "give one of --ack, --nak and --term")
+        raise UsageError("a message is acknowledged in one way only", "give one of --ack, --nak and --term")
     if term:
         return TERM
     if nak:
@@ -104,12 +104,13 @@ async def _why(connection: NatsConnection, stream: str, consumer: str, status: s
     if refusal or (info.get("config") or {}).get("deliver_subject"):
         return CliError(f'consumer "{consumer}" is not a Pull consumer', "'consumer sub' listens to it")
     if status == "503":
-        return CliError(
+        return UnavailableError(
             "no message received: nats: no responders available for request",
             f"nobody answers for Consumer {stream} > {consumer} under {connection.js.prefix}",
         )
-    waiting = "" if info.get("num_pending") else f"Consumer {stream} > {consumer} has no unprocessed messages"
-    return CliError("no message received: nats: timeout", waiting if info else "--timeout waits longer")
+    none = f"Consumer {stream} > {consumer} has no unprocessed messages"
+    hint = ("" if info.get("num_pending") else none) if info else "--timeout waits longer"
+    return UnavailableError("no message received: nats: timeout", hint)
 
 
 def _show(message: Any, raw: bool) -> None:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 import click
 
-from ...cli.errors import CliError
+from ...cli.errors import UsageError
 from ...cli.param import DURATION, PAIR, split_list
 from ...cli.setting import Given, Setting, put
 from ...protocol import duration, subject, timestamp
@@ -81,7 +81,7 @@ GROUPS = {
 def apply(config: ConsumerConfig, given: Given) -> None:
     """Change `config` by the flags given. Raises CliError for invalid values."""
     if given.get("pull") and given.get("target"):
-        raise CliError("a Consumer pushes or is pulled from", "give --pull or --target, not both")
+        raise UsageError("a Consumer pushes or is pulled from", "give --pull or --target, not both")
     put(config, SETTINGS, given)
     if given.get("pull"):
         config.deliver_subject = config.deliver_group = ""
@@ -143,7 +143,7 @@ def filter_by(config: ConsumerConfig, subjects: list[str]) -> None:
 
 def _sampling(percent: int) -> str:
     if not 0 <= percent <= 100:
-        raise CliError("sample percent is not between 0 and 100", "see --sample")
+        raise UsageError("sample percent is not between 0 and 100", "see --sample")
     return str(percent) if percent else ""
 
 
@@ -153,7 +153,7 @@ def until(text: str) -> int:
         try:
             moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
         except ValueError:
-            raise CliError(f'"{text}" is not a time') from None
+            raise UsageError(f'"{text}" is not a time') from None
         return int(moment.timestamp()) * 1_000_000_000
     try:
         return time.time_ns() + duration.parse(text)
@@ -162,7 +162,7 @@ def until(text: str) -> int:
     try:
         return timestamp.parse_rfc3339(text)
     except ValueError:
-        raise CliError(
+        raise UsageError(
             f'"{text}" is neither a time nor a duration', "such as 1h30m or '2006-01-02 15:04:05' (UTC)"
         ) from None
 
@@ -175,7 +175,7 @@ def _back_off(config: ConsumerConfig, given: Given) -> None:
     least = given.get("backoff_min") or MINUTE
     most = given.get("backoff_max") or 20 * MINUTE
     if least > most:
-        raise CliError("--backoff-min is longer than --backoff-max")
+        raise UsageError("--backoff-min is longer than --backoff-max")
     config.backoff = [least + step * ((most - least) // steps) for step in range(steps)]
     if config.max_deliver <= 0:
         config.max_deliver = steps + 1  # the server demands more deliveries than waits
@@ -184,7 +184,7 @@ def _back_off(config: ConsumerConfig, given: Given) -> None:
 def _prioritize(config: ConsumerConfig, given: Given) -> None:
     chosen = [(name, policy) for name, policy in GROUPS.items() if given.get(name)]
     if len(chosen) > 1:
-        raise CliError("a Consumer has one kind of priority groups", "give one of the --…-groups flags")
+        raise UsageError("a Consumer has one kind of priority groups", "give one of the --…-groups flags")
     for name, policy in chosen:
         config.priority_policy = policy
         config.priority_groups = split_list(given[name])

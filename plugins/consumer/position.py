@@ -7,7 +7,7 @@ import click
 from ...cli import prompt, render
 from ...cli.command import FORCE, Command
 from ...cli.connection import connect
-from ...cli.errors import CliError, RemoteError, close_matches
+from ...cli.errors import CliError, NotFoundError, RemoteError, close_matches
 from ..stream.info import ALL, STREAM
 from . import page
 from .info import CONSUMER, chosen
@@ -58,7 +58,7 @@ async def unpin(stream: str, consumer: str, group: str, force: bool, all_streams
             raise CliError("no priority groups have pinned clients")
         group = await prompt.pick("Group", sorted(pinned), given=group, argument="<GROUP>")
         if group not in pinned:
-            raise CliError(f'no client is pinned to the group "{group}"', close_matches(group, pinned))
+            raise NotFoundError(f'no client is pinned to the group "{group}"', close_matches(group, pinned))
         question = f"Really unpin client from group {stream} > {consumer} > {group}"
         if not await prompt.sure(question, forced=force):
             return

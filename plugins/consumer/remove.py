@@ -7,7 +7,7 @@ import click
 from ...cli import prompt
 from ...cli.command import FORCE, Command
 from ...cli.connection import connect
-from ...cli.errors import CliError, RemoteError
+from ...cli.errors import RemoteError, UsageError
 from ..stream.info import ALL, STREAM
 from .info import CONSUMER, chosen
 
@@ -20,7 +20,7 @@ from .info import CONSUMER, chosen
 async def rm(stream: str, consumer: str, force: bool, all_streams: bool) -> None:
     """Delete a Consumer."""
     if force and not (stream and consumer):
-        raise CliError("--force requires a stream and consumer name", "give them as <STREAM> <CONSUMER>")
+        raise UsageError("--force requires a stream and consumer name", "give them as <STREAM> <CONSUMER>")
     async with connect() as connection:
         stream, consumer = await chosen(connection, stream, consumer, everything=all_streams)
         if not force:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...cli import entry
-from ...cli.errors import INTERRUPTED, PROGRAM, CliError, InterruptedRunError
+from ...cli.errors import CliError, ExitCode, InterruptedRunError
 
 # Settings of the user that would change the server that a command connects to, or the folders that it writes
 # to.
@@ -68,7 +68,7 @@ def run(
             code = stop.code if isinstance(stop.code, int) else 1
     sink.seek(0)
     text = sink.read()
-    if code and text.endswith(f"{PROGRAM}: error: {INTERRUPTED}\n"):
+    if code == ExitCode.INTERRUPTED:
         raise InterruptedRunError
     if not code:
         answers.end()

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ...cli import render
-from ...cli.errors import CliError
+from ...cli.errors import CliError, UsageError
 
 Headers = dict[str, list[str]]
 
@@ -53,7 +53,7 @@ def parse_headers(texts: Sequence[str]) -> Headers:
     for text in texts:
         name, colon, value = text.partition(":")
         if not colon or not name.strip():
-            raise CliError(f'invalid header "{text}"', "headers are given as 'Name: value'")
+            raise UsageError(f'invalid header "{text}"', "headers are given as 'Name: value'")
         found.setdefault(name.strip(), []).append(value.strip())
     return found
 
@@ -62,7 +62,7 @@ def flat(headers: Headers) -> dict[str, str]:
     """Return headers as the client takes them. Raises CliError if a name has several values."""
     for name, values in headers.items():
         if len(values) > 1:
-            raise CliError(f'the header "{name}" is given {len(values)} times', "give one value for a name")
+            raise UsageError(f'the header "{name}" is given {len(values)} times', "give one value for a name")
     return {name: values[0] for name, values in headers.items()}
 
 

@@ -13,7 +13,7 @@ import click
 from ...cli import render
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
-from ...cli.errors import CliError, RemoteError
+from ...cli.errors import CliError, InterruptedRunError, RemoteError, UnavailableError, UsageError
 from ...cli.param import DURATION
 from .body import FORCE_STDIN, HEADER, SEND_ON, TEMPLATES, bodies, flat, parse_headers
 from .template import Filler
@@ -53,7 +53,7 @@ async def publish(
     {{UnixNano}}, {{ID}}, {{Random 10 100}}. Without a body it is read from stdin.
     """
     if jetstream and reply:
-        raise CliError(
+        raise UsageError(
             "--reply cannot be used with --jetstream", "JetStream acknowledges to a reply of its own"
         )
     given = parse_headers(headers)
@@ -76,7 +76,7 @@ async def publish(
                             await asyncio.sleep(sleep / SECOND)
             await connection.nc.flush(connection.timeout)
         except (KeyboardInterrupt, asyncio.CancelledError):
-            raise CliError(f"interrupt: {render.number(sent)} messages were published") from None
+            raise InterruptedRunError(f"{render.number(sent)} messages were published") from None
 
 
 def filled(filler: Filler | None, subject: str, body: bytes, count: int) -> tuple[str, bytes]:
@@ -112,12 +112,12 @@ async def _send(
     try:
         answer = await connection.nc.request(subject, data, connection.timeout, headers=headers or None)
     except nats.errors.NoRespondersError:
-        raise CliError(
+        raise UnavailableError(
             "nats: no responders available for request",
             f"no stream listens to {subject}, or the one that does has no leader: see 'pyjs stream ls'",
         ) from None
     except nats.errors.TimeoutError:
-        raise CliError(f"no acknowledgement for {subject} within {connection.timeout:g} s") from None
+        raise UnavailableError(f"no acknowledgement for {subject} within {connection.timeout:g} s") from None
     return _stored(answer.data)
 
 

@@ -13,7 +13,7 @@ import click
 from ...cli import render
 from ...cli.command import Command
 from ...cli.connection import connect
-from ...cli.errors import CliError
+from ...cli.errors import UsageError
 from ...cli.param import DURATION
 from .body import HEADER, flat, header_lines, parse_headers
 from .template import Filler
@@ -48,7 +48,7 @@ async def reply(
     """Answer the requests of a subject, until Ctrl-C or --count."""
     ways = sum((body is not None, echo, command is not None))
     if ways > 1:
-        raise CliError("requests are answered in one way only", "give a body, or one of --echo and --command")
+        raise UsageError("requests are answered in one way only", "give a body, --echo or --command")
     if not ways:
         render.log("No body or command supplied, enabling echo mode")
     fields = flat(parse_headers(headers))

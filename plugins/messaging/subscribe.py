@@ -14,7 +14,7 @@ import click
 from ...cli import complete, render
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
-from ...cli.errors import CliError, RemoteError
+from ...cli.errors import NotFoundError, RefusedError, RemoteError, UsageError
 from ...cli.param import DURATION
 from .body import header_lines, show_body
 
@@ -54,7 +54,7 @@ async def subscribe(subjects: tuple[str, ...], **given: Any) -> None:
             subjects = (*subjects, connection.nc.new_inbox())
         stored = _start_policy(given)
         if not subjects and not (stored and given["stream"]):
-            raise CliError(
+            raise UsageError(
                 "nothing to subscribe to", "give subjects, --inbox, or --stream with --all or --last"
             )
         show = _Show(given)
@@ -80,7 +80,7 @@ async def _live(
         try:
             await connection.nc.subscribe(subject, given["queue"], cb=received.put)
         except nats.errors.BadSubjectError as error:
-            raise CliError(f'could not subscribe to "{subject}": {error}') from None
+            raise UsageError(f'could not subscribe to "{subject}": {error}') from None
     await connection.nc.flush(connection.timeout)
     group = f' in group "{given["queue"]}"' if given["queue"] else ""
     _say(given, f"Subscribing on {', '.join(subjects)}{group}")
@@ -119,7 +119,7 @@ def _start_policy(given: dict[str, Any]) -> dict[str, Any]:
         if given[flag]
     ]
     if len(chosen) > 1:
-        raise CliError(
+        raise UsageError(
             "a Stream can be read from one place only", "give one of --all, --new, --last, --since, …"
         )
     if not chosen and (given["stream"] or given["durable"]):
@@ -159,7 +159,7 @@ async def _stored(
 async def _control(connection: NatsConnection, message: Any) -> None:
     """Answer a flow control request; a pull that ran out needs no answer. Raises CliError for a refusal."""
     if message.headers["Status"] == "409":
-        raise CliError(f"the Consumer refuses: {message.headers.get('Description', '409')}")
+        raise RefusedError(f"the Consumer refuses: {message.headers.get('Description', '409')}")
     if message.headers.get("Status") == "100" and message.reply:
         await connection.nc.publish(message.reply)
 
@@ -168,7 +168,7 @@ async def _stream_of(connection: NatsConnection, subjects: tuple[str, ...]) -> s
     found = (await connection.js.request("STREAM.NAMES", {"subject": subjects[0]})).get("streams") or []
     if len(found) != 1:
         what = "no Stream" if not found else f"{len(found)} Streams ({', '.join(found)})"
-        raise CliError(f"{what} found for subject {subjects[0]}", "name the Stream with --stream")
+        raise NotFoundError(f"{what} found for subject {subjects[0]}", "name the Stream with --stream")
     return str(found[0])
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from ...cli.errors import CliError, close_matches
+from ...cli.errors import UsageError, close_matches
 
 CALL = re.compile(r"\{\{\s*\.?(\w+)\s*([^{}]*?)\s*\}\}")
 LETTERS = string.ascii_letters + string.digits
@@ -56,11 +56,11 @@ class Filler:
             return self._random(arguments)
         if name not in values or arguments:
             hint = close_matches(name, [*values, "Random"])
-            raise CliError(f"no template function {{{{{' '.join([name, *arguments])}}}}}", hint)
+            raise UsageError(f"no template function {{{{{' '.join([name, *arguments])}}}}}", hint)
         return values[name]()
 
     def _random(self, arguments: list[str]) -> str:
         if len(arguments) != 2 or not all(text.isdecimal() for text in arguments):
-            raise CliError("{{Random}} needs two lengths", "for instance {{Random 10 100}}")
+            raise UsageError("{{Random}} needs two lengths", "for instance {{Random 10 100}}")
         shortest, longest = sorted(int(text) for text in arguments)
         return "".join(self.random_source.choices(LETTERS, k=self.random_source.randint(shortest, longest)))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from ...cli.command import Command, CommandGroup
-from ...cli.errors import EXIT_ERROR, CliError
+from ...cli.errors import CliError, ExitCode
 from ...cli.flags import session
 from ...keys.errors import IdentityError, WorkspaceError
 
@@ -132,9 +132,9 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
-def _ended(text: str) -> click.exceptions.Exit:
+def _ended(text: str, code: ExitCode = ExitCode.FAILED) -> click.exceptions.Exit:
     click.echo(f"Error: {text}", err=True)
-    return click.exceptions.Exit(EXIT_ERROR)
+    return click.exceptions.Exit(code)
 
 
 def _failed(error: IdentityError | CliError) -> click.exceptions.Exit:
@@ -147,7 +147,7 @@ def _failed(error: IdentityError | CliError) -> click.exceptions.Exit:
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
     elif found is not None and found.children:
         click.echo(found.render(), err=True)
-    end = _ended(str(error))
+    end = _ended(str(error), error.exit_code if isinstance(error, CliError) else ExitCode.FAILED)
     for hint in error.hints if isinstance(error, CliError) else ():
         click.echo(f"hint: {hint}", err=True)
     return end

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ...cli.errors import EXIT_ERROR
+from ...cli.errors import ExitCode
 from ...keys import Workspace
 from ...keys.workspace.flag_values import date, moment, relative
 from ...keys.workspace.servers.status import AccountStatus, StatusResult
@@ -51,7 +51,7 @@ async def status(
     else:
         _show(workspace, found, shown)
     if (check and found.differs) or found.report.failed:
-        raise click.exceptions.Exit(EXIT_ERROR)
+        raise click.exceptions.Exit(ExitCode.FAILED)
 
 
 def _remarkable(row: AccountStatus) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ...cli.errors import EXIT_ERROR
+from ...cli.errors import ExitCode
 from ...keys.folders.check import TokenIssues
 from ...keys.workspace.validation import Validation, validate_file
 from ...keys.workspace.validation import validate as validated
@@ -38,7 +38,7 @@ async def validate(everything: bool, account: str, file: str) -> None:
             click.echo(_table(finding))
     if found.failed:
         click.echo("Error: validation found errors", err=True)
-        raise click.exceptions.Exit(EXIT_ERROR)
+        raise click.exceptions.Exit(ExitCode.FAILED)
 
 
 async def _validated(everything: bool, account: str, file: str) -> Validation:

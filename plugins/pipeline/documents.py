@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ...cli import context, flags, profile
-from ...cli.errors import CliError
+from ...cli.errors import CliError, NotFoundError
 
 if TYPE_CHECKING:
     from ...pipeline.declared.options import Overlay
@@ -69,7 +69,7 @@ def loaded(file: Path, *, trigger: str = "") -> LoadedDocument:
     try:
         return reading.load(file, trigger=trigger, overlay=overlay())
     except FileNotFoundError:
-        raise CliError(f"there is no {file}", "'pyjs pipeline init' writes one to start from") from None
+        raise NotFoundError(f"there is no {file}", "'pyjs pipeline init' writes one to start from") from None
     except OSError as error:
         raise CliError(f"cannot read {file}: {error.strerror}") from None
 

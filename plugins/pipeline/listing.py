@@ -8,7 +8,7 @@ import click
 
 from ...cli import render
 from ...cli.command import Command
-from ...cli.errors import CliError, close_matches
+from ...cli.errors import NotFoundError, close_matches
 from . import documents, runs
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def ls(pipeline: str, as_json: bool, names: bool) -> None:
         raise documents.lacking(error) from None
     known = record.pipelines()
     if pipeline and pipeline not in known:
-        raise CliError(f'unknown pipeline "{pipeline}"', close_matches(pipeline, known))
+        raise NotFoundError(f'unknown pipeline "{pipeline}"', close_matches(pipeline, known))
     found = (
         record.runs(pipeline) if pipeline else [newest[0] for each in known if (newest := record.runs(each))]
     )

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from ...cli.command import Command
-from ...cli.errors import CliError
+from ...cli.errors import CliError, ExitCode, UsageError
 from ...version import __version__
 from . import documents
 from .lines import JsonLines, TextLines
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from ...pipeline.declared.record import Recorder
     from ...pipeline.declared.run import Halt, Observer, Outcome
 
-EXIT_INTERRUPTED = 130  # it was stopped before it was done: the work is not complete
 LAST_SECONDS = 5.0  # the time that Spark may take to end when it should stop at once
 
 
@@ -88,7 +87,7 @@ def run(
         said = f"all that Spark said is in {log}" if not verbose and log.is_file() else ""
         raise CliError(outcome.error, outcome.hint, said)
     done = outcome.state == "finished" or (outcome.state == "stopped" and loaded.document.continuous)
-    ctx.exit(0 if done else EXIT_INTERRUPTED)
+    ctx.exit(0 if done else ExitCode.INTERRUPTED)
 
 
 def _placed(loaded: LoadedDocument, master: str, remote: str) -> LoadedDocument:
@@ -98,9 +97,9 @@ def _placed(loaded: LoadedDocument, master: str, remote: str) -> LoadedDocument:
     from ...pipeline.declared import engine
 
     if master and remote:
-        raise CliError("--master and --remote exclude each other", "give one of them")
+        raise UsageError("--master and --remote exclude each other", "give one of them")
     if remote and not remote.startswith("sc://"):
-        raise CliError(f'--remote "{remote}" is no URL of Spark Connect', "such as sc://HOST:15002")
+        raise UsageError(f'--remote "{remote}" is no URL of Spark Connect', "such as sc://HOST:15002")
     document = loaded.document
     if master or remote:
         spark = document.spark.model_copy(update={"master": master or None, "remote": remote or None})
@@ -191,7 +190,7 @@ def _played(
             end(Outcome("interrupted"))
         display.close()
         sys.stdout.flush()
-        os._exit(EXIT_INTERRUPTED)
+        os._exit(ExitCode.INTERRUPTED)
 
     ended: Outcome | None = None
     try:

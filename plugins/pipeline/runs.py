@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...cli.errors import CliError, close_matches
+from ...cli.errors import NotFoundError, close_matches
 from . import documents
 
 if TYPE_CHECKING:
@@ -33,13 +33,14 @@ def found(name: str) -> PipelineRun:
     if run is not None:
         return run
     if not name:
-        raise CliError("no pipeline was run here", "'pyjs pipeline run FILE' runs one")
+        raise NotFoundError("no pipeline was run here", "'pyjs pipeline run FILE' runs one")
     pipeline = name.rpartition(".")[0] or name
     runs = record.runs(pipeline) if pipeline in record.pipelines() else []
     if runs:
-        raise CliError(f'unknown run "{name}"', f"the newest of {pipeline} is {runs[0].id}")
+        raise NotFoundError(f'unknown run "{name}"', f"the newest of {pipeline} is {runs[0].id}")
     known = record.pipelines()
-    raise CliError(f'unknown pipeline "{name}"', close_matches(name, known) or "'pyjs pipeline ls' shows all")
+    hint = close_matches(name, known) or "'pyjs pipeline ls' shows all"
+    raise NotFoundError(f'unknown pipeline "{name}"', hint)
 
 
 def document(run: PipelineRun, batches: list[Batch]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import click
 from ...cli import prompt, render
 from ...cli.command import FORCE, CommandGroup
 from ...cli.connection import connect
-from ...cli.errors import CliError, RemoteError
+from ...cli.errors import NotFoundError, RemoteError, UsageError
 from ..stream.info import JSON
 from .poll import poll
 
@@ -34,7 +34,7 @@ async def info(name: str, host: str, as_json: bool) -> None:
         answers = await poll(connection, "$SYS.REQ.SERVER.PING.ACCOUNTZ", asked, expect=1)
     found = (answers[0].document.get("data") or {}).get("account_detail")
     if not found:
-        raise CliError(f"no server knows of the account {name}")
+        raise NotFoundError(f"no server knows of the account {name}")
     if as_json:
         render.show_json(found)
         return
@@ -141,7 +141,7 @@ async def purge(name: str, force: bool) -> None:
     question = f"Really delete all Streams and Consumers of account {name}, with all messages"
     async with connect() as connection:
         if connection.profile.domain:
-            raise CliError(
+            raise UsageError(
                 "--js-domain cannot be used with the system account", "connect to a server of that domain"
             )
         if not await prompt.sure(question, forced=force):

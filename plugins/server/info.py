@@ -10,7 +10,7 @@ import click
 from ...cli import render
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
-from ...cli.errors import CliError, close_matches
+from ...cli.errors import NotFoundError, close_matches
 from .poll import poll
 
 Info = dict[str, Any]
@@ -45,7 +45,7 @@ async def one(connection: NatsConnection, wanted: str) -> Info:
     every = await poll(connection, "$SYS.REQ.SERVER.PING.VARZ")
     known = {each.document["server"].get("name", ""): each.document.get("data") or {} for each in every}
     if wanted not in known:
-        raise CliError(
+        raise NotFoundError(
             f'no server answers to the name "{wanted}"', close_matches(wanted, known) or "see 'server list'"
         )
     return known[wanted]

@@ -8,7 +8,7 @@ import click
 
 from ...cli import prompt, render
 from ...cli.command import Command
-from ...cli.errors import CliError
+from ...cli.errors import CliError, NotFoundError, UsageError
 from ...protocol.subject import has_wildcard, is_valid
 from ...protocol.transform import SubjectTransform, TransformError
 
@@ -24,7 +24,7 @@ async def mappings(source: str, dest: str, subject: str) -> None:
     try:
         transform = SubjectTransform(source, dest, random_below=random.SystemRandom().randrange)
     except TransformError as error:
-        raise CliError(str(error)) from None
+        raise UsageError(str(error)) from None
     if subject:
         render.show(_mapped(transform, subject))
         return
@@ -41,8 +41,8 @@ async def mappings(source: str, dest: str, subject: str) -> None:
 
 def _mapped(transform: SubjectTransform, subject: str) -> str:
     if not is_valid(subject) or has_wildcard(subject):
-        raise CliError(f"invalid subject {subject!r}")
+        raise UsageError(f"invalid subject {subject!r}")
     found = transform.apply(subject)
     if found is None:
-        raise CliError("no matching transforms available", f"{subject} is not in {transform.source}")
+        raise NotFoundError("no matching transforms available", f"{subject} is not in {transform.source}")
     return found

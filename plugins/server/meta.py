@@ -15,7 +15,7 @@ import click
 from ...cli import prompt, render
 from ...cli.command import FORCE, CommandGroup
 from ...cli.connection import NatsConnection, connect
-from ...cli.errors import CliError, RemoteError, close_matches
+from ...cli.errors import CliError, NotFoundError, RemoteError, UnavailableError, UsageError, close_matches
 from ...cli.param import split_list
 from ..stream.info import JSON
 from ..stream.leadership import LEADERLESS, PATIENCE, PAUSE
@@ -42,7 +42,7 @@ async def meta_group(connection: NatsConnection) -> Info:
     Its keys are `leader`, `peer`, `replicas`, `cluster_size`, `name`.
     """
     if connection.profile.domain:
-        raise CliError(
+        raise UsageError(
             "--js-domain cannot be used with the system account",
             "connect to a server of that domain, without a domain in the context",
         )
@@ -53,7 +53,7 @@ async def meta_group(connection: NatsConnection) -> Info:
     if len(leaders) > 1 and len(own) == 1:
         leaders = own
     if not leaders:
-        raise CliError("no answer of a meta leader", "'server report jetstream' shows who is there")
+        raise UnavailableError("no answer of a meta leader", "'server report jetstream' shows who is there")
     if len(leaders) > 1:
         names = ", ".join(info["server"].get("name", "") for info in leaders)
         raise CliError(f"found {len(leaders)} meta leaders ({names}) and cannot tell which is meant")
@@ -102,7 +102,7 @@ async def _next(connection: NatsConnection, before: str) -> Info:
             continue  # during an election none answers, and sometimes the old leader answers too
         if group["leader"] != before:
             return group
-    raise CliError("the meta group did not elect a new leader in time")
+    raise UnavailableError("the meta group did not elect a new leader in time")
 
 
 @cluster.command("peer-remove")
@@ -139,7 +139,7 @@ def _unknown(name: str, group: Info) -> CliError:
             f"{name} leads the meta group", "'server cluster step-down' lets another one lead it first"
         )
     known = [str(each.get("name", "")) for each in group.get("replicas") or []]
-    return CliError(
+    return NotFoundError(
         f"did not find a replica named {name}",
         close_matches(name, known) or f"there are {', '.join(sorted([*known, group['leader']]))}",
     )

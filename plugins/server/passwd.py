@@ -10,7 +10,7 @@ import click
 
 from ...cli import prompt, render
 from ...cli.command import Command
-from ...cli.errors import CliError
+from ...cli.errors import UsageError
 
 _SHORTEST, _LONGEST = 10, 72  # characters; bytes that bcrypt uses, it ignores the rest
 _GENERATED = 22
@@ -29,11 +29,11 @@ def passwd(password: str | None, cost: int, generate: bool) -> None:
     if not given:
         given = _made_up() if generate else _asked()
     elif generate:
-        raise CliError("a password is given already", "leave out --generate, or the password")
+        raise UsageError("a password is given already", "leave out --generate, or the password")
     if len(given) < _SHORTEST:
-        raise CliError(f"password should be at least {_SHORTEST} characters long")
+        raise UsageError(f"password should be at least {_SHORTEST} characters long")
     if len(given.encode()) > _LONGEST:
-        raise CliError(f"password should be at most {_LONGEST} bytes long: bcrypt does not hear more")
+        raise UsageError(f"password should be at most {_LONGEST} bytes long: bcrypt does not hear more")
     hashed = bcrypt.hashpw(given.encode(), bcrypt.gensalt(cost, b"2a")).decode()
     if generate:
         render.show(f"Generated password: {given}")
@@ -52,5 +52,5 @@ def _asked() -> str:
         raise prompt.needed("Enter password", "--pass")
     first = click.prompt("Enter password", hide_input=True)
     if click.prompt("Re-enter password", hide_input=True) != first:
-        raise CliError("entered and re-entered passwords do not match")
+        raise UsageError("entered and re-entered passwords do not match")
     return str(first)

@@ -19,7 +19,7 @@ from typing import Any
 import click
 
 from ...cli.connection import NatsConnection
-from ...cli.errors import CliError, warn
+from ...cli.errors import CliError, UnavailableError, warn
 from ...cli.param import split_list
 
 Answer = dict[str, Any]
@@ -72,7 +72,7 @@ async def poll(
             log(f"<<< {subject}: {message.data.decode(errors='replace')}\n")
         found.append(TimedResponse(_document(message.data), time.perf_counter_ns() - begin))
     if not found:
-        raise CliError(NOTHING, "such a user belongs to the account named by system_account")
+        raise UnavailableError(NOTHING, "such a user belongs to the account named by system_account")
     return _without_errors(found)
 
 

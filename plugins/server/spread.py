@@ -14,7 +14,7 @@ import click
 from ...cli import prompt, render
 from ...cli.command import FORCE, Command
 from ...cli.connection import NatsConnection, connect
-from ...cli.errors import CliError, warn
+from ...cli.errors import CliError, UsageError, warn
 from ...cli.param import DURATION
 from .connections import gathered
 from .poll import poll
@@ -47,7 +47,7 @@ async def balance(
 ) -> None:
     """Spread connections evenly over the servers, sending clients away one by one within DURATION."""
     if subject and not account:
-        raise CliError("--subject needs --account", "subjects belong to an account")
+        raise UsageError("--subject needs --account", "subjects belong to an account")
     where: Info = {"server_name": server_name, "cluster": cluster}
     where = {name: value for name, value in where.items() if value}
     if where:

@@ -9,7 +9,7 @@ import click
 from ...cli import prompt, render
 from ...cli.command import CommandGroup
 from ...cli.connection import connect
-from ...cli.errors import CliError, RemoteError, close_matches
+from ...cli.errors import CliError, RemoteError, UsageError, close_matches
 from . import page
 from .find import criteria, matching
 from .info import ALL, JSON, STREAM, chosen, plain
@@ -54,7 +54,7 @@ async def peer_remove(stream: str, peer: str, force: bool, all_streams: bool) ->
         if not peers:
             raise CliError(f'stream "{name}" is not clustered')
         if len(peers) == 1 and not force:
-            raise CliError(
+            raise UsageError(
                 "removing the only peer on a stream will result in data loss", "--force does it nevertheless"
             )
         peer = await prompt.pick("Peer", peers, given=peer, argument="<PEER>")

@@ -9,7 +9,7 @@ import click
 from ...cli import complete, document, prompt, render
 from ...cli.command import Command
 from ...cli.connection import connect
-from ...cli.errors import CliError, RemoteError
+from ...cli.errors import ExitCode, RemoteError, UsageError
 from ...cli.setting import Given, flags
 from ...protocol.api.stream import StreamConfig
 from . import page
@@ -40,7 +40,7 @@ async def copy(original: str, destination: str, as_json: bool, **given: Any) -> 
 @click.option("--config", "file", type=click.Path(), help="Read the whole configuration from a JSON file.")
 @click.option("-f", "--force", is_flag=True, help="Change it without asking.")
 @click.option("-i", "--interactive/--no-interactive", default=False, help="Edit it in $EDITOR.")
-@click.option("--dry-run", is_flag=True, help="Only show differences; exit 1 if there are any.")
+@click.option("--dry-run", is_flag=True, help="Only show differences; exit 5 if there are any.")
 @flags(SETTINGS, "edit")
 @JSON
 @ALL
@@ -68,7 +68,7 @@ async def edit(
             return 0
         click.echo("Differences (-old +new):\n" + "\n".join(lines), err=as_json)
         if dry_run:
-            return 1
+            return ExitCode.DIFFERS
         if not await prompt.sure(f"Really edit Stream {name}", forced=force):
             return 0
         try:
@@ -87,7 +87,7 @@ async def edit(
 
 def _refuse_origins(given: Given) -> None:
     if given.get("mirror") or given.get("source"):
-        raise CliError("cannot edit mirrors, or sources using the CLI, use --config instead")
+        raise UsageError("cannot edit mirrors, or sources using the CLI, use --config instead")
 
 
 def _config_of(info: dict[str, Any]) -> StreamConfig:

@@ -9,7 +9,7 @@ import click
 from ...cli import complete, prompt, render
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
-from ...cli.errors import CliError
+from ...cli.errors import UsageError
 from . import page
 
 STREAM = click.argument("stream", required=False, default="", shell_complete=complete.streams)
@@ -51,7 +51,7 @@ async def loaded(
 ) -> dict[str, Any]:
     """Return the information of the stream given or chosen."""
     if not given and not select:
-        raise CliError("no Stream name supplied", "give it as <STREAM>")
+        raise UsageError("no Stream name supplied", "give it as <STREAM>")
     return await connection.js.stream_info(await chosen(connection, given, everything=everything))
 
 

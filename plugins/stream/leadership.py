@@ -17,7 +17,7 @@ import click
 
 from ...cli import render
 from ...cli.connection import NatsConnection
-from ...cli.errors import CliError, RemoteError, warn
+from ...cli.errors import CliError, RemoteError, UnavailableError, warn
 from ...cli.jetstream import UNAVAILABLE
 
 Info = dict[str, Any]
@@ -99,7 +99,7 @@ async def next_leader(asset: HaAsset, before: str) -> Info:
         except (CliError, TimeoutError):
             pass  # during an election nobody may be there to answer
         if time.monotonic() >= deadline:
-            raise CliError(f"{asset.title} did not elect a new leader in time")
+            raise UnavailableError(f"{asset.title} did not elect a new leader in time")
         await asyncio.sleep(PAUSE)
 
 

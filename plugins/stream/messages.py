@@ -13,7 +13,7 @@ import click
 from ...cli import complete, prompt, render
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
-from ...cli.errors import CliError, RemoteError
+from ...cli.errors import CliError, RemoteError, UsageError
 from ...cli.param import DURATION
 from ...protocol import headers
 from .info import ALL, JSON, STREAM, chosen
@@ -62,7 +62,7 @@ async def get(
 
 async def _which() -> tuple[int, str]:
     if not prompt.interactive():
-        raise CliError("no message named", "give its sequence as <ID>, or a subject with --last-for")
+        raise UsageError("no message named", "give its sequence as <ID>, or a subject with --last-for")
     sequence = await prompt.text(
         "Message Sequence to retrieve", flag="<ID>", default="-1", check=prompt.whole
     )

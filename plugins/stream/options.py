@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from ...cli.errors import CliError
+from ...cli.errors import UsageError
 from ...cli.param import DURATION, PAIR, SIZE, split_list
 from ...cli.setting import Given, Setting, put
 from ...protocol.api.cluster import Placement
@@ -93,7 +93,7 @@ def apply(config: StreamConfig, given: Given) -> None:
         if given.get(flag_name):
             setattr(config, flag_name, limit(given[flag_name]))
     if config.max_msg_size > MAX_MSG_SIZE:
-        raise CliError(f"--max-msg-size is too big: {MAX_MSG_SIZE} bytes are the most")
+        raise UsageError(f"--max-msg-size is too big: {MAX_MSG_SIZE} bytes are the most")
     if given.get("max_age") is not None:
         config.max_age = max(0, given["max_age"])
     if given.get("metadata"):
@@ -123,14 +123,14 @@ def _placement(config: StreamConfig, given: Given) -> None:
 def _subjects_elsewhere(config: StreamConfig, given: Given) -> None:
     source, destination = given.get("transform_source"), given.get("transform_destination")
     if source and not destination:
-        raise CliError("--transform-source needs --transform-destination")
+        raise UsageError("--transform-source needs --transform-destination")
     if destination:
         config.subject_transform = SubjectTransformConfig(src=source or ">", dest=destination)
     if given.get("no_transform"):
         config.subject_transform = None
     source, destination = given.get("republish_source"), given.get("republish_destination")
     if bool(source) != bool(destination):
-        raise CliError("--republish-source and --republish-destination are needed together")
+        raise UsageError("--republish-source and --republish-destination are needed together")
     if source and destination:
         config.republish = RePublish(
             src=source, dest=destination, headers_only=bool(given.get("republish_headers"))

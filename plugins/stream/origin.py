@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from ...cli import prompt
-from ...cli.errors import CliError
+from ...cli.errors import UsageError
 from ...cli.setting import Given
 from ...protocol.api.stream import ExternalStream, StreamConfig, StreamSource
 from ...protocol.errors import ApiError
@@ -100,11 +100,11 @@ def parse(value: str, flag: str) -> StreamSource:
     try:
         origin = StreamSource.from_json(json.loads(value))
     except ValueError as error:
-        raise CliError(f"{flag}: not JSON: {error}") from None
+        raise UsageError(f"{flag}: not JSON: {error}") from None
     except ApiError as error:
-        raise CliError(f"{flag}: {error.description}") from None
+        raise UsageError(f"{flag}: {error.description}") from None
     if not origin.name:
-        raise CliError(f'{flag}: the object needs a "name"')
+        raise UsageError(f'{flag}: the object needs a "name"')
     return origin
 
 

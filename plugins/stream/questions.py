@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...cli import prompt
-from ...cli.errors import CliError
+from ...cli.errors import UsageError
 from ...cli.param import DURATION, SIZE, split_list
 from ...cli.render import go_span
 from ...cli.setting import Given
@@ -33,7 +33,7 @@ async def ask(config: StreamConfig, given: Given, *, requires_size: bool, defaul
     if not config.name:
         config.name = await prompt.text("Stream Name", flag="<STREAM>", required=True)
     if given.get("mirror") and config.subjects:
-        raise CliError("mirrors cannot listen for messages on subjects", "leave --subjects away")
+        raise UsageError("mirrors cannot listen for messages on subjects", "leave --subjects away")
     if not config.subjects and not copies:
         await prompt.text(
             "Subjects to consume",

@@ -9,7 +9,7 @@ import click
 from ...cli import prompt, render
 from ...cli.command import FORCE, Command
 from ...cli.connection import connect
-from ...cli.errors import CliError, RemoteError
+from ...cli.errors import RemoteError, UsageError
 from . import page
 from .info import ALL, JSON, STREAM, chosen, plain
 
@@ -33,7 +33,7 @@ async def purge(
 ) -> None:
     """Remove messages from a Stream: all, or by subject, sequence, number to keep."""
     if seq and keep:
-        raise CliError("sequence and keep cannot be combined when purging")
+        raise UsageError("sequence and keep cannot be combined when purging")
     query: dict[str, Any] = {"filter": subject, "seq": seq, "keep": keep}
     async with connect() as connection:
         name = await chosen(connection, stream, everything=all_streams)
@@ -60,7 +60,7 @@ async def purge(
 async def rm(stream: str, force: bool, all_streams: bool) -> None:
     """Delete a Stream and all its messages."""
     if force and not stream:
-        raise CliError("--force requires a stream name", "give it as <STREAM>")
+        raise UsageError("--force requires a stream name", "give it as <STREAM>")
     async with connect() as connection:
         name = await chosen(connection, stream, everything=all_streams)
         if not force:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...cli.errors import CliError
+from ...cli.errors import CliError, UsageError
 from ...cli.jetstream import is_name
 from ...protocol import subject
 from ...protocol.api.stream import StreamConfig
@@ -20,9 +20,9 @@ def validate(config: StreamConfig) -> None:
 def validate_name(name: str) -> None:
     """Raise CliError for a name that would change the API subject it becomes part of."""
     if not name:
-        raise CliError("the configuration has no name", "give it as <STREAM>")
+        raise UsageError("the configuration has no name", "give it as <STREAM>")
     if not is_name(name):
-        raise CliError(
+        raise UsageError(
             f'could not create Stream: "{name}" is not a valid stream name',
             "a name has no blanks, dots, wildcards or slashes",
         )

@@ -37,7 +37,7 @@ def test_a_flag_beats_its_variable(cli: Cli, guarded: ServerProcess) -> None:
 
 def test_a_wrong_password_says_who_was_refused_where(cli: Cli, guarded: ServerProcess) -> None:
     result = cli.run(*NAMES, "-s", guarded.url, "--user", "ada", "--password", "guess")
-    assert result.code == 1
+    assert result.code == 4
     assert "setup failed: nats: Authorization Violation" in result.err
     assert f'the server at nats://127.0.0.1:{guarded.port} refused the user "ada"' in result.err
     assert "guess" not in result.err
@@ -71,7 +71,7 @@ def test_secrets_come_from_files_and_the_environment(
 def test_an_unknown_context_names_the_nearest(cli: Cli) -> None:
     cli.ok("context", "save", "production")
     result = cli.run(*NAMES, "--context", "producton")
-    assert result.code == 1
+    assert result.code == 3
     assert 'unknown context "producton"' in result.err
     assert "did you mean production?" in result.err
 
@@ -79,7 +79,7 @@ def test_an_unknown_context_names_the_nearest(cli: Cli) -> None:
 def test_an_unknown_domain_says_that_nobody_answers_there(cli: Cli, guarded: ServerProcess) -> None:
     url = f"nats://ada:s3cret@127.0.0.1:{guarded.port}"
     result = cli.run(*NAMES, "-s", url, "--js-domain", "nowhere")
-    assert result.code == 1
+    assert result.code == 6
     assert "$JS.nowhere.API" in result.err
 
 

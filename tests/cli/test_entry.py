@@ -45,27 +45,27 @@ def test_version_is_shown(cli: Cli) -> None:
 
 def test_an_unknown_command_names_the_nearest(cli: Cli) -> None:
     result = cli.run("strem")
-    assert result.code == 1
+    assert result.code == 2
     assert 'expected command but got "strem"; did you mean stream' in result.err
     assert "Traceback" not in result.err
 
 
 def test_an_unknown_sub_command_names_the_nearest(cli: Cli) -> None:
     result = cli.run("stream", "inffo")
-    assert result.code == 1
+    assert result.code == 2
     assert "did you mean info" in result.err
 
 
 def test_a_group_without_sub_command_is_an_error_that_lists_them(cli: Cli) -> None:
     result = cli.run("stream")
-    assert result.code == 1
+    assert result.code == 2
     assert "sub command" in result.err
     assert "purge" in result.err
 
 
 def test_an_unknown_flag_is_an_error(cli: Cli) -> None:
     result = cli.run("stream", "ls", "--nope")
-    assert result.code == 1
+    assert result.code == 2
     assert "--nope" in result.err
 
 
@@ -85,14 +85,14 @@ def test_a_value_that_does_not_parse_is_an_error_naming_its_flag(
     cli: Cli, words: tuple[str, ...], wrong: str
 ) -> None:
     result = cli.run(*words, *(() if "stream" in words else ("stream", "ls")))
-    assert result.code == 1
+    assert result.code == 2
     assert wrong in result.err
     assert result.out == ""
 
 
 def test_nobody_listening_says_where_and_what_to_do(cli: Cli) -> None:
     result = cli.run("stream", "ls", "--server", "127.0.0.1:1")
-    assert result.code == 1
+    assert result.code == 6
     assert result.err.splitlines()[0] == (
         "pyjs: error: setup failed: nats: no servers available for connection"
     )

@@ -49,7 +49,7 @@ def test_a_token_is_a_flag_a_user_without_password_or_part_of_the_url(
     cli.ok(*NAMES, "-s", by_token.url, "--user", "t0ken")
     cli.ok(*NAMES, "-s", f"nats://t0ken@127.0.0.1:{by_token.port}")
     cli.ok(*NAMES, "-s", by_token.url, env={"NATS_TOKEN": "t0ken"})
-    assert cli.run(*NAMES, "-s", by_token.url, "--token", "other").code == 1
+    assert cli.run(*NAMES, "-s", by_token.url, "--token", "other").code == 4
 
 
 def test_an_nkey_is_a_seed_or_a_file_with_it(cli: Cli, by_nkey: ServerProcess, tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_an_nkey_is_a_seed_or_a_file_with_it(cli: Cli, by_nkey: ServerProcess, t
     cli.ok(*NAMES, "-s", by_nkey.url, "--nkey", str(path))
     cli.ok(*NAMES, "-s", by_nkey.url, "--nkey", SEED)
     cli.ok(*NAMES, "-s", by_nkey.url, "--nkey", "env://THE_KEY", env={"THE_KEY": SEED})
-    assert cli.run(*NAMES, "-s", by_nkey.url).code == 1
+    assert cli.run(*NAMES, "-s", by_nkey.url).code == 4
 
 
 def test_an_nkey_embedded_in_a_context_needs_no_file(
@@ -76,7 +76,7 @@ def test_an_nkey_embedded_in_a_context_needs_no_file(
 def test_a_seed_is_not_shown_when_it_is_wrong(cli: Cli, by_nkey: ServerProcess) -> None:
     other, _ = seed()
     result = cli.run(*NAMES, "-s", by_nkey.url, "--nkey", other)
-    assert result.code == 1
+    assert result.code == 4
     assert other not in result.err
     broken = cli.run(*NAMES, "-s", by_nkey.url, "--nkey", "SUABROKEN")
     assert broken.code == 1
@@ -87,5 +87,5 @@ def test_a_seed_is_not_shown_when_it_is_wrong(cli: Cli, by_nkey: ServerProcess) 
 def test_a_jwt_needs_its_seed(cli: Cli, by_nkey: ServerProcess) -> None:
     jwt = "eyJ" + base64.b64encode(b"x").decode()
     result = cli.run(*NAMES, "-s", by_nkey.url, "--jwt", jwt)
-    assert result.code == 1
+    assert result.code == 2
     assert "--seed" in result.err

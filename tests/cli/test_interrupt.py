@@ -55,12 +55,12 @@ def test_ctrl_c_while_waiting_for_an_answer(cli: Cli, mute: Mute) -> None:
     with cli.terminal(["stream", "ls", "-s", mute.url, "--timeout", "1h"]) as terminal:
         assert mute.asked.wait(20)
         terminal.type("\x03")
-        assert terminal.finish() == 1
+        assert terminal.finish() == 130
         assert terminal.errors().strip() == "pyjs: error: interrupt"
 
 
 def test_no_answer_within_the_timeout_is_an_error_that_says_so(cli: Cli, mute: Mute) -> None:
     result = cli.run("stream", "ls", "-s", mute.url, "--timeout", "100ms")
-    assert result.code == 1
+    assert result.code == 6
     assert "nats: timeout" in result.err
     assert "--timeout waits longer" in result.err

@@ -24,7 +24,7 @@ def at_server(serve: Callable[[str], ServerProcess], tmp_path: Path) -> Cli:
 @pytest.mark.parametrize("subject", ["a..b", ""])
 def test_a_subject_that_is_none(at_server: Cli, subject: str) -> None:
     result = at_server.run("sub", subject)
-    assert result.code == 1
+    assert result.code == 2
     assert f'could not subscribe to "{subject}": nats: invalid subject' in result.err
 
 

@@ -60,7 +60,7 @@ def abrupt() -> Iterator[Abrupt]:
 
 def test_the_refusal_is_told_although_the_next_try_was_reset(cli: Cli, abrupt: Abrupt) -> None:
     result = cli.run("stream", "ls", "-s", abrupt.url, "--user", "ada", "--password", "guess")
-    assert result.code == 1
+    assert result.code == 4
     assert "setup failed: nats: Authorization Violation" in result.err
     assert 'refused the user "ada"' in result.err
 

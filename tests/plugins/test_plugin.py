@@ -64,7 +64,7 @@ def test_a_broken_one_warns_and_is_skipped(tmp_path: Path, site: Path) -> None:
     assert "broken" not in out
     assert 'plugin "broken" of broken-pyjs is skipped: ModuleNotFoundError' in err
     code, _, err = with_site(Cli(tmp_path), site, "broken")
-    assert code == 1
+    assert code == 2
     assert 'expected command but got "broken"' in err
     assert "Traceback" not in err
 

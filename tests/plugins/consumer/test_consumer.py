@@ -77,10 +77,10 @@ def test_without_a_terminal_defaults_stand_in(cli: Cli, stream: str) -> None:
 
 def test_what_has_no_default_is_an_error_naming_what_gives_it(cli: Cli, stream: str) -> None:
     nameless = cli.run("consumer", "add", stream)
-    assert nameless.code == 1
+    assert nameless.code == 2
     assert "<CONSUMER>" in nameless.err
     streamless = cli.run("consumer", "info")
-    assert streamless.code == 1
+    assert streamless.code == 2
     assert "<STREAM>" in streamless.err
     assert "<CONSUMER>" in cli.run("consumer", "info", stream).err
 
@@ -177,7 +177,7 @@ def test_every_start_policy(cli: Cli, stream: str, policy: str, stored: str, lin
 )
 def test_what_makes_no_sense_is_refused_in_words(cli: Cli, stream: str, flags: list[str], words: str) -> None:
     result = cli.run("consumer", "add", stream, "C", "--defaults", *flags)
-    assert result.code == 1
+    assert result.code == 2
     assert words in result.err
     assert cli.ok("consumer", "ls", stream, "--names") == ""
 
@@ -213,7 +213,7 @@ def test_an_ephemeral_consumer_needs_no_name(cli: Cli, stream: str) -> None:
 def test_an_existing_consumer_is_not_changed_by_adding_it(cli: Cli, stream: str) -> None:
     cli.ok("consumer", "add", stream, "C", "--pull", "--defaults")
     again = cli.run("consumer", "add", stream, "C", "--pull", "--defaults", "--max-deliver", "3")
-    assert again.code == 1
+    assert again.code == 4
     assert "consumer already exists (10148)" in again.err
     assert f"'consumer edit {stream} C' changes it" in again.err
     cli.ok("consumer", "add", stream, "C", "--pull", "--defaults")
@@ -223,7 +223,7 @@ def test_unknown_names_are_errors_with_close_matches(cli: Cli, stream: str) -> N
     cli.ok("consumer", "add", stream, "billing", "--pull", "--defaults")
     for words in (["info"], ["rm", "-f"], ["state"], ["edit"], ["pause"]):
         wrong = cli.run("consumer", words[0], stream, "biling", *words[1:])
-        assert wrong.code == 1
+        assert wrong.code == 3
         assert "consumer not found (10014)" in wrong.err
         assert "did you mean billing?" in wrong.err
     wrong = cli.run("consumer", "report", stream[:-1] + "Z")
@@ -271,7 +271,7 @@ def test_editing_shows_differences_and_changes_only_what_was_given(cli: Cli, str
     cli.ok("consumer", "add", stream, "C", "--pull", "--defaults", "--metadata", "a=b")
     assert cli.ok("consumer", "edit", stream, "C", "-f") == "No difference in configuration\n"
     dry = cli.run("consumer", "edit", stream, "C", "--description", "words", "--dry-run")
-    assert dry.code == 1
+    assert dry.code == 5
     assert '+  "description": "words",' in dry.out
     assert "description" not in config(cli, stream, "C")
     unsure = cli.run("consumer", "edit", stream, "C", "--description", "words")
@@ -280,7 +280,7 @@ def test_editing_shows_differences_and_changes_only_what_was_given(cli: Cli, str
     found = config(cli, stream, "C")
     assert (found["description"], found["max_ack_pending"], found["metadata"]["a"]) == ("words", 5, "b")
     refused = cli.run("consumer", "edit", stream, "C", "--target", "x", "-f")
-    assert refused.code == 1
+    assert refused.code == 4
     assert "(100" in refused.err or "(101" in refused.err
 
 
@@ -356,6 +356,6 @@ def test_a_stream_with_limits_has_the_last_word_on_what_no_flag_gives(cli: Cli, 
     cli.ok("consumer", "add", unique, "mine", "--pull", "--defaults")
     assert config(cli, unique, "mine")["max_ack_pending"] == 100
     asked = cli.run("consumer", "add", unique, "more", "--pull", "--defaults", "--max-pending", "20000")
-    assert asked.code == 1
+    assert asked.code == 4
     assert "10121" in asked.err
     cli.run("stream", "rm", unique, "--force")

@@ -76,7 +76,7 @@ def test_nothing_there_is_an_error_that_says_so(cli: Cli, stream: str, pull: str
     cli.ok("stream", "purge", stream, "-f")
     began = time.monotonic()
     nothing = cli.run("consumer", "next", stream, pull, "--timeout", "200ms")
-    assert nothing.code == 1
+    assert nothing.code == 6
     assert "no message received: nats: timeout" in nothing.err
     assert f"Consumer {stream} > C has no unprocessed messages" in nothing.err
     assert time.monotonic() - began < 5
@@ -88,11 +88,11 @@ def test_why_nothing_comes_is_found_out(cli: Cli, stream: str, pull: str) -> Non
     assert pushing.code == 1
     assert 'consumer "push" is not a Pull consumer' in pushing.err
     unknown = cli.run("consumer", "next", stream, "CC", "--timeout", "500ms")
-    assert unknown.code == 1
+    assert unknown.code == 3
     assert "consumer not found (10014)" in unknown.err
     assert "did you mean C?" in unknown.err
     nowhere = cli.run("consumer", "next", stream, pull, "--js-domain", "nowhere", "--timeout", "500ms")
-    assert nowhere.code == 1
+    assert nowhere.code == 6
     assert "no responders" in nowhere.err
 
 
@@ -110,7 +110,7 @@ def test_sub_listens_to_a_push_consumer_until_ctrl_c(cli: Cli, stream: str) -> N
             assert terminal.read(40)
         eventually(lambda: state(cli, stream, "push")["ack_floor"]["stream_seq"] == 3)
         terminal.type("\x03")
-        assert terminal.finish() == 1
+        assert terminal.finish() == 130
         assert terminal.errors().strip() == "pyjs: error: interrupt"
         shown = terminal.lines()
     assert shown[0] == f"Subscribing to topic to.{stream} auto acknowledgment: true"

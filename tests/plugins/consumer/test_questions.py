@@ -127,7 +127,7 @@ def test_the_same_without_questions_is_shown_and_does_the_same(cli: Cli, stream:
 
 def test_an_unknown_stream_is_told_of_before_anything_is_asked(cli: Cli, stream: str) -> None:
     with cli.terminal(["consumer", "add", f"{stream}X"]) as terminal:
-        assert terminal.finish() == 1
+        assert terminal.finish() == 3
         assert "stream not found (10059)" in terminal.errors()
         assert terminal.lines() == []
 
@@ -137,7 +137,7 @@ def test_ctrl_c_at_a_question_changes_nothing(cli: Cli, stream: str) -> None:
         asked(terminal, ("Consumer name", "C"))
         assert terminal.question().startswith("Delivery target")
         terminal.type("\x03")
-        assert terminal.finish() == 1
+        assert terminal.finish() == 130
         assert terminal.errors().strip() == "pyjs: error: interrupt"
     assert cli.ok("consumer", "ls", stream, "-n") == ""
 

@@ -97,7 +97,7 @@ def test_fields_of_a_later_nats_are_kept(cli: Cli, folder: Path) -> None:
 
 def test_two_kinds_of_credentials_are_refused(cli: Cli, folder: Path) -> None:
     result = cli.run("context", "save", "x", "--user", "u", "--password", "p", "--creds", "/tmp/x.creds")
-    assert result.code == 1
+    assert result.code == 2
     assert "too many types of credentials" in result.err
     assert not (folder / "context" / "x.json").exists()
 
@@ -146,7 +146,7 @@ def test_unselecting_leaves_no_default(cli: Cli, folder: Path) -> None:
     save(cli, "a", "--select")
     assert cli.ok("context", "unselect") == 'Unselected the "a" context\n'
     assert not (folder / "context.txt").exists()
-    assert cli.run("context", "info").code == 1
+    assert cli.run("context", "info").code == 2
 
 
 def test_validation_fails_for_a_file_that_is_not_there(cli: Cli, tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_embedded_credentials_need_no_file_any_more(cli: Cli, tmp_path: Path, fo
 @pytest.mark.parametrize("name", ["a/b", "..", "a\\b"])
 def test_names_that_leave_the_folder_are_refused(cli: Cli, name: str) -> None:
     result = cli.run("context", "save", name)
-    assert result.code == 1
+    assert result.code == 2
     assert "invalid context name" in result.err
 
 

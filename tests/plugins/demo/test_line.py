@@ -56,7 +56,7 @@ def test_an_answer_to_another_question_is_an_error(
     at: list[str], tmp_path: Path, answers: str, said: str
 ) -> None:
     done = run([*at, *ADD.split()], tmp_path, variables({}), answers)
-    assert done.code == 1
+    assert done.code == 2
     assert said in done.text
     assert not (tmp_path / "orders.json").exists()
 
@@ -75,5 +75,5 @@ def test_nothing_of_this_process_changes(tmp_path: Path, monkeypatch: pytest.Mon
     done = run(["context", "save", "here", "--server", "nats://example:1"], tmp_path, inside)
     assert done.code == 0, done.text
     assert (tmp_path / "nats" / "context" / "here.json").exists()
-    assert run(["no-such-command"], tmp_path, inside).code == 1
+    assert run(["no-such-command"], tmp_path, inside).code == 2
     assert (dict(os.environ), Path.cwd(), sys.stdin, sys.stdout, sys.stderr) == before

@@ -42,7 +42,7 @@ def test_templates_are_filled_in_subject_headers_and_body(cli: Cli, heard: Wire,
 def test_templates_can_be_left_alone_and_wrong_ones_send_nothing(cli: Cli, heard: Wire, unique: str) -> None:
     cli.ok("pub", f"{unique}.a", "{{Count}}", "--no-templates")
     wrong = cli.run("pub", f"{unique}.a", "{{Cuont}}")
-    assert wrong.code == 1
+    assert wrong.code == 2
     assert "did you mean Count" in wrong.err
     cli.ok("pub", f"{unique}.a", "end")
     assert bodies(heard.msgs(2)) == [b"{{Count}}", b"end"]
@@ -81,10 +81,10 @@ def test_jetstream_says_where_it_stored_a_message(cli: Cli, stream: str) -> None
 
 def test_what_jetstream_refuses_is_an_error_with_its_code(cli: Cli, stream: str) -> None:
     wrong = cli.run("pub", f"{stream}.a", "x", "-J", "-H", "Nats-Expected-Stream: OTHER")
-    assert wrong.code == 1
+    assert wrong.code == 4
     assert "expected stream does not match (10060)" in wrong.err
     nowhere = cli.run("pub", f"no.{stream}", "x", "-J")
-    assert nowhere.code == 1
+    assert nowhere.code == 6
     assert "nats: no responders available for request" in nowhere.err
     assert "no stream listens to" in nowhere.err
     both = cli.run("pub", f"{stream}.a", "x", "-J", "--reply", "back")
@@ -112,7 +112,7 @@ def test_an_answer_that_is_no_acknowledgement_is_told_of(cli: Cli, unique: str) 
 )
 def test_what_makes_no_sense_is_refused_in_words(cli: Cli, words: list[str], said: str) -> None:
     result = cli.run("pub", *words)
-    assert result.code == 1
+    assert result.code == 2
     assert said in result.err
 
 
@@ -137,5 +137,5 @@ def test_ctrl_c_ends_a_long_run_and_says_how_far_it_came(cli: Cli, heard: Wire, 
     with cli.terminal(words) as terminal:
         assert heard.msg().body == b"1"
         terminal.type("\x03")
-        assert terminal.finish() == 1
+        assert terminal.finish() == 130
         assert terminal.errors().strip() == "pyjs: error: interrupt: 1 messages were published"

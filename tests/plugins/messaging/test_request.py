@@ -73,14 +73,14 @@ def test_nobody_there_is_told_of(cli: Cli, unique: str) -> None:
 def test_ctrl_c_ends_an_answerer_in_good_order(cli: Cli, unique: str) -> None:
     with answering(cli, unique, "--echo") as terminal:
         terminal.type("\x03")
-        assert terminal.finish() == 1
+        assert terminal.finish() == 130
         assert terminal.errors().strip().endswith("pyjs: error: interrupt")
         assert "Traceback" not in terminal.errors()
 
 
 def test_one_way_to_answer_only(cli: Cli, unique: str) -> None:
     result = cli.run("reply", unique, "body", "--echo")
-    assert result.code == 1
+    assert result.code == 2
     assert "one way only" in result.err
 
 
@@ -89,4 +89,4 @@ def test_round_trip_times(cli: Cli) -> None:
     assert re.fullmatch(r"nats://127\.0\.0\.1:\d+:\n\n   nats://127\.0\.0\.1:\d+: [\d.]+(µs|ms|s)\n\n", out)
     found = json.loads(cli.ok("rtt", "--json"))
     assert found[0]["results"][0]["rtt"] > 0
-    assert cli.run("rtt", "0").code == 1
+    assert cli.run("rtt", "0").code == 2

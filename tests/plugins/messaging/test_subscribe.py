@@ -151,7 +151,7 @@ def test_a_subject_finds_its_stream_and_filters_it(cli: Cli, filled: str) -> Non
     both = cli.ok("sub", f"{filled}.a", f"{filled}.b", "--stream", filled, "--raw", "-T", "--all")
     assert both.split() == ["1", "2", "3", "4"]
     nowhere = cli.run("sub", f"no.{filled}", "--all")
-    assert nowhere.code == 1
+    assert nowhere.code == 3
     assert f"no Stream found for subject no.{filled}" in nowhere.err
 
 
@@ -184,11 +184,11 @@ def test_a_durable_consumer_is_used_and_acknowledged(cli: Cli, filled: str) -> N
 )
 def test_what_makes_no_sense_is_refused_in_words(cli: Cli, words: list[str], said: str) -> None:
     result = cli.run("sub", *words)
-    assert result.code == 1
+    assert result.code == 3
     assert said in result.err
 
 
 def test_a_wrong_stream_is_answered_with_the_nearest(cli: Cli, filled: str) -> None:
     result = cli.run("sub", "--stream", filled + "X", "--all")
-    assert result.code == 1
+    assert result.code == 3
     assert f"did you mean {filled}" in result.err

@@ -119,7 +119,7 @@ def test_a_stream_with_one_replica_is_shown_where_it_is_and_has_no_other_leader(
     assert down.code == 1
     assert f'stream "{unique}" is not clustered' in down.err
     removed = cli.run("stream", "cluster", "peer-remove", unique, leader(cli, "stream", unique))
-    assert removed.code == 1
+    assert removed.code == 2
     assert "--force" in removed.err
     cli.ok("stream", "rm", unique, "-f")
 
@@ -139,7 +139,7 @@ def test_replicas_are_changed_by_edit(cli: Cli, unique: str) -> None:
 
 def test_a_placement_that_no_server_meets_is_refused(cli: Cli, unique: str) -> None:
     result = cli.run("stream", "add", unique, "--subjects", unique, "--tag", "ssd", "--defaults")
-    assert result.code == 1
+    assert result.code == 4
     assert "could not create Stream: " in result.err
     assert "(10005)" in result.err
     result = cli.run("stream", "add", unique, "--subjects", unique, "--cluster", "elsewhere", "--defaults")
@@ -168,7 +168,7 @@ def test_a_preferred_server_leads(cli: Cli, name: str) -> None:
     found = json.loads(cli.ok("s", "c", "sd", name, "--preferred", wanted, "-j"))
     assert found["cluster"]["leader"] == wanted
     wrong = cli.run("stream", "cluster", "step-down", name, "--preferred", "s9")
-    assert wrong.code == 1
+    assert wrong.code == 4
     assert 'preferred server "s9" not known (10005)' in wrong.err
     assert leader(cli, "stream", name) == wanted
     assert name in cli.ok("stream", "find", "--leader", wanted, "--replicas", "3", "--names").split()
@@ -207,10 +207,10 @@ def test_leaders_are_balanced(cli: Cli, unique: str) -> None:
 
 def test_a_peer_is_named_or_nothing_is_removed(cli: Cli, name: str) -> None:
     nameless = cli.run("stream", "cluster", "peer-remove", name)
-    assert nameless.code == 1
+    assert nameless.code == 2
     assert "<PEER>" in nameless.err
     wrong = cli.run("stream", "cluster", "peer-remove", name, "s9")
-    assert wrong.code == 1
+    assert wrong.code == 4
     assert "peer not a member (10040)" in wrong.err
     assert len(info(cli, "stream", name)["cluster"]["replicas"]) == 2
 
@@ -279,8 +279,8 @@ def test_the_meta_leader_stands_down(mesh: JetMesh, system: Cli, cli: Cli) -> No
     assert found["leader"] == before == mesh.ready()
     wrong = system.run("server", "cluster", "step-down", "--host", "s9")
     assert "(10005)" in wrong.err
-    assert system.run("server", "cluster", "step-down", "--js-domain", "hub").code == 1
-    assert cli.run("server", "cluster", "step-down", "--timeout", "300ms").code == 1
+    assert system.run("server", "cluster", "step-down", "--js-domain", "hub").code == 2
+    assert cli.run("server", "cluster", "step-down", "--timeout", "300ms").code == 6
 
 
 def test_removing_a_server_is_confirmed_or_forced(mesh: JetMesh, system: Cli) -> None:
@@ -291,7 +291,7 @@ def test_removing_a_server_is_confirmed_or_forced(mesh: JetMesh, system: Cli) ->
     assert leading.code == 1
     assert "step-down" in leading.err
     piped = system.run("server", "cluster", "rm", others(head)[0])
-    assert piped.code == 1
+    assert piped.code == 2
     assert "--force" in piped.err
     with system.terminal(["server", "cluster", "peer-remove", others(head)[0]]) as terminal:
         assert terminal.question().startswith(f"Really remove online peer {others(head)[0]} with id ")
@@ -324,13 +324,13 @@ def test_reports_on_health_routes_and_use(system: Cli) -> None:
 def test_clients_are_spread_over_the_servers(mesh: JetMesh, system: Cli) -> None:
     clients = [mesh.login(mesh["s1"], "other") for _ in range(6)]
     refused = system.run("server", "cluster", "balance", "100ms", "--account", "OTHER")
-    assert refused.code == 1
+    assert refused.code == 2
     assert "--force" in refused.err
     result = system.run("server", "cluster", "balance", "100ms", "--account", "OTHER", "-f")
     assert result.out == "Balanced 4 connections\n", result.err
     assert len(re.findall(r"Balanced client \d+ in account OTHER on s1\n", result.err)) == 4
     assert system.ok("server", "cluster", "balance", "--idle", "1h", "-f") == "Balanced 0 connections\n"
-    assert system.run("server", "cluster", "balance", "--subject", "x", "-f").code == 1
+    assert system.run("server", "cluster", "balance", "--subject", "x", "-f").code == 2
     for client in clients:
         client.close()
 

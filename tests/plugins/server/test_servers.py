@@ -121,7 +121,7 @@ def test_information_about_a_server_by_name_by_id_and_of_the_one_connected_to(sy
     assert identifier is not None
     assert system.ok("server", "info", identifier[1]).startswith("Server information for leaf-server")
     wrong = system.run("server", "info", "leaf-sever")
-    assert wrong.code == 1
+    assert wrong.code == 3
     assert "did you mean leaf-server" in wrong.err
 
 
@@ -195,14 +195,14 @@ def test_an_account_as_the_servers_see_it(system: Cli) -> None:
 )
 def test_without_system_rights_the_message_of_nats(user: Cli, words: list[str]) -> None:
     result = user.run("server", *words)
-    assert result.code == 1
+    assert result.code == 6
     assert NOTHING in result.err
     assert "system_account" in result.err
 
 
 def test_a_server_without_answers_is_told_of_within_the_timeout(system: Cli) -> None:
     missing = system.run("server", "report", "jetstream", "--tags", "nowhere", "--timeout", "200ms")
-    assert missing.code == 1
+    assert missing.code == 6
     assert NOTHING in missing.err
 
 

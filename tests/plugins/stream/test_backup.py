@@ -39,6 +39,6 @@ def test_a_directory_that_is_no_backup_is_refused(cli: Cli, tmp_path: Path) -> N
 
 def test_an_unknown_stream_leaves_no_directory(cli: Cli, tmp_path: Path) -> None:
     result = cli.run("stream", "backup", "NOSUCH", "saved")
-    assert result.code == 1
+    assert result.code == 3
     assert "stream not found (10059)" in result.err
     assert not (tmp_path / "saved").exists()

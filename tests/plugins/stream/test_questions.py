@@ -160,9 +160,9 @@ def test_ctrl_c_at_a_question_changes_nothing(cli: Cli, unique: str) -> None:
         asked(terminal, ("Storage backend", ""))
         assert terminal.question().startswith("Retention Policy")
         terminal.type("\x03")
-        assert terminal.finish() == 1
+        assert terminal.finish() == 130
         assert terminal.errors().strip() == "pyjs: error: interrupt"
-    assert cli.run("stream", "info", unique).code == 1
+    assert cli.run("stream", "info", unique).code == 3
 
 
 @pytest.mark.parametrize(("answer", "gone"), [("y", True), ("", False), ("no", False)])

@@ -86,7 +86,7 @@ def test_what_has_no_default_is_an_error_naming_what_gives_it(cli: Cli, unique: 
     subjectless = cli.run("stream", "add", unique)
     assert subjectless.code == 1
     assert "--subjects" in subjectless.err
-    assert cli.run("stream", "info", unique).code == 1
+    assert cli.run("stream", "info", unique).code == 3
 
 
 def test_flags_of_the_documents_arrive_in_the_configuration(cli: Cli, unique: str) -> None:
@@ -165,7 +165,7 @@ def test_output_writes_a_document_that_config_reads(cli: Cli, unique: str, tmp_p
     saved = tmp_path / "saved"
     assert stat.S_IMODE(saved.stat().st_mode) == 0o600
     assert json.loads(saved.read_text())["name"] == unique
-    assert cli.run("stream", "info", unique).code == 1  # nothing was created
+    assert cli.run("stream", "info", unique).code == 3  # nothing was created
     assert f"Stream {unique} was created" in cli.ok("stream", "add", "--config", "saved")
     config = info(cli, unique)["config"]
     assert (config["max_age"], config["storage"]) == (86400 * 10**9, "memory")
@@ -203,18 +203,18 @@ def test_validate_validates_and_creates_nothing(cli: Cli, unique: str) -> None:
     wrong = cli.run("stream", "add", unique, "--subjects", "a..b", "--validate")
     assert wrong.code == 1
     assert 'Validation Failed: "a..b" is not a valid subject' in wrong.err
-    assert cli.run("stream", "info", unique).code == 1
+    assert cli.run("stream", "info", unique).code == 3
 
 
 def test_the_servers_refusal_is_told_with_its_code(cli: Cli, name: str) -> None:
     result = cli.run("stream", "add", f"{name}2", "--subjects", f"{name}.a")
-    assert result.code == 1
+    assert result.code == 4
     assert "could not create Stream: subjects overlap with an existing stream (10065)" in result.err
 
 
 def test_an_unknown_stream_names_the_nearest(cli: Cli, name: str) -> None:
     result = cli.run("stream", "info", f"{name}x")
-    assert result.code == 1
+    assert result.code == 3
     assert f"could not load Stream {name}x: stream not found (10059)" in result.err
     assert f"did you mean {name}" in result.err
 
@@ -300,7 +300,7 @@ def test_get_shows_a_message_by_sequence_or_subject(cli: Cli, server: ServerProc
     last = json.loads(cli.ok("stream", "get", name, "-S", f"{name}.a", "--json"))
     assert last["seq"] == 2
     missing = cli.run("stream", "get", name, "9")
-    assert missing.code == 1
+    assert missing.code == 3
     assert "no message found (10037)" in missing.err
 
 
@@ -325,7 +325,7 @@ def test_rmm_leaves_a_gap(cli: Cli, server: ServerProcess, name: str) -> None:
     cli.ok("stream", "rmm", name, "3", "-f")
     assert json.loads(cli.ok("stream", "gaps", name, "--json")) == [[2, 3]]
     assert "     Deleted Messages: 2" in cli.ok("stream", "state", name)
-    assert cli.run("stream", "rmm", name, "2", "-f").code == 1
+    assert cli.run("stream", "rmm", name, "2", "-f").code == 3
 
 
 def test_purge_removes_all_or_by_subject_sequence_and_number(
@@ -350,13 +350,13 @@ def test_what_cannot_be_undone_needs_a_terminal_or_force(cli: Cli, name: str) ->
 
 def test_seal_is_for_good(cli: Cli, name: str) -> None:
     assert "               Sealed: true" in cli.ok("stream", "seal", name, "-f")
-    assert cli.run("stream", "purge", name, "-f").code == 1
+    assert cli.run("stream", "purge", name, "-f").code == 4
 
 
 def test_rm_deletes(cli: Cli, name: str) -> None:
     assert cli.ok("stream", "rm", name, "-f") == ""
     result = cli.run("stream", "rm", name, "-f")
-    assert result.code == 1
+    assert result.code == 3
     assert "stream not found (10059)" in result.err
     assert cli.run("stream", "rm", "-f").code == 1
 

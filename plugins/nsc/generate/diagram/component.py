@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .....cli.errors import CliError
+from .....cli.errors import UsageError
 from ...command import NscCommand, open_workspace, switch
 from ...output import STDOUT, output_file, write
 from .drawn import draw, picture_files
@@ -20,7 +20,7 @@ def component(detail: bool, where: str, svg_file: str, png_file: str) -> None:
     store, now = workspace.store(), workspace.now()
     pictured = svg_file or png_file
     if pictured and detail and where == STDOUT:
-        raise CliError("--detail is for the text: pictures have no descriptions")
+        raise UsageError("--detail is for the text: pictures have no descriptions")
     if pictured:
         from .....keys.workspace.diagram.picture import component_picture
 
