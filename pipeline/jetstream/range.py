@@ -192,7 +192,7 @@ class _Reading:
         """Return the stream as its leader sees it; DataLoss if it is not the one that reading began with."""
         stream = self._api.stream(self._range.stream)
         if self._created and stream.created != self._created:
-            self._lose(self.position, self._range.end, "the stream was deleted and made anew")
+            self._lose(self.position, self._range.end, "the stream was deleted and created again")
         self._created = stream.created
         return stream
 

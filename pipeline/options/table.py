@@ -37,7 +37,7 @@ CONNECTION = (
         "servers",
         values.words,
         ALL,
-        "URLs of servers, `nats://host:port` or `tls://host:port`, with commas",
+        "URLs of servers, `nats://host:port` or `tls://host:port`, separated by commas",
         unset="the context's",
         kafka="kafka.bootstrap.servers",
     ),
@@ -45,44 +45,52 @@ CONNECTION = (
         "context",
         values.text,
         ALL,
-        "a context of `pyjs` or `nats`, or the path of its file; read where the query is started. Options "
-        "given besides go before it",
+        "a context of `pyjs` or `nats`, or the path of its file; read where the query is started. Other "
+        "options override it",
     ),
     Option(
         "creds",
         values.text,
         ALL,
-        "path of a credentials file on the machines that connect, `env://NAME` with its text, or `nsc://…`",
+        "path of a credentials file on the machines that connect, "
+        "`env://NAME` for a variable with its text, or `nsc://…`",
     ),
     Option(
         "nkey",
         values.secret,
         ALL,
-        "path of a file with an NKey seed on the machines that connect, or `env://NAME`",
+        "path of a file with an nkey seed on the machines that connect, or `env://NAME`",
     ),
     Option("user", values.secret, ALL, "user name"),
     Option(
         "password",
         values.secret,
         ALL,
-        "`env://NAME` or `file://PATH` where it connects, or the password itself",
+        "`env://NAME` or `file://PATH` on the machines that connect, or the password itself",
     ),
     Option(
-        "token", values.secret, ALL, "`env://NAME` or `file://PATH` where it connects, or the token itself"
+        "token",
+        values.secret,
+        ALL,
+        "`env://NAME` or `file://PATH` on the machines that connect, or the token itself",
     ),
-    Option("tlsCa", values.text, ALL, "path of the authorities to trust", unset="the system's"),
+    Option(
+        "tlsCa",
+        values.text,
+        ALL,
+        "path of a file with the certificate authorities to trust",
+        unset="the system's",
+    ),
     Option("tlsCert", values.text, ALL, "path of a client certificate"),
     Option("tlsKey", values.text, ALL, "path of the client certificate's key"),
-    Option("tlsFirst", values.flag, ALL, "encrypt before the server says anything", default="false"),
-    Option(
-        "inboxPrefix", values.literal, ALL, "prefix of the subjects that answers come on", default="_INBOX"
-    ),
-    Option("domain", values.stream, ALL, "JetStream domain", unset="the one connected to"),
+    Option("tlsFirst", values.flag, ALL, "start TLS before the server sends INFO", default="false"),
+    Option("inboxPrefix", values.literal, ALL, "prefix of the subjects for answers", default="_INBOX"),
+    Option("domain", values.stream, ALL, "JetStream domain", unset="that of the server"),
     Option(
         "jsApiPrefix",
         values.literal,
         ALL,
-        "prefix of the JetStream API, where an import maps it",
+        "prefix of the JetStream API, if an import maps it to another one",
         default="$JS.API",
     ),
     Option("timeout", values.seconds, ALL, "how long a connection or a request may take", default="5s"),
@@ -93,83 +101,94 @@ READING = (
         "stream",
         values.stream,
         ALL,
-        "the stream; written to, what is written must be stored there",
+        "the stream to read; for writes, the stream that must store the rows",
         kafka="subscribe",
     ),
-    Option("streams", values.streams, READERS, "several streams, with commas", kafka="subscribe"),
+    Option("streams", values.streams, READERS, "several streams, separated by commas", kafka="subscribe"),
     Option(
         "streamPattern",
         values.pattern,
         READERS,
-        "a regular expression of whole names; a stream query takes in streams that are made later",
+        "a regular expression for whole names; a streaming query also reads streams that are created later",
         kafka="subscribePattern",
     ),
-    Option("subjects", values.subjects, READERS, "only messages on these subjects, with commas; wildcards"),
+    Option(
+        "subjects",
+        values.subjects,
+        READERS,
+        "only messages on these subjects, separated by commas; with wildcards",
+    ),
     Option(
         "startingOffsets",
         positions.sequences,
         READERS,
-        '`earliest`, `latest` or `{"ORDERS": 1234}` (sequences; -2 earliest, -1 latest); of a new query only',
+        '`earliest`, `latest` or `{"ORDERS": 1234}` (sequences; -2: earliest, -1: latest); '
+        "for a new query only",
         unset="earliest for batches, latest for streams",
     ),
     Option(
         "startingOffsetsByTimestamp",
         positions.times,
         READERS,
-        'a time for each stream: `{"ORDERS": "2026-11-22T08:00:00Z"}`, or milliseconds; before the above',
+        'a time for each stream: `{"ORDERS": "2026-11-22T08:00:00Z"}`, or milliseconds; '
+        "overrides `startingOffsets`",
     ),
     Option(
         "startingTimestamp",
         positions.moment,
         READERS,
-        "a time for all streams, as text or in milliseconds; goes before both",
+        "a time for all streams, as text or in milliseconds; overrides both",
     ),
     Option(
         "startingOffsetsByTimestampStrategy",
         values.one_of("error", "latest"),
         READERS,
-        "when a stream has no message at or after its time: an error, or start at the latest",
+        "what happens if a stream has no message at or after its time: `error`, or "
+        "`latest` to start at its end",
         default="error",
     ),
     Option(
         "endingOffsets",
         positions.sequences,
         frozenset({READ}),
-        '`latest` or `{"ORDERS": 1234}` (exclusive; -1 latest)',
+        '`latest` or `{"ORDERS": 1234}` (exclusive; -1: latest)',
         default="latest",
     ),
     Option(
         "endingOffsetsByTimestamp",
         positions.times,
         frozenset({READ}),
-        "a time for each stream, exclusive; goes before endingOffsets",
+        "a time for each stream, exclusive; overrides `endingOffsets`",
     ),
     Option(
-        "endingTimestamp", positions.moment, frozenset({READ}), "a time for all streams; goes before both"
+        "endingTimestamp",
+        positions.moment,
+        frozenset({READ}),
+        "a time for all streams, exclusive; overrides both",
     ),
     Option(
         "minPartitions",
         values.count,
         READERS,
-        "split what is read into this many tasks or a few more",
-        unset="one for each stream: Spark does not tell Python sources how many cores there are",
+        "split a read into this many tasks, or a few more",
+        unset="one for each stream",
     ),
-    Option("maxRecordsPerPartition", values.count, READERS, "sequences that one task reads at most"),
+    Option("maxRecordsPerPartition", values.count, READERS, "most sequences that one task reads"),
     Option(
         "failOnDataLoss",
         values.flag,
         READERS,
-        "when messages are gone before they were read, or a stream was recreated: fail, or warn and go on. "
-        "Messages deleted one by one are no loss",
+        "whether to fail, or warn and continue, if messages were removed before they were read or a stream "
+        "was created again. Messages that were deleted one by one do not count",
         default="true",
     ),
-    Option("includeHeaders", values.flag, READERS, "have a column `headers`", default="false"),
+    Option("includeHeaders", values.flag, READERS, "add a column `headers`", default="false"),
     Option(
         "pushFilters",
         values.flag,
         frozenset({READ}),
-        "have the server do filters on subject, sequence, timestamp and stream, where the session pushes "
-        "them down; only for a DataFrame that one query uses once",
+        "let the server apply filters on subject, sequence, timestamp and stream, if the session pushes them "
+        "down; only for a DataFrame that one query uses once",
         default="false",
     ),
     Option("batchRows", values.count, READERS, "rows of an Arrow record batch", default="10000"),
@@ -177,7 +196,7 @@ READING = (
         "fetchRetries",
         values.tally,
         READERS,
-        "how often in a row a task makes a lost connection anew",
+        "how often in a row a task reconnects after it has lost its connection",
         default="3",
         kafka="fetchOffset.numRetries",
     ),
@@ -185,7 +204,7 @@ READING = (
         "fetchRetryInterval",
         values.seconds,
         READERS,
-        "how long it waits before",
+        "how long it waits before it reconnects",
         default="1s",
         kafka="fetchOffset.retryIntervalMs",
     ),
@@ -193,26 +212,26 @@ READING = (
         "maxOffsetsPerTrigger",
         values.count,
         frozenset({STREAM}),
-        "sequences that a batch takes at most, shared among streams by what each has waiting",
+        "most sequences of a batch; shared among streams in proportion to what each has waiting",
     ),
     Option(
         "minOffsetsPerTrigger",
         values.count,
         frozenset({STREAM}),
-        "wait with a batch until so many sequences are there, or maxTriggerDelay is over",
+        "start a batch only when this many sequences wait, or `maxTriggerDelay` is over",
     ),
     Option(
         "maxTriggerDelay",
         values.seconds,
         frozenset({STREAM}),
-        "how long minOffsetsPerTrigger may wait",
+        "longest wait for `minOffsetsPerTrigger`",
         default="15m",
     ),
     Option(
         "consumerDurable",
         values.stream,
         frozenset({STREAM}),
-        "the durable through which a work-queue or interest stream is acknowledged; a must for these",
+        "the durable consumer that acknowledges a work-queue or interest stream; required for these",
         kafka="kafka.group.id",
     ),
 )
@@ -222,7 +241,7 @@ WRITING = (
         "subject",
         values.literal,
         frozenset({WRITE}),
-        "where all rows are published",
+        "the subject that all rows are published to",
         unset="the column `subject`",
         kafka="topic",
     ),
@@ -230,32 +249,32 @@ WRITING = (
         "guarantee",
         values.one_of("at-least-once", "effectively-once"),
         frozenset({WRITE}),
-        "what a row that is sent again becomes: another message, or none. `effectively-once` gives each row "
-        "a message id and needs rows that come in the same order again, and a stream that remembers the ids "
-        "for retryWindow",
+        "whether a row that is sent again is stored again. `effectively-once` prevents it by message ids; it "
+        "needs rows that come in the same order again, and a stream whose duplicate window is at least "
+        "`retryWindow`",
         default="at-least-once",
     ),
     Option(
         "retryWindow",
         values.seconds,
         frozenset({WRITE}),
-        "effectively-once: how long after its first try a batch may be written again, by tasks that are "
-        "tried again or a query that is started again; the stream's duplicate window must not be shorter",
+        "effectively-once: how long after its first attempt a batch may be written again, because a task is "
+        "retried or a query is restarted; the stream's duplicate window must not be shorter",
         default="10m",
     ),
     Option(
         "writeId",
         values.text,
         frozenset({WRITE}),
-        "effectively-once: names a batch write; written again under the same name, its rows have the same "
-        "message ids. In `foreachBatch`: query and batch id",
+        "effectively-once: the name of a batch write; written again under the same name, its rows have the "
+        "same message ids. In `foreachBatch`: query and batch id",
         unset="a new name for each write",
     ),
     Option(
         "window",
         values.count,
         frozenset({WRITE}),
-        "messages that a task has in flight, published and not acknowledged. A server takes up to 10,000 of "
+        "messages of a task that are published and not acknowledged yet. A server accepts up to 10,000 from "
         "all writers of a stream before it tells them to try again",
         default="2000",
         kafka="kafka.max.in.flight.requests.per.connection",
@@ -264,8 +283,8 @@ WRITING = (
         "deliveryTimeout",
         values.seconds,
         frozenset({WRITE}),
-        "how long a row may stay without acknowledgement, whatever the server does, before its task fails; "
-        "it is sent again after a quarter of this, and when a lost connection is back",
+        "how long a row may stay unacknowledged before its task fails, whatever the server does; it is sent "
+        "again after a quarter of this time, and when a lost connection is back",
         default="2m",
         kafka="kafka.delivery.timeout.ms",
     ),

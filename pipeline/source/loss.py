@@ -18,14 +18,13 @@ class Recreated(DataLoss):
     def happened(self) -> str:
         """What is gone, without advice what to do about it."""
         return (
-            f"stream {self.stream} was made anew on {self.now}: the one of {self.before}, read up to "
-            f"sequence {self.first - 1}, is gone with all that followed"
+            f"stream {self.stream} was recreated on {self.now}: the one of {self.before}, read up to "
+            f"sequence {self.first - 1}, is gone with everything after it"
         )
 
     def __str__(self) -> str:
-        return (
-            f"{self.happened}; set failOnDataLoss to false to go on with the new one from its first message"
-        )
+        advice = "set failOnDataLoss to false to continue with the new one from its first message"
+        return f"{self.happened}; {advice}"
 
 
 class BeyondEnd(DataLoss):

@@ -185,7 +185,7 @@ def test_a_stream_made_anew_is_another_one(api: JetStreamRequests, unique: str) 
     api.call(f"STREAM.DELETE.{unique}")
     create(api, unique)
     fill(api, unique, 5)
-    with pytest.raises(DataLoss, match="made anew"):
+    with pytest.raises(DataLoss, match="created again"):
         sequences(api, StreamRange(unique, 1, 6, created=created))
     assert sequences(api, StreamRange(unique, 1, 6, created=api.stream(unique).created)) == [1, 2, 3, 4, 5]
     api.call(f"STREAM.DELETE.{unique}")

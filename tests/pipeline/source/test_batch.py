@@ -153,7 +153,7 @@ def test_what_goes_between_planning_and_reading(
         list(strict.read(task))
     js.create(unique, subjects=[unique])
     js.fill(unique, 20)
-    with pytest.raises(Recreated, match=f"stream {unique} was made anew"):
+    with pytest.raises(Recreated, match=f"stream {unique} was recreated"):
         list(strict.read(task))
     with caplog.at_level(logging.WARNING):
         assert list(tolerant.read(task)) == []

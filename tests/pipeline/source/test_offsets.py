@@ -115,7 +115,7 @@ def test_losses_name_stream_and_sequences() -> None:
     cases = {
         "stream S: sequences 5 to 6 are gone": (StreamOffset(5, OLD), facts(7, 9)),
         "the stream ends at sequence 9, before 20": (StreamOffset(20, OLD), facts(1, 9)),
-        f"made anew on {NEW}": (StreamOffset(5, OLD), facts(1, 9, created=NEW)),
+        f"recreated on {NEW}": (StreamOffset(5, OLD), facts(1, 9, created=NEW)),
     }
     for text, (mark, now) in cases.items():
         found = str(lost(mark, now))

@@ -109,7 +109,7 @@ def test_a_stream_read_and_a_recreated_stream(
     js.call(f"STREAM.DELETE.{unique}")
     js.create(unique, subjects=[unique])
     js.fill(unique, 99)
-    with pytest.raises(Exception, match=f"stream {unique} was made anew"):
+    with pytest.raises(Exception, match=f"stream {unique} was recreated"):
         run(spark, tmp_path, server, unique)
     assert stored() == first
     run(spark, tmp_path, server, unique, failOnDataLoss="false")

@@ -225,12 +225,12 @@ def test_a_recreated_stream_is_noticed_though_its_sequences_fit(
     recreate(js, unique, 8)
     for query in (strict, bold):
         query.restart()
-    with pytest.raises(Recreated, match=f"stream {unique} was made anew.*read up to sequence 5"):
+    with pytest.raises(Recreated, match=f"stream {unique} was recreated.*read up to sequence 5"):
         strict.step()
     with caplog.at_level(logging.WARNING):
         assert sequences(bold.step() or []) == [1, 2, 3, 4, 5, 6, 7, 8]
         assert bold.step() is None
-    assert caplog.text.count("was made anew") == 1
+    assert caplog.text.count("was recreated") == 1
     assert "failOnDataLoss" not in caplog.text
 
 
