@@ -349,11 +349,11 @@ def test_acks_hold_when_the_leader_moves(js: JetStream, others: list[JetStream])
         led(js, "S.C", before)
     assert seen == [str(number).encode() for number in range(1, 16)]
 
-    def settled() -> bool:
+    def converged() -> bool:
         info = js.consumer_info("S", "C")
         return (info["num_ack_pending"], info["ack_floor"]["stream_seq"], info["num_pending"]) == (0, 15, 5)
 
-    eventually(settled)
+    eventually(converged)
 
 
 def test_mirrors_and_sources_follow_leaders_that_move(js: JetStream) -> None:
@@ -400,13 +400,13 @@ def test_a_backup_is_restored_with_its_replicas(
     js.call("STREAM.DELETE.S")
     load(others[1], "S", saved)
 
-    def is_settled() -> bool:
+    def has_converged() -> bool:
         led(js, "S")
         info = js.info("S")
         current = all(one["current"] for one in info["cluster"].get("replicas") or ())
         return "leader" in info["cluster"] and len(servers(info)) == replicas and current
 
-    eventually(is_settled, 15)
+    eventually(has_converged, 15)
     state = js.state("S")
     assert (state["messages"], state["first_seq"], state["last_seq"]) == (17, 4, 20)
     if not js.at_once:  # nats-server answers before the meta group has the consumer

@@ -13,7 +13,7 @@ from lib.damage.harm import OLDER
 from lib.damage.old_store import old_store
 from lib.damage.pages import replica_table, server_table
 from lib.damage.replica import Play
-from lib.damage.server import Verdict, after, build, judge, play, swapped
+from lib.damage.server import Findings, after, build, judge, play, swapped
 
 # What is exchanged between the streams ONE and W.
 FOLDERS = ["", "msgs/", "consumers/C/"]
@@ -23,10 +23,10 @@ PAGE = Path(__file__).parents[2] / "docs/trust.md"
 def test_one_damaged_file_of_a_server() -> None:
     played = list(play())
     assert len(played) > 250
-    assert [verdict for case, verdict in played if not case.path] == [Verdict(), Verdict()]
-    broken = [(case, verdict) for case, verdict in played if verdict.broken]
+    assert [findings for case, findings in played if not case.path] == [Findings(), Findings()]
+    broken = [(case, findings) for case, findings in played if findings.broken]
     assert broken == []
-    untold = [case for case, verdict in played if case.path and not verdict.lines]
+    untold = [case for case, findings in played if case.path and not findings.lines]
     assert [case for case in untold if not case.may_be_quiet] == []
     made = server_table(played)
     assert made in PAGE.read_text("utf-8"), made
@@ -53,25 +53,25 @@ def test_a_replica_with_the_messages_of_another_one_is_filled_from_the_others_an
 def test_a_folder_of_another_stream_is_not_served_and_not_touched(exchanged: str) -> None:
     killed, stopped, _, promised = build()
     for files in (killed, stopped):
-        verdict = judge(swapped(files, exchanged), promised)
-        assert verdict.lost == 0
-        assert verdict.broken and all("is not served" in one or "healthz" in one for one in verdict.broken)
-        assert [line for line in verdict.lines if "is offline" in line and "belongs to" in line]
+        findings = judge(swapped(files, exchanged), promised)
+        assert findings.lost == 0
+        assert findings.broken and all("is not served" in one or "healthz" in one for one in findings.broken)
+        assert [line for line in findings.lines if "is offline" in line and "belongs to" in line]
         left = after(swapped(files, exchanged))
-        verdict = judge(swapped(left, exchanged), promised)
-        assert (verdict.broken, verdict.lost) == ([], 0)
+        findings = judge(swapped(left, exchanged), promised)
+        assert (findings.broken, findings.lost) == ([], 0)
 
 
 def test_a_store_of_the_version_before_opens_without_loss() -> None:
     files, promised = old_store()
     for left in (files, {path: data for path, data in files.items() if not path.endswith(".idx")}):
-        verdict = judge(left, promised)
-        assert (verdict.broken, verdict.lost) == ([], 0)
+        findings = judge(left, promised)
+        assert (findings.broken, findings.lost) == ([], 0)
 
 
 def test_what_a_store_of_the_version_before_knows_is_still_told() -> None:
     """Its last block is cut: its sidecar and its consumers know what was in it."""
     files, promised = old_store()
     block = "/d/jetstream/$G/streams/ONE/msgs/0000000001-0.blk"
-    verdict = judge({**files, block: files[block][: len(files[block]) // 2]}, promised)
-    assert (verdict.broken, verdict.lost > 0) == ([], True)
+    findings = judge({**files, block: files[block][: len(files[block]) // 2]}, promised)
+    assert (findings.broken, findings.lost > 0) == ([], True)

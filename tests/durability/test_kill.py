@@ -71,13 +71,13 @@ class Publisher:
 
 @pytest.mark.timeout(240)
 def test_thirty_kills_under_load_lose_no_acknowledged_message(server: ServerProcess) -> None:
-    dice = random.Random(20261121)
+    rng = random.Random(20261121)
     with server.connect() as wire:
         config = {"name": "KILL", "subjects": ["kill.*"], "allow_direct": True, "storage": "file"}
         assert "error" not in wire.request("$JS.API.STREAM.CREATE.KILL", config).json()
     last, number = 0, 0
     for turn in range(ROUNDS):
-        publisher = Publisher(server, number, wanted=dice.randrange(1, 1500))
+        publisher = Publisher(server, number, wanted=rng.randrange(1, 1500))
         assert publisher.enough.wait(30)
         server.kill()
         publisher.thread.join(30)

@@ -67,11 +67,11 @@ def lookup(wire: Wire, key: str) -> str:
 
 
 def test_kills_between_pushes_lose_no_answered_token(env: OperatorEnv, server: ServerProcess) -> None:
-    dice = random.Random(20261121)
+    rng = random.Random(20261121)
     accounts = [env.account(f"A{number}") for number in range(ACCOUNTS)]
     for turn in range(ROUNDS):
         tokens = [(a.id, a.token()) for _ in range(VERSIONS) for a in accounts]
-        pusher = Pusher(env.system(server), tokens, wanted=dice.randrange(1, len(tokens)))
+        pusher = Pusher(env.system(server), tokens, wanted=rng.randrange(1, len(tokens)))
         assert pusher.enough.wait(30)
         server.kill()
         pusher.thread.join(30)

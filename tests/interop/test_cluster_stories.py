@@ -42,7 +42,7 @@ class Crowd:
         for name in shape.servers:
             for user in users:
                 self.open((name, user))
-        self.settle()
+        self.converge()
 
     def open(self, key: Key) -> None:
         """Log in, or in again."""
@@ -56,7 +56,7 @@ class Crowd:
         for wire in self.wires.values():
             wire.close()
 
-    def settle(self) -> None:
+    def converge(self) -> None:
         """Return when everyone's interest has come everywhere: a later one is heard of from everywhere."""
         self.turn += 1
         for (name, _), wire in self.wires.items():
@@ -201,7 +201,7 @@ def test_every_client_hears_the_same(shapes: tuple[Shape, Shape], seed: int) -> 
             for _ in range(story.rng.randrange(1, 4)):
                 story.listen()
             for crowd in crowds:
-                crowd.settle()
+                crowd.converge()
             for _ in range(4):
                 story.publish()
     finally:

@@ -29,7 +29,7 @@ COMMAND = [sys.executable, "-m", "lib.tally_server"]
 ROUNDS = 3
 
 
-class Trio:
+class TallyCluster:
     """s0, s1, s2; each is told the routes of all three."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Trio:
         eventually(somebody_leads, 60)
         return found[0]
 
-    def settled(self, voters: int = 3) -> None:
+    def converged(self, voters: int = 3) -> None:
         """Return when all have the same."""
 
         def alike() -> bool:
@@ -119,51 +119,51 @@ class Adder:
 
 
 @pytest.fixture
-def trio() -> Iterator[Trio]:
-    running = Trio()
+def cluster() -> Iterator[TallyCluster]:
+    running = TallyCluster()
     yield running
     running.close()
 
 
-def test_nothing_acknowledged_is_lost_when_leaders_are_killed(trio: Trio) -> None:
-    trio.leader()
-    trio.settled()
+def test_nothing_acknowledged_is_lost_when_leaders_are_killed(cluster: TallyCluster) -> None:
+    cluster.leader()
+    cluster.converged()
     for _ in range(ROUNDS):
-        leader = trio.leader()
-        other = next(name for name in trio.servers if name != leader)
-        adder = Adder(trio.servers[other])
+        leader = cluster.leader()
+        other = next(name for name in cluster.servers if name != leader)
+        adder = Adder(cluster.servers[other])
         try:
             eventually(partial(adder.has_more_than, 20), 60)
-            trio.servers[leader].kill()
+            cluster.servers[leader].kill()
             before = len(adder.acknowledged)
             eventually(partial(adder.has_more_than, before + 5), 60)
-            trio.servers[leader].launch()
+            cluster.servers[leader].launch()
         finally:
             adder.stop()
-        trio.settled()
-        held = trio.state(leader)["items"]
+        cluster.converged()
+        held = cluster.state(leader)["items"]
         assert [value for value in adder.acknowledged if value not in held] == []
 
 
-def test_a_wiped_server_is_replaced_and_all_come_back(trio: Trio) -> None:
-    leader = trio.leader()
-    trio.settled()
-    with trio.servers[leader].connect() as wire:
+def test_a_wiped_server_is_replaced_and_all_come_back(cluster: TallyCluster) -> None:
+    leader = cluster.leader()
+    cluster.converged()
+    with cluster.servers[leader].connect() as wire:
         for number in range(10):
             assert int(wire.request("tally.add", f"v{number}").body) > 0
-    victim = next(name for name in trio.servers if name != leader)
-    old = trio.state(victim)["member"]
-    trio.servers[victim].kill()
-    shutil.rmtree(trio.servers[victim].directory / "store")
-    trio.servers[victim].launch()
-    eventually(lambda: trio.state(victim)["member"] not in ("", old), 60)
-    trio.settled()
-    assert len(trio.state(victim)["items"]) == 10
-    for server in trio.servers.values():
+    victim = next(name for name in cluster.servers if name != leader)
+    old = cluster.state(victim)["member"]
+    cluster.servers[victim].kill()
+    shutil.rmtree(cluster.servers[victim].directory / "store")
+    cluster.servers[victim].launch()
+    eventually(lambda: cluster.state(victim)["member"] not in ("", old), 60)
+    cluster.converged()
+    assert len(cluster.state(victim)["items"]) == 10
+    for server in cluster.servers.values():
         server.kill()
-    for server in trio.servers.values():
+    for server in cluster.servers.values():
         server.launch()
-    trio.leader()
-    trio.settled()
-    assert len(trio.state(victim)["items"]) == 10
-    assert all(server.end() == 0 for server in trio.servers.values())
+    cluster.leader()
+    cluster.converged()
+    assert len(cluster.state(victim)["items"]) == 10
+    assert all(server.end() == 0 for server in cluster.servers.values())

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from lib.meta_fixture import Site
-from lib.streams import Spy, World
+from lib.meta_fixture import MetaFixture
+from lib.streams import JetStreamFixture, Spy
 from pyjs.protocol import headers
 from pyjs.protocol.api.consumer import ConsumerConfig, ConsumerInfo
 from pyjs.protocol.api.stream import StreamConfig, StreamInfo
@@ -39,8 +39,8 @@ class FakeCluster:
     gathering: whether reports of members are missing
     """
 
-    def __init__(self, world: World) -> None:
-        self.site = Site()
+    def __init__(self, fixture: JetStreamFixture) -> None:
+        self.meta_fixture = MetaFixture()
         self.me = "NODE0001-1"
         self.meta = MetaRole.LEADER
         self.leader = "n3"
@@ -54,33 +54,33 @@ class FakeCluster:
         self.infos: Callable[[str, str, str], dict[str, Json]] = lambda kind, stream, consumer: {}
         self.waiting: dict[tuple[str, str, str], list[Callable[[Json | None], None]]] = {}
         self.ways: list[str] = []
-        self.clock = world.clock
-        self.ticker = Ticker(world.clock)
+        self.clock = fixture.clock
+        self.ticker = Ticker(fixture.clock)
         self.silent = 0
         self.gathering = False
         self.cluster_name = "C"
-        self.system = world.account
+        self.system = fixture.account
         self.ticker.add(lambda: None)
         replies: Any = SimpleNamespace(send=self._send)
         fake: Any = self
         self.context = ClusterContext(
-            fake, fake, fake, replies, world.clock, world.runner, self.ticker, self.site.random
+            fake, fake, fake, replies, fixture.clock, fixture.runner, self.ticker, self.meta_fixture.random
         )
-        self._world = world
+        self._fixture = fixture
         self.decided: Callable[[Effect], None] = lambda effect: None
 
     def _send(self, server: str, account: str, reply: str, header: bytes, body: bytes) -> None:
         assert account == ACCOUNT
         self.ways.append(server)
-        self._world.account.publish(reply, body, header=header, own=True)
+        self._fixture.account.publish(reply, body, header=header, own=True)
 
     @property
     def state(self) -> Any:
-        return self.site.state
+        return self.meta_fixture.state
 
     @property
     def node_statuses(self) -> Any:
-        return self.site.node_statuses
+        return self.meta_fixture.node_statuses
 
     @property
     def is_leader(self) -> bool:
@@ -95,7 +95,7 @@ class FakeCluster:
         return LeaderStatus(self.leader)
 
     def planner(self) -> Any:
-        return self.site.planner
+        return self.meta_fixture.planner
 
     def lags(self, account: str, stream: str) -> tuple[str, dict[str, int]]:
         del account, stream
@@ -111,7 +111,7 @@ class FakeCluster:
             done(api_error("JSClusterNotAvailErr"))
             return
         self.before()
-        effects = self.site.put(command)
+        effects = self.meta_fixture.put(command)
         for effect in effects:
             self.decided(effect)
         if self.serves:
@@ -166,7 +166,7 @@ class FakeCluster:
         return {**info.to_json(), "cluster": {"leader": "n2"}} if info else {}
 
 
-class ApiSite(World):
+class ApiFixture(JetStreamFixture):
     """The account $G, with the router in front of its API."""
 
     def open(self) -> None:

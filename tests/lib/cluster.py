@@ -13,7 +13,7 @@ from typing import Any
 
 from lib.fake_clock import FakeClock
 from lib.fake_disk import FakeDisk
-from lib.streams import HeldJob
+from lib.streams import PendingJob
 from pyjs.protocol.identifier import name_hash
 from pyjs.raft import RaftConfig
 from pyjs.server.clock import SECOND
@@ -82,7 +82,7 @@ class BusClient:
                 callback(Note(body))
 
 
-class Hands:
+class ClockExecutor:
     """An executor on the fake clock, until its process is killed. `turn`: ns of a turn of its loop."""
 
     def __init__(self, clock: FakeClock, turn: int = 0) -> None:
@@ -91,31 +91,31 @@ class Hands:
         self.dead = False
         self.stuck = False
         self.under_way = 0
-        self.held: list[Callable[[], None]] = []
+        self.stuck_jobs: list[Callable[[], None]] = []
 
     def soon(self, callback: Callable[[], None]) -> None:
         self.clock.call_later(self.turn, lambda: None if self.dead else callback())
 
-    def work(self, job: Callable[[], object], done: Callable[[BaseException | None], None]) -> HeldJob:
+    def work(self, job: Callable[[], object], done: Callable[[BaseException | None], None]) -> PendingJob:
         self.under_way += 1
-        held = HeldJob(job, done)
+        pending = PendingJob(job, done)
 
         def run() -> None:
             if self.dead:
                 return
             if self.stuck:
-                self.held.append(run)
+                self.stuck_jobs.append(run)
                 return
             self.under_way -= 1
-            held.finish()
+            pending.finish()
 
         self.clock.call_later(2 * MILLISECOND, run)
-        return held
+        return pending
 
     def unstick(self) -> None:
         self.stuck = False
-        held, self.held = self.held, []
-        for run in held:
+        jobs, self.stuck_jobs = self.stuck_jobs, []
+        for run in jobs:
             run()
 
 
@@ -214,16 +214,16 @@ class Member:
         self.compact_entries = 50
         self.others: tuple[str, ...] | None = None
         self.prepared = 0
-        self.turn = 0  # see `Hands`
+        self.turn = 0  # see `ClockExecutor`
         self.rests: Callable[[], bool] = lambda: False  # see `Tally`
 
     def start(self) -> Member:
         cluster = self.cluster
         random = Random(next(cluster.seeds))
-        self.hands = Hands(cluster.clock, self.turn)
+        self.executor = ClockExecutor(cluster.clock, self.turn)
         self.client = BusClient(cluster.bus, self.name)
         self.ticker = Ticker(cluster.clock)
-        self.transport = RaftTransport(self.node, self.client, self.hands, self.ticker, piece_bytes=400)
+        self.transport = RaftTransport(self.node, self.client, self.executor, self.ticker, piece_bytes=400)
         self.transport.start()
         environment = GroupEnvironment(
             name=self.name,
@@ -232,7 +232,7 @@ class Member:
             domain="",
             path=FOLDER,
             transport=self.transport,
-            executor=self.hands,
+            executor=self.executor,
             ticker=self.ticker,
             clock=cluster.clock,
             fs=self.disk,
@@ -261,7 +261,7 @@ class Member:
         return BootstrapExpect(nodes=frozenset(name_hash(name) for name in names))
 
     def kill(self, *, power: bool = False) -> None:
-        self.hands.dead = True
+        self.executor.dead = True
         self.ticker.remove(self.member._tick)  # type: ignore[union-attr]
         self.cluster.bus.clients.remove(self.client)
         self.member = None
@@ -356,7 +356,7 @@ class Cluster:
                 if not isinstance(outcomes[0], ProposalError):
                     break
 
-    def settled(self, *names: str, voters: int | None = None) -> bool:
+    def converged(self, *names: str, voters: int | None = None) -> bool:
         """Return whether these have the same state and configuration, and there are no learners left."""
         chosen = [self.members[name] for name in names or self.members]
         if any(m.member is None or m.member.group is None or m.group.node is None for m in chosen):

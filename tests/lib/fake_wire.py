@@ -54,15 +54,15 @@ class FakeWire:
 class FakeClient:
     """One client: `says` sends bytes and returns everything that has come back since."""
 
-    def __init__(self, house: House) -> None:
-        self.house = house
+    def __init__(self, fixture: ClientsFixture) -> None:
+        self.fixture = fixture
         self.wire = FakeWire()
-        self.connection = house.clients.accept(self.wire, ("127.0.0.1", 5))
+        self.connection = fixture.clients.accept(self.wire, ("127.0.0.1", 5))
         self.connection.open()
         self.info = self.read_info()
 
     def read(self) -> bytes:
-        self.house.clients.flusher.flush()
+        self.fixture.clients.flusher.flush()
         sent, self.wire.sent = self.wire.sent, b""
         return sent
 
@@ -91,7 +91,7 @@ class FakeClient:
         return self.connection.closed_reason
 
 
-class House:
+class ClientsFixture:
     """Clients on a fake clock. Slow checks are collected in `offloaded` until `work` runs them."""
 
     def __init__(self, options: Options | None = None, seed: int = 1, clock: FakeClock | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Leaf connections without sockets: sites on one fake clock, and links whose bytes move on request."""
+"""Leaf connections without sockets: servers on one fake clock, and links whose bytes move on request."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from pyjs.server.config.options import Options, RemoteOptions
 from pyjs.server.leaf import Leafs
 
 from .fake_clock import FakeClock
-from .fake_wire import FakeClient, FakeWire, House
+from .fake_wire import ClientsFixture, FakeClient, FakeWire
 
 _NUMBERS = itertools.count(1)
 
 
-class LeafServer(House):
+class LeafServer(ClientsFixture):
     """A server's clients and leafs, without its sockets."""
 
     def __init__(self, config: str = "", clock: FakeClock | None = None, *, jetstream: bool = False) -> None:
         number = next(_NUMBERS)
-        options: Options = load_text(f"server_name: site{number}\n{config}")
+        options: Options = load_text(f"server_name: server{number}\n{config}")
         super().__init__(options, seed=number, clock=clock)
         self.clients.identity.name = options.server_name
         self.leafs = Leafs(self.clients, self.clients.authenticator, jetstream=jetstream)
 
-    def settle(self) -> None:
+    def run_pending(self) -> None:
         """Do what is left for the loop's next turns, however slow this machine is, and write."""
         self.clock.advance(0)
         self.leafs.flusher.flush()
@@ -52,7 +52,7 @@ class Peer:
 
     def read(self) -> list[str]:
         """Return the lines that arrived since the last call."""
-        self.env.settle()
+        self.env.run_pending()
         sent, self.wire.sent = self.wire.sent, b""
         return sent.decode().split("\r\n")[:-1]
 
@@ -73,7 +73,7 @@ class Peer:
 
 
 class Link:
-    """Two sites joined: `leaf` has dialled `hub`."""
+    """Two servers joined: `leaf` has dialled `hub`."""
 
     def __init__(self, hub: LeafServer, leaf: LeafServer, remote: RemoteOptions | None = None) -> None:
         self.down = Peer(
@@ -88,7 +88,7 @@ class Link:
         while moved:
             moved = False
             for here, there in ((self.up, self.down), (self.down, self.up)):
-                here.env.settle()
+                here.env.run_pending()
                 data, here.wire.sent = here.wire.sent, b""
                 if data and not there.closed:
                     there.connection.receive(data)

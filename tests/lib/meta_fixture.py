@@ -48,7 +48,7 @@ def config(name: str = "S", replicas: int = 3, **more: Any) -> dict[str, Any]:
 
 
 @dataclass
-class Site:
+class MetaFixture:
     """Servers `n1`… in cluster C.
 
     count: how many servers

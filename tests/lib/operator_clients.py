@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from lib.eventually import turns
-from lib.fake_wire import PLAIN, FakeClient, House
+from lib.fake_wire import PLAIN, ClientsFixture, FakeClient
 from lib.operator_accounts import AccountsEnv, Log
 from lib.operator_fixture import OperatorAccount, User
 from pyjs.server.client import Clients
@@ -21,7 +21,7 @@ from pyjs.server.identity import ServerIdentity
 from pyjs.server.operator.authenticator import OperatorAuthenticator
 
 
-class LoginFixture(House):
+class LoginFixture(ClientsFixture):
     """Clients whose `login` sends CONNECT and waits until it is decided."""
 
     def __init__(self, **options: Any) -> None:

@@ -279,7 +279,7 @@ class OperatorEnv:
 
 @dataclass
 class Deployment:
-    """A site and one server that runs with it."""
+    """An operator's accounts and users, and one server that runs with them."""
 
     env: OperatorEnv
     server: ServerProcess

@@ -15,7 +15,7 @@ from typing import Any
 from lib.cluster import MILLISECOND, TIMING, Bus, BusClient, Lines
 from lib.fake_clock import FakeClock, FakeTimer
 from lib.fake_disk import FakeDisk, PowerCut
-from lib.streams import HeldJob
+from lib.streams import PendingJob
 from pyjs.protocol.api.consumer import ConsumerConfig
 from pyjs.protocol.api.stream import StreamConfig
 from pyjs.protocol.identifier import name_hash
@@ -109,20 +109,20 @@ class Workers:
     def soon(self, callback: Callable[[], None]) -> None:
         self.clock.call_later(0, callback)
 
-    def work(self, job: Callable[[], object], done: Done) -> HeldJob:
-        made = HeldJob(job, done)
+    def work(self, job: Callable[[], object], done: Done) -> PendingJob:
+        made = PendingJob(job, done)
         self.clock.call_later(2 * MILLISECOND, made.finish)
         return made
 
 
-class Site:
+class StreamServer:
     """One server, and the `MetaView` of its streams.
 
     lost: while it is a list, it gets what streams forward to the meta leader, which does not get it
     """
 
-    def __init__(self, sites: Sites, name: str) -> None:
-        self.sites = sites
+    def __init__(self, cluster: StreamCluster, name: str) -> None:
+        self.cluster = cluster
         self.name = name
         self.node = name_hash(name)
         self.me = f"{self.node}-1"
@@ -136,24 +136,24 @@ class Site:
 
     @property
     def state(self) -> MetaState:
-        return self.sites.state
+        return self.cluster.state
 
     @property
     def node_statuses(self) -> dict[str, NodeStatus]:
-        return {site.me: NodeStatus(site.running, True) for site in self.sites.all.values()}
+        return {server.me: NodeStatus(server.running, True) for server in self.cluster.all.values()}
 
     @property
     def leader_status(self) -> LeaderStatus:
         return LeaderStatus("somebody", 0, True)
 
     def member(self, node: str) -> str:
-        return next((site.me for site in self.sites.all.values() if site.node == node), "")
+        return next((server.me for server in self.cluster.all.values() if server.node == node), "")
 
     def forward(self, command: Command) -> None:
         if self.lost is not None:
             self.lost.append(command)
             return
-        self.clock.call_later(MILLISECOND, lambda: drop(self.sites.decide(command)))
+        self.clock.call_later(MILLISECOND, lambda: drop(self.cluster.decide(command)))
 
     def announce(self, key: tuple[str, str, str], info: dict[str, Any]) -> None:
         del info
@@ -163,16 +163,16 @@ class Site:
     # start and stop
 
     def start(self) -> None:
-        clock = self.clock = ProcessClock(self.sites.clock, lambda: self.kill(self.sites.choose))
+        clock = self.clock = ProcessClock(self.cluster.clock, lambda: self.kill(self.cluster.choose))
         runner = Workers(clock)
-        random = Random(next(self.sites.seeds))
-        self.bus_client = ProcessBusClient(self.sites.bus, self.name, clock)
+        random = Random(next(self.cluster.seeds))
+        self.bus_client = ProcessBusClient(self.cluster.bus, self.name, clock)
         ticker = Ticker(clock)
         self.transport = RaftTransport(self.node, self.bus_client, runner, ticker)
         self.transport.start()
         self.environment = GroupEnvironment(
             name=self.name,
-            server=f"S{next(self.sites.seeds)}",
+            server=f"S{next(self.cluster.seeds)}",
             node=self.node,
             domain="",
             path="/store/cluster",
@@ -184,7 +184,7 @@ class Site:
             log=self.log,
             random_bytes=random.randbytes,
             timing=TIMING,
-            compact_entries=self.sites.compact_entries,
+            compact_entries=self.cluster.compact_entries,
         )
         flusher = Flusher(clock)
         self.system, self.account = Account("SYS", flusher), Account(ACCOUNT, flusher)
@@ -206,7 +206,7 @@ class Site:
         """End the process; with `choose` the power is cut, too."""
         self.clock.dead = True
         self.running = False
-        self.sites.bus.clients.remove(self.bus_client)
+        self.cluster.bus.clients.remove(self.bus_client)
         if choose is None:
             self.disk.kill()
         else:
@@ -216,7 +216,7 @@ class Site:
         """End the process in good order."""
         over: list[bool] = []
         self.clock.run(lambda: self.reconciler.stop(lambda: over.append(True)))
-        self.sites.until(lambda: over or not self.running)
+        self.cluster.until(lambda: over or not self.running)
         if self.running:
             self.kill()
 
@@ -238,7 +238,7 @@ class Site:
         return found
 
 
-class Sites:
+class StreamCluster:
     """Servers by name; `state` is what all of them applied."""
 
     def __init__(self, *names: str, compact_entries: int = 20) -> None:
@@ -249,17 +249,17 @@ class Sites:
         self.state = MetaState()
         self.compact_entries = compact_entries
         self.groups = itertools.count(1)
-        self.all = {name: Site(self, name) for name in names or NAMES}
-        for site in self.all.values():
-            self.decide(PutServer(Record(site.me, site.name)))
+        self.all = {name: StreamServer(self, name) for name in names or NAMES}
+        for server in self.all.values():
+            self.decide(PutServer(Record(server.me, server.name)))
         self.answers: dict[str, bytes] = {}
         self.delivered: set[bytes] = set()
         self.numbers = itertools.count(1)
 
-    def __getitem__(self, name: str) -> Site:
+    def __getitem__(self, name: str) -> StreamServer:
         return self.all[name]
 
-    def start(self, *names: str) -> Sites:
+    def start(self, *names: str) -> StreamCluster:
         for name in names or self.all:
             self.all[name].start()
         return self
@@ -269,9 +269,9 @@ class Sites:
     def decide(self, command: Command) -> list[Effect]:
         effects = apply(self.state, self.state.index + 1, encode(command))
         for effect in effects:
-            for site in self.all.values():
-                for action in actions_for(self.state, effect, site.me) if site.running else ():
-                    site.clock.run(lambda site=site, action=action: site.reconciler.do(action))  # type: ignore[misc]
+            for server in self.all.values():
+                for action in actions_for(self.state, effect, server.me) if server.running else ():
+                    server.clock.run(lambda server=server, action=action: server.reconciler.do(action))  # type: ignore[misc]
         return effects
 
     def _ids(self, names: Iterable[str]) -> tuple[str, ...]:
@@ -314,7 +314,7 @@ class Sites:
     def consumer(self, name: str, **config: Any) -> None:
         wanted = stamped(ConsumerConfig.from_json({"durable_name": name, "ack_policy": "explicit", **config}))
         stream = StreamConfig.from_json(self.assignment.config)
-        account = next(site.jetstream for site in self.all.values() if site.running)
+        account = next(server.jetstream for server in self.all.values() if server.running)
         checked = check_consumer(
             wanted, stream, lifecycle.bounds(account.host, account.limits.of(stream.num_replicas))
         )
@@ -332,35 +332,37 @@ class Sites:
             self.clock.advance(10 * MILLISECOND)
 
     def story(self) -> str:
-        return "\n".join(f"{site.name}: {line}" for site in self.all.values() for line in site.log.lines[-9:])
+        return "\n".join(
+            f"{server.name}: {line}" for server in self.all.values() for line in server.log.lines[-9:]
+        )
 
-    def leader(self) -> Site:
-        self.until(lambda: any(site.leads() for site in self.all.values()))
-        return next(site for site in self.all.values() if site.leads())
+    def leader(self) -> StreamServer:
+        self.until(lambda: any(server.leads() for server in self.all.values()))
+        return next(server for server in self.all.values() if server.leads())
 
-    def settled(self) -> bool:
+    def converged(self) -> bool:
         """Return whether the stream is where it must be, and the same everywhere."""
         assignment = self.assignment
         if assignment.seeds or assignment.change or assignment.leaving:
             return False
-        sites = [site for site in self.all.values() if site.me in assignment.peers]
-        if not all(site.running and site.local is not None and site.local.stream for site in sites):
+        servers = [server for server in self.all.values() if server.me in assignment.peers]
+        if not all(server.running and server.local is not None and server.local.stream for server in servers):
             return False
-        if sum(site.leads() for site in sites) != 1:
+        if sum(server.leads() for server in servers) != 1:
             return False
-        streams = [site.local for site in sites if site.local is not None]
-        if len(sites) > 1 and any(one.membership is None or one.membership.catching_up for one in streams):
+        streams = [server.local for server in servers if server.local is not None]
+        if len(servers) > 1 and any(one.membership is None or one.membership.catching_up for one in streams):
             return False
         stores = [one.stream.store for one in streams if one.stream]
         return len({(store.first_seq, store.last_seq, store.messages, store.bytes) for store in stores}) == 1
 
-    def settle(self) -> list[tuple[int, str, bytes]]:
-        """Wait until it is settled; return the messages, which are the same everywhere."""
-        self.until(self.settled, 120)
+    def converge(self) -> list[tuple[int, str, bytes]]:
+        """Wait until it has converged; return the messages, which are the same everywhere."""
+        self.until(self.converged, 120)
         found = self.leader().contents()
-        for site in self.all.values():
-            if site.me in self.assignment.peers:
-                assert site.contents() == found
+        for server in self.all.values():
+            if server.me in self.assignment.peers:
+                assert server.contents() == found
         return found
 
     # clients

@@ -27,7 +27,7 @@ from pyjs.store.fs import FileSystem
 Done = Callable[[BaseException | None], None]
 
 
-class HeldJob:
+class PendingJob:
     """One commit, run when the test wants."""
 
     def __init__(self, job: Callable[[], object], done: Done) -> None:
@@ -50,25 +50,25 @@ class HeldJob:
 
 
 class HandRunner:
-    """Runs commits at once or, while `held`, keeps them until `release`."""
+    """Runs commits at once or, while `paused`, keeps them until `release`."""
 
     def __init__(self) -> None:
-        self.held = False
-        self.jobs: list[HeldJob] = []
+        self.paused = False
+        self.jobs: list[PendingJob] = []
 
     def soon(self, callback: Callable[[], None]) -> None:
         callback()
 
-    def work(self, job: Callable[[], object], done: Done) -> HeldJob:
-        made = HeldJob(job, done)
-        if self.held:
+    def work(self, job: Callable[[], object], done: Done) -> PendingJob:
+        made = PendingJob(job, done)
+        if self.paused:
             self.jobs.append(made)
         else:
             made.finish()
         return made
 
     def release(self) -> None:
-        """Run what was held, one after the other."""
+        """Run what has waited, one after the other."""
         while self.jobs:
             self.jobs.pop(0).finish()
 
@@ -85,7 +85,7 @@ class Spy:
         return [message.body for message in self.messages]
 
 
-class World:
+class JetStreamFixture:
     """One account `$G` with JetStream in `directory`."""
 
     def __init__(

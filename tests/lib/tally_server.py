@@ -97,7 +97,7 @@ class Tally:
             random_bytes=os.urandom,
         )
         routes = server.routes
-        self.seats = []
+        self.members = []
         for number in range(int(os.environ.get("TALLY_GROUPS", "1"))):
             name = f"tally{number}" if number else "tally"
             member = RaftMember(
@@ -108,7 +108,7 @@ class Tally:
                 expected=lambda: expected(routes.remotes, configured=bool(routes.cluster.routes)),
             )
             member.start()
-            self.seats.append(member)
+            self.members.append(member)
         routes.observers.append(self)
         account = server.registry.get("ACC")
         assert account is not None
@@ -134,13 +134,13 @@ class Tally:
     def route_joined(self) -> None: ...
 
     def route_left(self, server_id: str) -> None:
-        for member in self.seats:
+        for member in self.members:
             member.server_lost(server_id)
 
     # --- requests
 
     def _group(self) -> RaftNode | None:
-        group = self.seats[0].group
+        group = self.members[0].group
         return group if group is not None and group.ready else None
 
     def _add(self, message: Any) -> None:
@@ -185,16 +185,16 @@ class Tally:
             group.propose([body], done)
 
     def _state(self, message: Any) -> None:
-        group = self.seats[0].group
+        group = self.members[0].group
         report = {
             "leader": group.leader if group else "",
             "ready": bool(group and group.ready),
             "voters": sorted(group.members.voters) if group else [],
             "learners": sorted(group.members.learners) if group else [],
-            "member": self.seats[0].member,
+            "member": self.members[0].member,
             "applied": group.applied if group else 0,
-            "health": [member.health() for member in self.seats if member.health()],
-            "leads": sum(bool(member.group and member.group.ready) for member in self.seats),
+            "health": [member.health() for member in self.members if member.health()],
+            "leads": sum(bool(member.group and member.group.ready) for member in self.members),
             "items": self.list.items,
             "counted": self.list.counted,
             "cpu": time.process_time(),
@@ -203,7 +203,7 @@ class Tally:
 
     async def stop(self) -> None:
         over = asyncio.Event()
-        left = len(self.seats)
+        left = len(self.members)
 
         def gone() -> None:
             nonlocal left
@@ -211,7 +211,7 @@ class Tally:
             if not left:
                 over.set()
 
-        for member in self.seats:
+        for member in self.members:
             member.stop(gone)
         await over.wait()
         self.transport.stop()

@@ -85,11 +85,12 @@ def with_accounts(operations: list[Op]) -> Iterator[Op]:
     last = None
     for operation in operations:
         if operation[0] in (PUB, HPUB):
-            *operation, account = operation
+            account = operation[-1]
+            operation = operation[:-1]
             if account != last:
                 last = account
                 yield ACCOUNT, account
-        yield tuple(operation)
+        yield operation
 
 
 @pytest.mark.parametrize(

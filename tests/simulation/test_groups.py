@@ -44,7 +44,7 @@ class Scenario:
             cluster[name].turn = random.choice([0, 0, 100_000, 3_000_000])
             cluster[name].rests = lambda: random.random() < often
         cluster.start()
-        cluster.until(cluster.settled, 30)
+        cluster.until(cluster.converged, 30)
         acts = [self.kill, self.kill, self.cut, self.heal, self.refuse, self.wipe, self.transfer, self.stick]
         for _ in range(STEPS):
             random.choice(acts)()
@@ -112,7 +112,7 @@ class Scenario:
 
     def wipe(self) -> None:
         """Only when everyone else is whole: more than a minority no protocol survives."""
-        if len(self.up()) < 3 or not self.cluster.settled() or any(m.group.health() for m in self.up()):
+        if len(self.up()) < 3 or not self.cluster.converged() or any(m.group.health() for m in self.up()):
             return
         member = self.any()
         member.kill()
@@ -121,7 +121,7 @@ class Scenario:
         member.durable = (0, [])
         member.start()
         self.finish()
-        self.cluster.until(self.cluster.settled, 120)
+        self.cluster.until(self.cluster.converged, 120)
 
     def transfer(self) -> None:
         leader = self.cluster.leader()
@@ -130,9 +130,9 @@ class Scenario:
 
     def stick(self) -> None:
         member = self.any()
-        member.hands.stuck = True
-        hands = member.hands
-        self.cluster.clock.call_later(int(self.random.random() * 7e9), hands.unstick)
+        member.executor.stuck = True
+        executor = member.executor
+        self.cluster.clock.call_later(int(self.random.random() * 7e9), executor.unstick)
 
     # --- the end
 
@@ -145,14 +145,14 @@ class Scenario:
             if member.member is None:
                 member.start()
             member.rests = lambda: False
-            member.hands.unstick()
+            member.executor.unstick()
 
     def end(self) -> None:
         cluster = self.cluster
         cluster.run(8)
         self.finish()
         cluster.commit("last")
-        cluster.until(cluster.settled, 120)
+        cluster.until(cluster.converged, 120)
         items = cluster["s0"].tally.items
         assert items[-1] == "last"
         assert len(items) == len(set(items)), "something was applied twice"

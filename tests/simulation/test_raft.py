@@ -8,35 +8,35 @@ from __future__ import annotations
 
 import pytest
 from lib.raft.canaries import CANARIES, SyncsFail, VotesWhileRecovering
-from lib.raft.invariants import CheckedWorld
-from lib.raft.simulation import World
+from lib.raft.invariants import CheckedSimulation
+from lib.raft.simulation import Simulation
 from pyjs.raft.roles import TRANSITIONS, Event, RaftState
 
 SEEDS, CHUNK = 60, 10
 # Where to look for the broken rules that are caught seldom: nearer than this, nobody notices them.
-FIRST: dict[type[World], int] = {VotesWhileRecovering: 130}
+FIRST: dict[type[Simulation], int] = {VotesWhileRecovering: 130}
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
 def test_no_promise_is_broken(first: int) -> None:
     for seed in range(first, first + CHUNK):
-        world = World(seed)
+        simulation = Simulation(seed)
         try:
-            world.run()
+            simulation.run()
         except Exception as error:
             raise AssertionError(f"seed {seed}: {type(error).__name__}: {error}") from error
-        assert world.acknowledged > 0, f"seed {seed}: nothing was ever acknowledged"
+        assert simulation.acknowledged > 0, f"seed {seed}: nothing was ever acknowledged"
 
 
 def test_syncs_that_fail_everywhere_lose_nothing() -> None:
     for seed in range(10):
-        world = SyncsFail(seed)
-        world.run()
-        assert world.acknowledged > 0, f"seed {seed}"
+        simulation = SyncsFail(seed)
+        simulation.run()
+        assert simulation.acknowledged > 0, f"seed {seed}"
 
 
 @pytest.mark.parametrize("canary", CANARIES)
-def test_a_broken_rule_is_caught(canary: type[World]) -> None:
+def test_a_broken_rule_is_caught(canary: type[Simulation]) -> None:
     first = FIRST.get(canary, 0)
     for seed in range(first, first + 300):
         try:
@@ -47,7 +47,7 @@ def test_a_broken_rule_is_caught(canary: type[World]) -> None:
 
 
 def test_a_seed_gives_the_same_trace_twice() -> None:
-    first, second = World(7, trace=True), World(7, trace=True)
+    first, second = Simulation(7, trace=True), Simulation(7, trace=True)
     first.run()
     second.run()
     assert first.trace
@@ -59,9 +59,9 @@ def test_the_fields_of_members_keep_their_invariants_in_all_changes_of_roles() -
     # No fault that Raft is made for brings a second leader of one term.
     missing = set(TRANSITIONS) - {(RaftState.LEADER, Event.CURRENT_LEADER)}
     for seed in range(100):
-        world = CheckedWorld(seed)
-        world.run()
-        missing -= world.changes
+        simulation = CheckedSimulation(seed)
+        simulation.run()
+        missing -= simulation.changes
         if not missing and seed > 10:
             return
     raise AssertionError(f"these never happened: {missing}")

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 from lib.process import ServerProcess
 from lib.trust.disk import PowerDisk, cut_power
-from lib.trust.site import command
+from lib.trust.faulty_cluster import command
 from lib.wire import Wire
 
 CONFIG = """
@@ -24,7 +24,7 @@ WINDOW = 50
 def disk(tmp_path: Path) -> PowerDisk:
     PowerDisk.use(tmp_path / "store", seed=4)
     (tmp_path / "store").mkdir()
-    PowerDisk.safe.dice = Random(0)
+    PowerDisk.safe.rng = Random(0)
     return PowerDisk()
 
 

@@ -9,18 +9,18 @@ from collections.abc import Callable
 
 import pytest
 from lib.trust import plans
-from lib.trust.scenario import Fault, Plan, Story
+from lib.trust.scenario import Fault, Plan, Scenario
 
 SEED = 102
-Play = Callable[[Story, int], Fault]
+Play = Callable[[Scenario, int], Fault]
 
 
 def in_turn(*plays: tuple[Play, int]) -> Play:
     """Each (play, number of its round) for one round."""
 
-    def play(story: Story, number: int) -> Fault:
+    def play(scenario: Scenario, number: int) -> Fault:
         chosen, variant = plays[number - 1]
-        return chosen(story, variant)
+        return chosen(scenario, variant)
 
     return play
 
@@ -35,8 +35,8 @@ def test_what_was_acknowledged_is_there() -> None:
     plan = Plan("short", "one round of each kind", in_turn(*ROUNDS), rounds=len(ROUNDS), faulty=True)
     told: list[str] = []
     try:
-        report = Story(plan, seed=SEED, rate=10, tell=told.append).play(plan.rounds)
-        assert report.verdict.good, "\n".join(report.verdict.notes)
+        report = Scenario(plan, seed=SEED, rate=10, tell=told.append).play(plan.rounds)
+        assert report.findings.good, "\n".join(report.findings.notes)
         assert report.acked > 100
     except Exception as fault:
         raise AssertionError(f"seed {SEED}, after {told}: {fault}") from fault

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 from lib.damage.harm import outcome, table
 from lib.damage.replica import Play
-from lib.damage.server import Case, Verdict, play
+from lib.damage.server import Case, Findings, play
 
 
-def server_table(played: Iterable[tuple[Case, Verdict]]) -> str:
+def server_table(played: Iterable[tuple[Case, Findings]]) -> str:
     """Return the table of a single server."""
     return table(
-        (case.kind, case.harm, outcome(told=bool(verdict.lines), lost=bool(verdict.lost)))
-        for case, verdict in played
+        (case.kind, case.harm, outcome(told=bool(findings.lines), lost=bool(findings.lost)))
+        for case, findings in played
         if case.path
     )
 

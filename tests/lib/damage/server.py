@@ -17,7 +17,7 @@ from unittest import mock
 
 from lib.damage.harm import DIRECTORY, FOREIGN, HARMS, OLDER, is_kept_twice
 from lib.fake_disk import FakeDisk, Inode
-from lib.streams import Spy, World
+from lib.streams import JetStreamFixture, Spy
 from pyjs.server.monitor.healthz import healthz
 from pyjs.server.slices import at_once
 from pyjs.store import configs
@@ -63,7 +63,7 @@ class Promised:
 
 
 @dataclass
-class Verdict:
+class Findings:
     """The outcome of a case.
 
     broken: promises that were broken
@@ -76,7 +76,7 @@ class Verdict:
     lines: list[str] = field(default_factory=list)
 
 
-def opened(files: Files) -> tuple[World, Lines]:
+def opened(files: Files) -> tuple[JetStreamFixture, Lines]:
     """Open a single server over a copy of these files; return it and its log."""
     disk = FakeDisk()
     for path, data in files.items():
@@ -87,29 +87,29 @@ def opened(files: Files) -> tuple[World, Lines]:
     disk.safe = dict(disk.seen)
     log = Lines()
     with mock.patch.object(configs, "FileStream", partial(FileStream, block_size=BLOCK_SIZE)):
-        return World("/d", fs=disk, log=log), log
+        return JetStreamFixture("/d", fs=disk, log=log), log
 
 
-def files_of(world: World) -> Files:
+def files_of(fixture: JetStreamFixture) -> Files:
     """Return the files as a process that is killed now leaves them."""
-    assert isinstance(world.fs, FakeDisk)
-    return {path: bytes(inode.seen) for path, inode in world.fs.seen.items()}
+    assert isinstance(fixture.fs, FakeDisk)
+    return {path: bytes(inode.seen) for path, inode in fixture.fs.seen.items()}
 
 
-def _pull(world: World, stream: str, consumer: str, count: int) -> list[Any]:
+def _pull(fixture: JetStreamFixture, stream: str, consumer: str, count: int) -> list[Any]:
     inbox = f"inbox.{stream}.{consumer}"
-    spy = Spy(world.account, inbox)
+    spy = Spy(fixture.account, inbox)
     request = json.dumps({"batch": count, "no_wait": True}).encode()
-    world.account.publish(f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}", request, reply=inbox, own=True)
-    world.clock.advance(0)
+    fixture.account.publish(f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}", request, reply=inbox, own=True)
+    fixture.clock.advance(0)
     return [message for message in spy.messages if message.reply.startswith("$JS.ACK")]
 
 
-def _ack(world: World, message: Any) -> None:
+def _ack(fixture: JetStreamFixture, message: Any) -> None:
     """Acknowledge a message, and check that this is confirmed."""
-    spy = Spy(world.account, "confirmed")
-    world.account.publish(message.reply, b"+ACK", reply="confirmed", own=True)
-    world.clock.advance(SECOND // 20)
+    spy = Spy(fixture.account, "confirmed")
+    fixture.account.publish(message.reply, b"+ACK", reply="confirmed", own=True)
+    fixture.clock.advance(SECOND // 20)
     assert spy.messages, "the ack was not confirmed"
 
 
@@ -119,111 +119,111 @@ def build() -> tuple[Files, Files, Files, Promised]:
     Returns its files as a kill leaves them, the same after a clean stop, older copies of its files, and what
     was confirmed in it.
     """
-    world, _ = opened({})
+    fixture, _ = opened({})
     promised, older = Promised(), dict[str, bytes]()
     with mock.patch.object(configs, "FileStream", partial(FileStream, block_size=BLOCK_SIZE)):
         for name, retention in (("S", "limits"), ("ONE", "limits"), ("W", "workqueue")):
-            world.stream(name, storage="file", subjects=[f"{name}.*"], retention=retention)
+            fixture.stream(name, storage="file", subjects=[f"{name}.*"], retention=retention)
             count = 60 if name == "S" else 12
             promised.messages[name] = {}
             promised.deleted[name] = set()
             for number in range(1, count + 1):
                 body = f"{name} message {number} ".encode() * 5
-                answer = json.loads(world.publish(f"{name}.{number % 5}", body))
+                answer = json.loads(fixture.publish(f"{name}.{number % 5}", body))
                 promised.messages[name][answer["seq"]] = body
                 if number == 40:  # of the first block, noted in the second
-                    _delete(world, promised, name, 4)
+                    _delete(fixture, promised, name, 4)
                 if number == count * 3 // 4:
-                    _keep(world, name, older)
+                    _keep(fixture, name, older)
             promised.last[name] = count
             consumer = {"durable_name": "C", "ack_policy": "explicit"}
-            world.call(
+            fixture.call(
                 f"CONSUMER.CREATE.{name}.C", {"stream_name": name, "config": {**consumer, "name": "C"}}
             )
             acked = promised.acked[name, "C"] = set()
-            for message in _pull(world, name, "C", 50 if name == "S" else 9):
+            for message in _pull(fixture, name, "C", 50 if name == "S" else 9):
                 sequence = int(message.reply.split(".")[5])
                 if sequence != 6:
-                    _ack(world, message)
+                    _ack(fixture, message)
                     acked.add(sequence)
-                    _keep(world, name, older)
+                    _keep(fixture, name, older)
                 if name == "W" and sequence != 6:
                     del promised.messages[name][sequence]
                     promised.deleted[name].add(sequence)
             for sequence in (3, 7, 10, count - 1) if name != "W" else (11,):
-                _delete(world, promised, name, sequence)
-            _describe(world, name)
-        world.clock.advance(SECOND)
-        killed = files_of(world)
-        world.close()
-        return killed, files_of(world), older, promised
+                _delete(fixture, promised, name, sequence)
+            _describe(fixture, name)
+        fixture.clock.advance(SECOND)
+        killed = files_of(fixture)
+        fixture.close()
+        return killed, files_of(fixture), older, promised
 
 
-def _keep(world: World, name: str, older: Files) -> None:
+def _keep(fixture: JetStreamFixture, name: str, older: Files) -> None:
     """Copy the files of a stream that have no copy yet."""
-    for path, data in files_of(world).items():
+    for path, data in files_of(fixture).items():
         if f"/{name}/" in path:
             older.setdefault(path, data)
 
 
-def _describe(world: World, name: str) -> None:
+def _describe(fixture: JetStreamFixture, name: str) -> None:
     """Write the stream's and the consumer's configurations again."""
     for request, info in (
-        (f"STREAM.UPDATE.{name}", world.call(f"STREAM.INFO.{name}")),
-        (f"CONSUMER.CREATE.{name}.C", world.call(f"CONSUMER.INFO.{name}.C")),
+        (f"STREAM.UPDATE.{name}", fixture.call(f"STREAM.INFO.{name}")),
+        (f"CONSUMER.CREATE.{name}.C", fixture.call(f"CONSUMER.INFO.{name}.C")),
     ):
         config = {**info["config"], "description": "newer"}
         asked = {"stream_name": name, "config": config} if request.startswith("CONSUMER") else config
-        assert world.call(request, asked)["config"]["description"] == "newer"
+        assert fixture.call(request, asked)["config"]["description"] == "newer"
 
 
-def _delete(world: World, promised: Promised, name: str, sequence: int) -> None:
-    assert world.call(f"STREAM.MSG.DELETE.{name}", {"seq": sequence}).get("success")
+def _delete(fixture: JetStreamFixture, promised: Promised, name: str, sequence: int) -> None:
+    assert fixture.call(f"STREAM.MSG.DELETE.{name}", {"seq": sequence}).get("success")
     del promised.messages[name][sequence]
     promised.deleted[name].add(sequence)
 
 
-def judge(files: Files, promised: Promised) -> Verdict:
+def judge(files: Files, promised: Promised) -> Findings:
     """Open a store, compare it with what was promised, use it further, and open it again."""
-    verdict = Verdict()
+    findings = Findings()
     with mock.patch.object(configs, "FileStream", partial(FileStream, block_size=BLOCK_SIZE)):
-        world, log = opened(files)
-        verdict.lines = log.lines
-        lost = _compare(world, promised, verdict)
-        verdict.lost = sum(map(len, lost.values()))
-        healthy = at_once(healthz(_monitored(world)))[0] == 200
-        if verdict.lost and healthy:
-            verdict.broken.append("a loss is not told in healthz")
-        if verdict.lost and not log.lines:
-            verdict.broken.append("a loss is not told in the log")
-        if not verdict.lost and not healthy:
-            verdict.broken.append("healthz tells of a loss, and the streams do not")
-        _go_on(world, promised, verdict)
-    return verdict
+        fixture, log = opened(files)
+        findings.lines = log.lines
+        lost = _compare(fixture, promised, findings)
+        findings.lost = sum(map(len, lost.values()))
+        healthy = at_once(healthz(_monitored(fixture)))[0] == 200
+        if findings.lost and healthy:
+            findings.broken.append("a loss is not told in healthz")
+        if findings.lost and not log.lines:
+            findings.broken.append("a loss is not told in the log")
+        if not findings.lost and not healthy:
+            findings.broken.append("healthz tells of a loss, and the streams do not")
+        _go_on(fixture, promised, findings)
+    return findings
 
 
-def _monitored(world: World) -> Any:
+def _monitored(fixture: JetStreamFixture) -> Any:
     engine = SimpleNamespace(
-        running=True, cluster=None, accounts={"$G": world.js}, recovering=world.recovery.progress
+        running=True, cluster=None, accounts={"$G": fixture.js}, recovering=fixture.recovery.progress
     )
     return SimpleNamespace(jetstream=engine, options=None, accepting=True)
 
 
-def _compare(world: World, promised: Promised, verdict: Verdict) -> dict[str, set[int]]:
-    broken = verdict.broken
+def _compare(fixture: JetStreamFixture, promised: Promised, findings: Findings) -> dict[str, set[int]]:
+    broken = findings.broken
     lost: dict[str, set[int]] = {}
     for name, messages in promised.messages.items():
         lost[name] = set()
-        info = world.call(f"STREAM.INFO.{name}")
+        info = fixture.call(f"STREAM.INFO.{name}")
         if "error" in info:
             broken.append(f"stream {name} is not served: {info['error']['description']}")
             continue
-        stream = world.js.streams[name]
+        stream = fixture.js.streams[name]
         assert isinstance(stream.store, FileStream)
         stream.store.verify(limit=1 << 20)  # what reads find is reported from then on
-        state = world.call(f"STREAM.INFO.{name}")["state"]
+        state = fixture.call(f"STREAM.INFO.{name}")["state"]
         lost[name] = set((state.get("lost") or {}).get("msgs") or ())
-        there = {one.seq: one.body for one in world.messages(stream)}
+        there = {one.seq: one.body for one in fixture.messages(stream)}
         missing = {seq for seq in messages if seq not in there}
         if any(messages.get(seq, body) != body for seq, body in there.items()):
             broken.append(f"{name} serves something wrong")
@@ -235,42 +235,42 @@ def _compare(world: World, promised: Promised, verdict: Verdict) -> dict[str, se
             broken.append(f"{name}: deleted ones are told as lost: {phantom}")
         if state["last_seq"] < promised.last[name]:
             broken.append(f"{name}: sequences are given again from {state['last_seq'] + 1}")
-        _consumer(world, name, promised, verdict)
+        _consumer(fixture, name, promised, findings)
     return lost
 
 
-def _consumer(world: World, name: str, promised: Promised, verdict: Verdict) -> None:
-    info = world.call(f"CONSUMER.INFO.{name}.C")
+def _consumer(fixture: JetStreamFixture, name: str, promised: Promised, findings: Findings) -> None:
+    info = fixture.call(f"CONSUMER.INFO.{name}.C")
     if "error" in info:
-        verdict.broken.append(f"consumer {name} > C is not served: {info['error']['description']}")
+        findings.broken.append(f"consumer {name} > C is not served: {info['error']['description']}")
         return
-    pulled = _pull(world, name, "C", 1000)
+    pulled = _pull(fixture, name, "C", 1000)
     again = {int(message.reply.split(".")[5]) for message in pulled} & promised.acked[name, "C"]
     if again:
-        verdict.broken.append(f"{name} > C: {len(again)} confirmed acks are undone")
+        findings.broken.append(f"{name} > C: {len(again)} confirmed acks are undone")
     if info["ack_floor"]["stream_seq"] < 5 or info["delivered"]["stream_seq"] < max(
         promised.acked[name, "C"]
     ):
-        verdict.broken.append(f"{name} > C: went back to {info['delivered']}, {info['ack_floor']}")
+        findings.broken.append(f"{name} > C: went back to {info['delivered']}, {info['ack_floor']}")
 
 
-def _go_on(world: World, promised: Promised, verdict: Verdict) -> None:
+def _go_on(fixture: JetStreamFixture, promised: Promised, findings: Findings) -> None:
     """Publish once more, stop, open again: everything must be as before, and the loss still reported."""
-    for name in list(world.js.streams):
-        answer = json.loads(world.publish(f"{name}.1", b"after"))
+    for name in list(fixture.js.streams):
+        answer = json.loads(fixture.publish(f"{name}.1", b"after"))
         if "error" in answer or answer["seq"] <= promised.last[name]:
-            verdict.broken.append(f"{name}: after the damage a publish gets {answer}")
-    state = {name: world.call(f"STREAM.INFO.{name}")["state"] for name in world.js.streams}
+            findings.broken.append(f"{name}: after the damage a publish gets {answer}")
+    state = {name: fixture.call(f"STREAM.INFO.{name}")["state"] for name in fixture.js.streams}
     for end in ("kill", "stop"):
         if end == "stop":
-            world.close()
-        again, _ = opened(files_of(world))
+            fixture.close()
+        again, _ = opened(files_of(fixture))
         for name, before in state.items():
             now = again.call(f"STREAM.INFO.{name}")
             if "error" in now or any(now["state"].get(one) != before.get(one) for one in FIGURES):
                 after = now.get("error") or {one: now["state"].get(one) for one in FIGURES}
                 wanted = {one: before.get(one) for one in FIGURES}
-                verdict.broken.append(f"{name}: opened again after a {end}: {after}, not {wanted}")
+                findings.broken.append(f"{name}: opened again after a {end}: {after}, not {wanted}")
         again.close()
 
 
@@ -354,12 +354,12 @@ def swapped(files: Files, folder: str) -> Files:
 
 def after(files: Files) -> Files:
     """Return the files as a server leaves them that has read them, and ended."""
-    world, _ = opened(files)
-    world.close()
-    return files_of(world)
+    fixture, _ = opened(files)
+    fixture.close()
+    return files_of(fixture)
 
 
-def play() -> Iterator[tuple[Case, Verdict]]:
+def play() -> Iterator[tuple[Case, Findings]]:
     """Yield all cases, after both ends; before them, the store that is not damaged."""
     killed, stopped, older, promised = build()
     for end, files in (("kill", killed), ("stop", stopped)):

@@ -11,7 +11,7 @@ import argparse
 import sys
 import time
 
-from lib.raft.simulation import World
+from lib.raft.simulation import Simulation
 
 
 def say(text: str) -> None:
@@ -27,15 +27,15 @@ def main() -> int:
     seeds = range(given.first, given.first + given.runs) if given.seed is None else [given.seed]
     begin, acknowledged, broken = time.monotonic(), 0, 0
     for seed in seeds:
-        world = World(seed, trace=given.seed is not None)
+        simulation = Simulation(seed, trace=given.seed is not None)
         try:
-            world.run()
+            simulation.run()
         except Exception as error:
             broken += 1
             say(f"seed {seed}: {type(error).__name__}: {error}")
-        acknowledged += world.acknowledged
-        if world.trace is not None:
-            say("\n".join(world.trace))
+        acknowledged += simulation.acknowledged
+        if simulation.trace is not None:
+            say("\n".join(simulation.trace))
     say(f"{len(seeds)} runs, {acknowledged} acknowledged, {broken} broken, {time.monotonic() - begin:.0f} s")
     return 1 if broken else 0
 

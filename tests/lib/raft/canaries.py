@@ -10,7 +10,7 @@ from typing import Any
 
 from lib.raft.faults import FaultInjector
 from lib.raft.machine import Machine
-from lib.raft.simulation import World
+from lib.raft.simulation import Simulation
 from pyjs.raft import HardState, RaftConfig, RaftLog, RawNode, RequestVote, StorageAppend
 from pyjs.raft.leader import Leader
 from pyjs.raft.raft import Raft
@@ -49,7 +49,7 @@ class HastyNode(RawNode):
             self.role.__class__ = HastyLeader
 
 
-class VotesTwice(World):
+class VotesTwice(Simulation):
     """A voter gives its vote to everyone who asks in a term."""
 
     def make_node(
@@ -60,7 +60,7 @@ class VotesTwice(World):
         return node
 
 
-class AcknowledgesEarly(World):
+class AcknowledgesEarly(Simulation):
     """Entries are acknowledged and not written."""
 
     def persist(self, store: RaftStore, write: StorageAppend) -> None:
@@ -69,7 +69,7 @@ class AcknowledgesEarly(World):
         raft_disk.persist(store, write)
 
 
-class VotesForAnyone(World):
+class VotesForAnyone(Simulation):
     """A voter does not check the candidate's log."""
 
     def make_node(
@@ -87,7 +87,7 @@ class VotesForAnyone(World):
         return node
 
 
-class VotesWhileRecovering(World):
+class VotesWhileRecovering(Simulation):
     """A member that lost what it had acknowledged continues as if nothing had happened."""
 
     def make_node(
@@ -99,12 +99,12 @@ class VotesWhileRecovering(World):
 class FailingSyncs(FaultInjector):
     """Only failing syncs, of all members at once, and power cuts: elsewhere the two seldom coincide."""
 
-    def __init__(self, world: World) -> None:
-        super().__init__(world)
+    def __init__(self, simulation: Simulation) -> None:
+        super().__init__(simulation)
         self._acts, self._weights, self._interval = [self._fail_syncs, self._cut_power], [1.0, 1.0], 400
 
     def _running(self) -> list[Machine]:
-        return [machine for machine in self._world.machines.values() if machine.node is not None]
+        return [machine for machine in self._simulation.machines.values() if machine.node is not None]
 
     def _fail_syncs(self) -> None:
         for machine in self._running():
@@ -113,11 +113,11 @@ class FailingSyncs(FaultInjector):
     def _cut_power(self) -> None:
         for machine in self._running():
             machine.kill(power=True)
-            self._world.restart_later(machine)
+            self._simulation.restart_later(machine)
 
 
-class SyncsFail(World):
-    """A world with failing syncs in which all rules are kept: nothing may be lost in it."""
+class SyncsFail(Simulation):
+    """A simulation whose syncs fail and that keeps all rules: it may lose nothing."""
 
     def __init__(self, seed: int, *, trace: bool = False) -> None:
         super().__init__(seed, trace=trace)
@@ -132,7 +132,7 @@ class BelievesAFailedSync(SyncsFail):
             super()._go_on(reading, SyncMark(mark.number, 1 << 40))
 
 
-class CommitsWithoutMajority(World):
+class CommitsWithoutMajority(Simulation):
     """A leader commits an entry that one other member has, however many members there are."""
 
     def make_node(
@@ -141,7 +141,7 @@ class CommitsWithoutMajority(World):
         return HastyNode(name, log, state, timing=timing, random=random)
 
 
-class BelievesTheLog(World):
+class BelievesTheLog(Simulation):
     """A follower accepts entries without a check of what precedes them."""
 
     def make_node(
@@ -163,7 +163,7 @@ def _shadow(log: RaftLog, follow: Callable[..., int | None]) -> None:
     log.__class__ = kind
 
 
-CANARIES: tuple[type[World], ...] = (
+CANARIES: tuple[type[Simulation], ...] = (
     VotesTwice,
     AcknowledgesEarly,
     VotesForAnyone,

@@ -14,17 +14,17 @@ from lib.raft.machine import PATH, Machine
 from pyjs.raft import Members, MembersError
 
 if TYPE_CHECKING:
-    from lib.raft.simulation import World
+    from lib.raft.simulation import Simulation
 
 
 class FaultInjector:
     """Causes a fault every now and then until `end`."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
         self._over = False
         self.last_proposal: bytes | None = None
-        random = world.random
+        random = simulation.random
         acts: list[tuple[float, Callable[[], None]]] = [
             (3.0, self._crash),
             (2.0, self._cut_power_in_a_write),
@@ -37,7 +37,7 @@ class FaultInjector:
             (1.0, self._change_members),
             (0.5, self._crash_all),
         ]
-        # Each world is different: some acts never happen in it.
+        # Each run is different: some acts never happen in it.
         self._acts = [act for weight, act in acts if random.random() < 0.8]
         self._weights = [weight for weight, act in acts if act in self._acts]
         self._interval = random.choice([60, 150, 400])
@@ -45,47 +45,47 @@ class FaultInjector:
     def begin(self) -> None:
         """Start causing faults."""
         if self._acts:
-            self._world.later(self._world.random.randint(100, 300), self._act)
+            self._simulation.later(self._simulation.random.randint(100, 300), self._act)
 
     def end(self) -> None:
         """Cause no more faults, and cancel those that are still to come."""
         self._over = True
-        for machine in self._world.machines.values():
+        for machine in self._simulation.machines.values():
             machine.disk._failures.clear()
             machine.disk._left = None
 
     def _act(self) -> None:
         if self._over:
             return
-        random = self._world.random
+        random = self._simulation.random
         random.choices(self._acts, self._weights)[0]()
-        self._world.later(random.randint(1, 2 * self._interval), self._act)
+        self._simulation.later(random.randint(1, 2 * self._interval), self._act)
 
     def _any(self) -> Machine | None:
-        running = [m for m in self._world.machines.values() if m.node is not None]
-        leader = self._world.leader()
-        if leader is not None and self._world.random.random() < 0.4:
+        running = [m for m in self._simulation.machines.values() if m.node is not None]
+        leader = self._simulation.leader()
+        if leader is not None and self._simulation.random.random() < 0.4:
             return leader
-        return self._world.random.choice(running) if running else None
+        return self._simulation.random.choice(running) if running else None
 
     # --- processes
 
     def _crash(self) -> None:
         machine = self._any()
         if machine is not None:
-            machine.kill(power=self._world.random.random() < 0.5)
-            self._world.restart_later(machine)
+            machine.kill(power=self._simulation.random.random() < 0.5)
+            self._simulation.restart_later(machine)
 
     def _crash_all(self) -> None:
-        for machine in list(self._world.machines.values()):
+        for machine in list(self._simulation.machines.values()):
             if machine.node is not None:
-                machine.kill(power=self._world.random.random() < 0.7)
-                self._world.restart_later(machine)
+                machine.kill(power=self._simulation.random.random() < 0.7)
+                self._simulation.restart_later(machine)
 
     def _cut_power_in_a_write(self) -> None:
         machine = self._any()
         if machine is not None:
-            machine.disk.cut_after(self._world.random.randint(0, 8))
+            machine.disk.cut_after(self._simulation.random.randint(0, 8))
 
     # --- disks
 
@@ -93,9 +93,9 @@ class FaultInjector:
         machine = self._any()
         if machine is None or not self._can_spare(machine):
             return
-        random = self._world.random
+        random = self._simulation.random
         what = random.choice(["write", "sync", "full"])
-        self._world.say(machine.name, f"disk: {what}")
+        self._simulation.say(machine.name, f"disk: {what}")
         if what == "full":
             machine.disk.space = random.randint(0, 200)
         else:
@@ -106,14 +106,14 @@ class FaultInjector:
         machine = self._any()
         if machine is None or not self._can_spare(machine):
             return
-        random = self._world.random
+        random = self._simulation.random
         machine.kill(power=False)
         machine.hurt = True
         files = sorted(name for name in machine.disk.seen if name.startswith(PATH))
         path = random.choice(files)
         data = machine.disk.seen[path].seen
         how = random.choice(["flip", "cut", "lose", "lose all"])
-        self._world.say(machine.name, f"damage: {how} {path} ({len(data)} bytes)")
+        self._simulation.say(machine.name, f"damage: {how} {path} ({len(data)} bytes)")
         if how == "flip" and data:
             machine.disk.flip(path, random.randrange(len(data)), 1 << random.randrange(8))
         elif how == "cut" and data:
@@ -127,16 +127,16 @@ class FaultInjector:
             machine.disk.remove_tree(PATH)
             machine.disk.make_directory(PATH)
             machine.disk.sync_directory(PATH)
-        self._world.restart_later(machine)
+        self._simulation.restart_later(machine)
 
     def _can_spare(self, machine: Machine) -> bool:
         """Return whether a majority stays whole without this one, in every configuration that may count."""
-        world = self._world
-        for members in [each.members for each in world.machines.values() if each.members.voters]:
+        simulation = self._simulation
+        for members in [each.members for each in simulation.machines.values() if each.members.voters]:
             whole = [
                 name
                 for name in members.voters
-                if name in world.machines and world.machines[name].vouching and name != machine.name
+                if name in simulation.machines and simulation.machines[name].vouching and name != machine.name
             ]
             if len(whole) < members.quorum:
                 return False
@@ -144,26 +144,26 @@ class FaultInjector:
 
     def _survives(self, members: Members) -> bool:
         """Return whether a majority of these is whole: to remove others is an operator's mistake."""
-        machines = self._world.machines
+        machines = self._simulation.machines
         whole = [name for name in members.voters if name in machines and machines[name].vouching]
         return len(whole) >= members.quorum
 
     # --- the network
 
     def _partition(self) -> None:
-        world = self._world
-        names = list(world.machines)
-        some = set(world.random.sample(names, world.random.randint(1, len(names) - 1)))
-        one_way = world.random.random() < 0.3
-        world.say("world", f"cuts {sorted(some)} off{' one way' if one_way else ''}")
-        world.network.partition(some, one_way=one_way)
+        simulation = self._simulation
+        names = list(simulation.machines)
+        some = set(simulation.random.sample(names, simulation.random.randint(1, len(names) - 1)))
+        one_way = simulation.random.random() < 0.3
+        simulation.say("network", f"cuts {sorted(some)} off{' one way' if one_way else ''}")
+        simulation.network.partition(some, one_way=one_way)
 
     def _heal_network(self) -> None:
-        self._world.say("world", "heals the network")
-        self._world.network.heal()
+        self._simulation.say("network", "heals the network")
+        self._simulation.network.heal()
 
     def _worse_network(self) -> None:
-        random, network = self._world.random, self._world.network
+        random, network = self._simulation.random, self._simulation.network
         network.loss = random.choice([0.0, 0.05, 0.3])
         network.doubles = random.choice([0.0, 0.1])
         network.slowest = random.choice([3, 30, 120])
@@ -171,37 +171,39 @@ class FaultInjector:
     # --- the group
 
     def _transfer(self) -> None:
-        leader = self._world.leader()
+        leader = self._simulation.leader()
         if leader is None or leader.node is None:
             return
         others = sorted(leader.node.members.voters - {leader.name})
         if others and not leader.node.role.lead_transferee:  # type: ignore[union-attr]
-            leader.node.transfer(self._world.random.choice(others))
+            leader.node.transfer(self._simulation.random.choice(others))
             leader.pump()
 
     def _change_members(self) -> None:
         """Replace a member that can never come back; else add or remove one."""
-        world = self._world
-        leader = world.leader()
-        if leader is None or leader.node is None or world.refused(leader.node):
+        simulation = self._simulation
+        leader = simulation.leader()
+        if leader is None or leader.node is None or simulation.refused(leader.node):
             return
         members = leader.node.members
-        gone = sorted(n for n in members.voters if n not in world.machines or world.machines[n].broken)
+        gone = sorted(
+            n for n in members.voters if n not in simulation.machines or simulation.machines[n].broken
+        )
         if gone:
             new = Members.of(members.voters - {gone[0]}, members.learners)
         elif members.learners:
             one = min(members.learners)
-            if not world.machines[one].vouching:
+            if not simulation.machines[one].vouching:
                 return
             new = Members.of(members.voters | {one}, members.learners - {one})
-        elif len(members.voters) < 5 and world.random.random() < 0.6:
-            name = world.new_name()
-            machine = world.machines[name] = Machine(name, world)
+        elif len(members.voters) < 5 and simulation.random.random() < 0.6:
+            name = simulation.new_name()
+            machine = simulation.machines[name] = Machine(name, simulation)
             machine.create(Members.of(()))
             machine.boot()
             new = Members.of(members.voters, {name})
         elif len(members.voters) > 3:
-            new = Members.of(members.voters - {world.random.choice(sorted(members.voters))})
+            new = Members.of(members.voters - {simulation.random.choice(sorted(members.voters))})
         else:
             return
         if not self._survives(new):
@@ -210,5 +212,5 @@ class FaultInjector:
             leader.node.change_members(new)
         except MembersError:
             return
-        world.say(leader.name, f"members: {sorted(new.voters)} {sorted(new.learners)}")
+        simulation.say(leader.name, f"members: {sorted(new.voters)} {sorted(new.learners)}")
         leader.pump()

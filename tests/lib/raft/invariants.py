@@ -1,11 +1,11 @@
-"""A world that checks the promises about a member's fields after each of its actions."""
+"""A simulation that checks the promises about a member's fields after each of its actions."""
 
 from __future__ import annotations
 
 from random import Random
 from typing import Any
 
-from lib.raft.simulation import World
+from lib.raft.simulation import Simulation
 from pyjs.raft import HardState, RaftLog, RaftMessage, RawNode
 from pyjs.raft.leader import Leader
 from pyjs.raft.progress import Progress, ProgressState
@@ -78,8 +78,8 @@ def check_progress(progress: Progress, log: RaftLog) -> None:
     assert progress.inflights or not progress.unanswered_beats
 
 
-class CheckedWorld(World):
-    """A world of checked members. `changes`: the changes of roles that happened."""
+class CheckedSimulation(Simulation):
+    """A simulation of checked members. `changes`: the changes of roles that happened."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)

@@ -15,7 +15,7 @@ from pyjs.store.errors import Damaged, NotFound
 from pyjs.store.raft import RaftStore, StoredSnapshot
 
 if TYPE_CHECKING:
-    from lib.raft.simulation import World
+    from lib.raft.simulation import Simulation
 
 PATH = "/raft"
 TIMING = RaftConfig(
@@ -27,9 +27,9 @@ SEGMENT = 600
 class Machine:
     """A machine; `name` is the member's id. Its application is a chain of hashes over all data, in order."""
 
-    def __init__(self, name: str, world: World) -> None:
+    def __init__(self, name: str, simulation: Simulation) -> None:
         self.name = name
-        self.world = world
+        self.simulation = simulation
         self.disk = FakeDisk()
         self.disk.forgets = True
         self.node: RawNode | None = None
@@ -46,7 +46,7 @@ class Machine:
         self._writing = False
 
     def _make_store(self) -> RaftStore:
-        return self.world.store(PATH, fs=self.disk, segment_bytes=SEGMENT)
+        return self.simulation.store(PATH, fs=self.disk, segment_bytes=SEGMENT)
 
     # --- start and stop
 
@@ -63,43 +63,45 @@ class Machine:
         try:
             stored = self._store.open()
         except (Damaged, NotFound) as error:
-            self.world.say(self.name, f"cannot be trusted any more: {error}")
+            self.simulation.say(self.name, f"cannot be trusted any more: {error}")
             self.broken = True
             return
         except (OSError, PowerCut) as error:
-            self.world.say(self.name, f"cannot start: {error}")
+            self.simulation.say(self.name, f"cannot start: {error}")
             self._gone(power=isinstance(error, PowerCut))
-            self.world.restart_later(self)
+            self.simulation.restart_later(self)
             return
         last = 0 if stored.state.recovering else stored.base + len(stored.entries)
         log, state = raft_disk.load(stored, min(self.kept[0], last))
         if stored.lost:
-            self.world.say(self.name, f"lost something: {stored.lost}")
-        self.node = self.world.make_node(self.name, log, state, TIMING, Random(self.world.random.random()))
+            self.simulation.say(self.name, f"lost something: {stored.lost}")
+        self.node = self.simulation.make_node(
+            self.name, log, state, TIMING, Random(self.simulation.random.random())
+        )
         if self.kept[0] and self.kept[0] >= log.snapshot.index:
             self.applied, self.chain, self.values = self.kept[0], self.kept[1], dict(self.kept[2])
-            self.world.judges.installs(self.name, self.applied, self.chain)
+            self.simulation.judges.installs(self.name, self.applied, self.chain)
         else:
             self._load(log.snapshot)
-        self.world.say(self.name, f"starts, boot {state.boot}, log {log.base}..{log.last}, {state}")
+        self.simulation.say(self.name, f"starts, boot {state.boot}, log {log.base}..{log.last}, {state}")
         self._tick_later()
 
     def kill(self, *, power: bool) -> None:
         """Kill the process, or cut its power."""
         if self.node is not None:
-            self.world.say(self.name, "loses power" if power else "is killed")
+            self.simulation.say(self.name, "loses power" if power else "is killed")
             self._gone(power=power)
 
     def _gone(self, *, power: bool) -> None:
         self.process += 1
         self.node = None
         if power:
-            self.disk.crash(self._choose, lose_sectors=self.world.random.random() < 0.3)
+            self.disk.crash(self._choose, lose_sectors=self.simulation.random.random() < 0.3)
         else:
             self.disk.kill()
 
     def _choose(self, most: int) -> int:
-        return self.world.random.randint(0, most)
+        return self.simulation.random.randint(0, most)
 
     @property
     def vouching(self) -> bool:
@@ -121,7 +123,7 @@ class Machine:
     def propose(self, value: bytes) -> None:
         """Propose for a client; a machine that does not lead drops the proposal."""
         node = self.node
-        if node is None or not node.is_leader or self.world.refused(node):
+        if node is None or not node.is_leader or self.simulation.refused(node):
             return
         first, term = node.propose([value])
         self.waiting[first] = (term, value)
@@ -134,28 +136,28 @@ class Machine:
             return
         self.members = node.members
         if node.is_leader:
-            self.world.judges.leads(self.name, node.term)
+            self.simulation.judges.leads(self.name, node.term)
         for message in node.messages():
-            self.world.network.send(message)
+            self.simulation.network.send(message)
         if not self._writing:
             write = node.write()
             if write is not None:
                 self._writing = True
-                self.world.later(self.world.disk_delay(), self._alive(self._finish))
+                self.simulation.later(self.simulation.disk_delay(), self._alive(self._finish))
                 self._write = write
             for message in node.messages():
-                self.world.network.send(message)
+                self.simulation.network.send(message)
         self._apply()
 
     def _finish(self) -> None:
         node = self.node
         assert node is not None
         try:
-            self.world.persist(self._store, self._write)
+            self.simulation.persist(self._store, self._write)
         except PowerCut:
-            self.world.say(self.name, "loses power in a write")
+            self.simulation.say(self.name, "loses power in a write")
             self._gone(power=True)
-            self.world.restart_later(self)
+            self.simulation.restart_later(self)
             return
         except OSError as error:
             self._fail(error)
@@ -168,18 +170,18 @@ class Machine:
         """Handle a refusal of the disk: the member stops, and its machine is started again after a while."""
         node = self.node
         assert node is not None
-        self.world.say(self.name, f"fails: {errno.errorcode.get(error.errno or 0, error)}")
+        self.simulation.say(self.name, f"fails: {errno.errorcode.get(error.errno or 0, error)}")
         node.fail(str(error))
         for message in node.messages():
-            self.world.network.send(message)
-        if self.world.random.random() < 0.5:
+            self.simulation.network.send(message)
+        if self.simulation.random.random() < 0.5:
             self._gone(power=True)
         else:  # the process continues, and sees what a failed sync left though it is nowhere
             self.process += 1
             self.node = None
             self._store.close()
             self.disk._failures.clear()
-        self.world.restart_later(self)
+        self.simulation.restart_later(self)
 
     def _alive(self, action: object) -> object:
         process = self.process
@@ -191,7 +193,7 @@ class Machine:
         return run
 
     def _tick_later(self) -> None:
-        self.world.later(self.world.tick_length(self.name), self._alive(self._tick))
+        self.simulation.later(self.simulation.tick_length(self.name), self._alive(self._tick))
 
     def _tick(self) -> None:
         assert self.node is not None
@@ -204,7 +206,7 @@ class Machine:
     def _apply(self) -> None:
         node = self.node
         assert node is not None
-        judges = self.world.judges
+        judges = self.simulation.judges
         while (ready := node.committed(most_bytes=300)) is not None:
             if ready.snapshot is not None and ready.snapshot.index > self.applied:
                 self._load(ready.snapshot)
@@ -222,16 +224,16 @@ class Machine:
                 term, value = self.waiting.pop(index, (0, b""))
                 if term == entry.term:
                     judges.acknowledges(value, index)
-                    self.world.acknowledged += 1
+                    self.simulation.acknowledged += 1
                 index += 1
-            if self.world.keeps and self.world.random.random() < 0.2:
+            if self.simulation.keeps and self.simulation.random.random() < 0.2:
                 self.kept = (self.applied, self.chain, dict(self.values))
-        if node.log.applied - node.log.snapshot.index >= self.world.compact_every and not self._writing:
+        if node.log.applied - node.log.snapshot.index >= self.simulation.compact_every and not self._writing:
             self._compact(node)
 
     def _compact(self, node: RawNode) -> None:
         log = node.log
-        state = self.kept if self.world.keeps else (self.applied, self.chain, self.values)
+        state = self.kept if self.simulation.keeps else (self.applied, self.chain, self.values)
         index = state[0]
         if not log.snapshot.index < index <= log.applied:
             return
@@ -243,7 +245,7 @@ class Machine:
             self._store.compact(stored, base)
         except PowerCut:
             self._gone(power=True)
-            self.world.restart_later(self)
+            self.simulation.restart_later(self)
         except OSError as error:
             self._fail(error)
 
@@ -252,7 +254,7 @@ class Machine:
             self.applied, self.chain, self.values = _unpack(snapshot.data)
         else:
             self.applied, self.chain, self.values = 0, b"", {}
-        self.world.judges.installs(self.name, self.applied, self.chain)
+        self.simulation.judges.installs(self.name, self.applied, self.chain)
 
 
 def _pack(applied: int, chain: bytes, values: dict[int, bytes]) -> bytes:

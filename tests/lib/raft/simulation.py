@@ -26,7 +26,7 @@ HEALING = 6_000
 AGREEING = 3_000
 
 
-class World:
+class Simulation:
     """One run. Subclasses break a rule (canaries) by overriding methods of it."""
 
     store: type[RaftStore] = RaftStore
@@ -109,7 +109,7 @@ class World:
         return getattr(node.role, "lead_transferee", "") != ""
 
     def _heal(self) -> None:
-        self.say("world", "heals")
+        self.say("network", "heals")
         self._calm = True
         self.fault_injector.end()
         self.network.heal()

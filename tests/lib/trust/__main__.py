@@ -15,7 +15,7 @@ import traceback
 from pathlib import Path
 
 from lib.trust.plans import PLANS
-from lib.trust.scenario import Report, Story
+from lib.trust.scenario import Report, Scenario
 from lib.trust.table import page, row, table
 
 
@@ -48,7 +48,7 @@ def main() -> int:
                 if given.implementation == "reference" and not plan.reference:
                     continue
                 try:
-                    story = Story(
+                    scenario = Scenario(
                         plan,
                         implementation=given.implementation,
                         size=size,
@@ -58,16 +58,16 @@ def main() -> int:
                         tell=say if given.verbose else lambda _: None,
                         keep=given.keep,
                     )
-                    report = story.play(given.rounds or plan.rounds)
+                    report = scenario.play(given.rounds or plan.rounds)
                 except Exception:
                     broken += 1
                     say(f"{plan.name}, {size} servers, seed {seed}: never came to its end")
                     say(traceback.format_exc())
                     continue
                 reports.append(report)
-                broken += not report.verdict.good
+                broken += not report.findings.good
                 say(row(report))
-                for text in report.verdict.notes:
+                for text in report.findings.notes:
                     say(f"  seed {seed}: {text}")
     say("")
     say(table(reports))

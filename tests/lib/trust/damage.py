@@ -53,25 +53,25 @@ def files(store: Path, kind: Kind) -> list[Path]:
     )
 
 
-def damage(store: Path, kind: Kind, dice: Random) -> list[str]:
+def damage(store: Path, kind: Kind, rng: Random) -> list[str]:
     """Damage all files of a kind, or one of them, in one way; return what was done."""
     found = [path for path in files(store, kind) if path.stat().st_size]
-    if found and dice.random() < 0.5:
-        found = [dice.choice(found)]
-    harm = dice.choice(HARMS)
-    return [f"{harm} {path.relative_to(store)}" for path in found if _harm(path, harm, dice)]
+    if found and rng.random() < 0.5:
+        found = [rng.choice(found)]
+    harm = rng.choice(HARMS)
+    return [f"{harm} {path.relative_to(store)}" for path in found if _harm(path, harm, rng)]
 
 
-def _harm(path: Path, harm: str, dice: Random) -> bool:
+def _harm(path: Path, harm: str, rng: Random) -> bool:
     data = bytearray(path.read_bytes())
     if harm == "remove":
         path.unlink()
         return True
     if harm == "flip":
         for _ in range(2):
-            data[dice.randrange(len(data))] ^= 1 << dice.randrange(8)
+            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
     elif harm == "old":  # some bytes as they may have been once: not yet written
-        start = dice.randrange(len(data))
+        start = rng.randrange(len(data))
         data[start : start + _CHUNK] = bytes(len(data[start : start + _CHUNK]))
     else:
         del data[{"byte": len(data) - 1, "half": len(data) // 2, "empty": 0}[harm] :]

@@ -58,11 +58,11 @@ def set_faults(store: Path, **faults: int) -> None:
 class Safe:
     """What has reached the disk. One for each process; any thread may use it."""
 
-    def __init__(self, store: Path, dice: Random) -> None:
+    def __init__(self, store: Path, rng: Random) -> None:
         self.store = store
         self.tree = safe_of(store) / "tree"
         self.files = safe_of(store) / "files"
-        self.dice = dice
+        self.rng = rng
         self.lock = threading.RLock()
         # By number: (offset, length) written, (size, -1) cut to; in order. Unknown: WHOLE.
         self.unsynced: dict[str, list[tuple[int, int]]] = {}
@@ -90,9 +90,9 @@ class Safe:
         """Note a write or a cut; now and then it reaches the disk by itself."""
         with self.lock:
             self.unsynced.setdefault(number, [WHOLE]).append(change)
-            if change[1] > 0 and self.dice.random() < SPONTANEOUS:
+            if change[1] > 0 and self.rng.random() < SPONTANEOUS:
                 offset, length = change
-                self.copy(number, file, [(offset, self.dice.randint(1, length))])
+                self.copy(number, file, [(offset, self.rng.randint(1, length))])
 
     def copy(self, number: str, file: int, changes: list[tuple[int, int]]) -> None:
         """Bring what was written to the disk."""

@@ -195,11 +195,11 @@ def take(value: Value, answer: Msg) -> bool:
 class Chain(Client):
     """Publishes to `subject` only what follows the last value it knows there, one at a time."""
 
-    def __init__(self, name: str, server: ServerProcess, values: Values, subject: str, dice: Random) -> None:
+    def __init__(self, name: str, server: ServerProcess, values: Values, subject: str, rng: Random) -> None:
         super().__init__(name, server)
         self.values = values
         self.subject = subject
-        self.dice = dice
+        self.rng = rng
         self.number = 0
         self.acks = 0
 
@@ -219,7 +219,7 @@ class Chain(Client):
             else:
                 found = re.search(rb"wrong last sequence: (\d+)", answer.body)
                 last = int(found[1]) if found else None
-            self.ending.wait(self.dice.random() * 2 * PAUSE)
+            self.ending.wait(self.rng.random() * 2 * PAUSE)
 
     def _look(self, wire: Wire) -> int | None:
         """Return the subject's last sequence; None if there is no answer."""

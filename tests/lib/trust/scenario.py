@@ -1,4 +1,4 @@
-"""One run: a cluster, publishers and workers on it, faults in rounds, and the verdict.
+"""One run: a cluster, publishers and workers on it, faults in rounds, and what they broke.
 
 The seed decides which servers are affected, how and for how long. Processes and the network keep their own
 time: a seed played again plays the same faults, but not every interleaving.
@@ -15,10 +15,10 @@ from random import Random
 from lib.eventually import eventually
 from lib.process import ServerProcess
 
+from .faulty_cluster import FaultyCluster
+from .findings import Findings, judge
 from .publishers import Chain, Client, Publisher
-from .site import Site
 from .values import BUCKET, JOBS, STREAM, SUBJECT, Outcome, Values
-from .verdict import Verdict, judge
 from .worker import Handled, Worker
 
 RECOVERY_SECONDS = 90.0
@@ -32,7 +32,7 @@ Fault = Iterator[float]
 class Plan:
     """A kind of fault, and how it is played.
 
-    play: called with the story and a number, which chooses the variant
+    play: called with the scenario and a number, which chooses the variant
     rounds: how many times it is played
     faulty: whether it needs disks that can fail
     reference: whether it can be played against the reference, too
@@ -41,7 +41,7 @@ class Plan:
 
     name: str
     about: str
-    play: Callable[[Story, int], Fault]
+    play: Callable[[Scenario, int], Fault]
     rounds: int
     faulty: bool = False
     reference: bool = True
@@ -63,10 +63,10 @@ class Report:
     delivered: int
     slowest: float
     seconds: float
-    verdict: Verdict
+    findings: Findings
 
 
-class Story:
+class Scenario:
     """One run; use `play` once. `rate`: values per second of each publisher."""
 
     def __init__(
@@ -86,7 +86,7 @@ class Story:
         self.replicas = plan.replicas or size
         self.seed = seed
         self.rate = rate
-        self.dice = Random(f"{plan.name} {size} {seed}")
+        self.rng = Random(f"{plan.name} {size} {seed}")
         self.tell = tell
         self.keep = keep
         self.values = Values()
@@ -94,26 +94,26 @@ class Story:
         self.clients: list[Publisher | Chain | Worker] = []
         self.slowest = 0.0
         self.begin = time.monotonic()
-        self.site = Site(implementation, size, seed=seed, faulty=plan.faulty, options=options)
+        self.cluster = FaultyCluster(implementation, size, seed=seed, faulty=plan.faulty, options=options)
 
     def play(self, rounds: int) -> Report:
         """Play so many rounds and judge. The servers end with it, and if it failed their files are kept."""
-        verdict: Verdict | None = None
+        findings: Findings | None = None
         try:
-            self.site.make_assets(self.replicas)
+            self.cluster.make_assets(self.replicas)
             self._begin()
             self.recover(0)
             first = 1 if self.size == 3 else rounds + 1  # five servers continue with the variants
             for number in range(first, first + rounds):
                 self._round(number)
             self._end()
-            verdict = judge(self.site, self.values, self.handled)
+            findings = judge(self.cluster, self.values, self.handled)
         finally:
             for client in self.clients:
                 client.ending.set()
-            if self.keep is not None and (verdict is None or not verdict.good):
-                self.site.keep(self.keep / f"{self.plan.name}-{self.size}-{self.seed}")
-            self.site.close()
+            if self.keep is not None and (findings is None or not findings.good):
+                self.cluster.keep(self.keep / f"{self.plan.name}-{self.size}-{self.seed}")
+            self.cluster.close()
         count = self.values.count
         return Report(
             plan=self.plan.name,
@@ -127,11 +127,11 @@ class Story:
             delivered=sum(handled.deliveries for handled in self.handled),
             slowest=self.slowest,
             seconds=time.monotonic() - self.begin,
-            verdict=verdict,
+            findings=findings,
         )
 
     def _begin(self) -> None:
-        servers, values = self.site.servers, self.values
+        servers, values = self.cluster.servers, self.values
         turn = [servers[number % self.size] for number in range(2 * self.size)]
         clients: list[Publisher | Chain | Worker] = [
             Publisher(f"p{number}", server, values, rate=self.rate) for number, server in enumerate(servers)
@@ -140,8 +140,8 @@ class Story:
         clients.append(Publisher("k0", turn[2], values, stream=BUCKET, rate=self.rate))
         clients.append(Publisher("j0", turn[3], values, stream=JOBS, rate=self.rate))
         for number in range(2):
-            dice = Random(self.dice.random())
-            clients.append(Chain(f"c{number}", turn[number + 1], values, f"{SUBJECT}.chain", dice))
+            rng = Random(self.rng.random())
+            clients.append(Chain(f"c{number}", turn[number + 1], values, f"{SUBJECT}.chain", rng))
         for handled in self.handled:
             name = f"w{handled.stream}"
             clients += [Worker(f"{name}{number}", turn[number], handled) for number in range(2)]
@@ -196,17 +196,17 @@ class Story:
 
     def whole(self, seconds: float = RECOVERY_SECONDS) -> None:
         """Wait until every replica is current: one fault must be over before the next."""
-        eventually(self.site.is_whole, seconds)
+        eventually(self.cluster.is_whole, seconds)
 
     def some(self, least: float, most: float) -> float:
-        return self.dice.uniform(least, most)
+        return self.rng.uniform(least, most)
 
     def pick(self, count: int) -> list[ServerProcess]:
         """Return random servers in a random order."""
-        return self.dice.sample(self.site.servers, count)
+        return self.rng.sample(self.cluster.servers, count)
 
     def others(self, servers: list[ServerProcess]) -> list[ServerProcess]:
-        return [server for server in self.site.servers if server not in servers]
+        return [server for server in self.cluster.servers if server not in servers]
 
     @property
     def minority(self) -> int:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from lib.damage.pages import page as damage_tables
 
+from .findings import Findings
 from .plans import PLANS
 from .scenario import Report
-from .verdict import Verdict
 
 HEAD = [
     "servers",
@@ -32,7 +32,7 @@ def cells(report: Report) -> list[str]:
         str(report.rounds),
         *[f"{figure:,}".replace(",", " ") for figure in figures],
         f"{report.slowest:.1f} s",
-        *[str(count) for count in report.verdict.counts.values()],
+        *[str(count) for count in report.findings.counts.values()],
         str(report.seed),
     ]
 
@@ -44,7 +44,7 @@ def row(report: Report) -> str:
 
 def table(reports: Sequence[Report]) -> str:
     """Return the table of all reports."""
-    head = [*HEAD, *Verdict().counts, "seed"]
+    head = [*HEAD, *Findings().counts, "seed"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     return "\n".join([*lines, *map(row, reports)])
 

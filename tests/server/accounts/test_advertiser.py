@@ -116,7 +116,7 @@ class Play:
     def turn(self) -> None:
         self.clock.advance(1)
 
-    def settle(self) -> None:
+    def converge(self) -> None:
         while self.peer.held or self.account.sublist.leaving:
             self.turn()
 
@@ -149,7 +149,7 @@ def test_the_picture_is_right_whatever_changes_during_a_sync(seed: int) -> None:
     weights = [4, 4, 4, 4, 2, 1, 1, 12]
     for _ in range(60):
         play.random.choices(operations, weights)[0]()
-    play.settle()
+    play.converge()
     assert {key: count if key[1] else 1 for key, count in play.peer.picture.items()} == wanted(
         play.account, play.peer.hidden
     )
@@ -182,17 +182,17 @@ def test_all_is_told_again_once_even_if_another_sync_comes_between() -> None:
     for _ in range(30):
         play.add()
     play.peer.start(play.account)
-    play.settle()
+    play.converge()
     before = dict(play.peer.picture)
     play.peer.told.clear()
     play.peer.sync(repeats=True)
     play.turn()
     play.peer.sync()
-    play.settle()
+    play.converge()
     assert dict(play.peer.told) == before == play.peer.picture
     play.peer.told.clear()
     play.peer.sync()
-    play.settle()
+    play.converge()
     assert play.peer.told == []
 
 

@@ -81,7 +81,7 @@ class Box(OutboundQueue, MessageEndpoint):
         return [prefix + tail for prefix, tail in zip(self.out[::2], self.out[1::2], strict=True)]
 
 
-class World:
+class FanOutFixture:
     """An account, those who subscribe in it, and a producer of one kind with turns of some lengths."""
 
     def __init__(self, boxes: list[Any], source: int | None, turns: list[bool]) -> None:
@@ -217,7 +217,7 @@ def test_it_queues_what_the_router_queues(
     boxes: list[Any], source: int | None, interest: list[Any], given_ones: list[Any], turns: list[bool]
 ) -> None:
     operations = [operation(n, each, source is None) for n, each in enumerate(given_ones)]
-    quick, careful = World(boxes, source, turns), World(boxes, source, turns)
+    quick, careful = FanOutFixture(boxes, source, turns), FanOutFixture(boxes, source, turns)
     quick.quickly([*interest, *operations])
     for each in (*interest, *operations):
         careful.carefully(each)
@@ -237,8 +237,8 @@ def test_it_queues_what_the_router_queues(
 
 @pytest.mark.parametrize("length", [31, 32, 33, 100])
 def test_a_reader_gets_runs_and_the_turn_may_end_between_them(length: int) -> None:
-    world = World([(CLIENT, True, True, True)], 0, [True, False])
-    world.subscribe(-1, "a", "", 0, True)
-    world.quickly([operation(n, (False, "a", b"", b""), True) for n in range(length)])
-    assert [int(body) for _, _, _, body in world.heard] == list(range(length))
-    assert world.messages == length
+    fixture = FanOutFixture([(CLIENT, True, True, True)], 0, [True, False])
+    fixture.subscribe(-1, "a", "", 0, True)
+    fixture.quickly([operation(n, (False, "a", b"", b""), True) for n in range(length)])
+    assert [int(body) for _, _, _, body in fixture.heard] == list(range(length))
+    assert fixture.messages == length

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lib.fake_clock import FakeClock, FakeTimer
-from lib.fake_wire import House
+from lib.fake_wire import ClientsFixture
 from pyjs.server.accounts.flusher import Flusher, OutboundQueue
 
 MS = 1_000_000
@@ -83,9 +83,9 @@ def test_many_are_written_to_over_several_turns_and_few_go_before_them() -> None
 
 def test_the_producer_of_a_wide_message_reads_on_when_it_is_written() -> None:
     clock = SlowClock()
-    house = House(clock=clock)
-    producer, other = house.connected(), house.connected()
-    consumers = [house.connected() for _ in range(50)]
+    fixture = ClientsFixture(clock=clock)
+    producer, other = fixture.connected(), fixture.connected()
+    consumers = [fixture.connected() for _ in range(50)]
     for consumer in consumers:
         consumer.says("SUB a 1\r\n")
         write = consumer.wire.write
@@ -99,6 +99,6 @@ def test_the_producer_of_a_wide_message_reads_on_when_it_is_written() -> None:
     producer.connection.receive(b"PUB a 1\r\ny\r\n")
     assert producer.wire.paused
     assert other.says("PING\r\n").startswith(b"PONG\r\n")
-    house.clock.advance(1000 * MS)
+    fixture.clock.advance(1000 * MS)
     assert not producer.wire.paused
     assert all(consumer.wire.sent == b"MSG a 1 1\r\nx\r\nMSG a 1 1\r\ny\r\n" for consumer in consumers)

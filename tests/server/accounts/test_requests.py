@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from lib.fake_wire import House
+from lib.fake_wire import ClientsFixture
 from pyjs.server.accounts.plan import is_request
 from pyjs.server.jetstream.consumers.sender import FastSender
 
@@ -54,15 +54,15 @@ def _again_and_again(account: Any) -> None:
     ],
 )
 def test_no_answer_is_received_as_a_request(send: Any, subscribed: str) -> None:
-    house = House()
-    client = house.connected()
+    fixture = ClientsFixture()
+    client = fixture.connected()
     client.says(f"PING\r\nSUB {subscribed} 1\r\n")
-    account = house.registry.global_account
+    account = fixture.registry.global_account
     taken: list[Any] = []
     account.subscribe(API, taken.append)
     assert not account.has_interest(API)
     assert not send(account)
-    house.clock.advance(1)
+    fixture.clock.advance(1)
     assert (client.says("PING\r\n"), taken) == (b"PONG\r\n", [])
     assert account.has_interest(API, own=True)
     assert account.publish(API, b"x", own=True) == 2

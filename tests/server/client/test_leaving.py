@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from lib.fake_wire import House
+from lib.fake_wire import ClientsFixture
 
 
 def test_very_many_subscriptions_go_in_steps_and_queue_groups_at_once() -> None:
-    house = House()
-    leaving, staying = house.connected(), house.connected()
+    fixture = ClientsFixture()
+    leaving, staying = fixture.connected(), fixture.connected()
     leaving.says("".join(f"SUB many.{number} {number}\r\n" for number in range(20_000)))
     leaving.says("SUB shared workers q\r\n")
     staying.says("SUB shared workers 1\r\n")
-    sublist = house.registry.global_account.sublist
+    sublist = fixture.registry.global_account.sublist
     before = len(sublist)
     leaving.connection.lost()
     left = len(sublist)
     assert before - 20_000 < left < before
     for _ in range(20):
         assert b"MSG shared 1" in staying.says("PUB shared 0\r\n\r\n")
-    house.clock.advance(1)
+    fixture.clock.advance(1)
     assert len(sublist) == before - 20_001

@@ -8,7 +8,7 @@ from typing import Any
 import bcrypt
 import nkeys
 import pytest
-from lib.fake_wire import FakeClient, House
+from lib.fake_wire import ClientsFixture, FakeClient
 from pyjs.server.accounts.auth import Authenticator, ClientCredentials, verify
 from pyjs.server.config.options import (
     AccountLimitOptions,
@@ -25,10 +25,10 @@ REFUSED = b"-ERR 'Authorization Violation'\r\n"
 HASHED = bcrypt.hashpw(b"secret", bcrypt.gensalt(4)).decode()
 
 
-def house(
+def fixture(
     no_auth_user: str = "", accounts: dict[str, AccountOptions] | None = None, **authorization: Any
-) -> House:
-    return House(
+) -> ClientsFixture:
+    return ClientsFixture(
         Options(
             authorization=AuthorizationOptions(**authorization),
             no_auth_user=no_auth_user,
@@ -67,7 +67,7 @@ def outcome(client: FakeClient) -> bytes:
     ],
 )
 def test_credentials_decide(authorization: dict[str, Any], given: dict[str, str], ok: bool) -> None:
-    client = house(**authorization).client()
+    client = fixture(**authorization).client()
     assert client.info["auth_required"] is True
     client.connect(**given)
     assert (outcome(client) == b"PONG\r\n") == ok
@@ -75,7 +75,7 @@ def test_credentials_decide(authorization: dict[str, Any], given: dict[str, str]
 
 
 def test_bcrypt_is_checked_off_the_loop_and_in_order() -> None:
-    place = house(user="u", password=HASHED)
+    place = fixture(user="u", password=HASHED)
     client = place.client()
     client.connection.receive(
         b'CONNECT {"verbose":false,"user":"u","pass":"secret"}\r\nSUB a 1\r\nPUB a 1\r\nx\r\n'
@@ -90,7 +90,7 @@ def test_bcrypt_is_checked_off_the_loop_and_in_order() -> None:
 
 
 def test_what_a_refused_client_still_sends_is_read_so_that_it_gets_the_error() -> None:
-    place = house(user="u", password=HASHED)
+    place = fixture(user="u", password=HASHED)
     client = place.client()
     client.connection.receive(b'CONNECT {"verbose":false,"user":"u","pass":"wrong"}\r\n')
     place.work()
@@ -105,7 +105,7 @@ def test_what_a_refused_client_still_sends_is_read_so_that_it_gets_the_error() -
 
 @pytest.mark.parametrize("prefix", ["$2a", "$2b", "$2x", "$2y"])
 def test_every_spelling_of_bcrypt_is_one(prefix: str) -> None:
-    place = house(token=prefix + HASHED[3:])
+    place = fixture(token=prefix + HASHED[3:])
     good, bad = place.connected(auth_token="secret"), place.connected(auth_token="wrong")
     place.work()
     assert outcome(good) == b"PONG\r\n"
@@ -113,7 +113,7 @@ def test_every_spelling_of_bcrypt_is_one(prefix: str) -> None:
 
 
 def test_a_client_gone_while_its_password_is_checked_leaves_nothing() -> None:
-    place = house(user="u", password=HASHED)
+    place = fixture(user="u", password=HASHED)
     client = place.connected(user="u", **{"pass": "secret"})
     client.connection.lost()
     place.work()
@@ -124,7 +124,7 @@ def test_a_client_gone_while_its_password_is_checked_leaves_nothing() -> None:
 def test_an_nkey_signs_the_nonce() -> None:
     pair = nkeys.from_seed(b"SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY")
     public = pair.public_key.decode()
-    place = house(users=[UserOptions(nkey=public)])
+    place = fixture(users=[UserOptions(nkey=public)])
     client = place.client()
     nonce = client.info["nonce"]
     assert len(nonce) == 15
@@ -141,7 +141,7 @@ def test_an_nkey_signs_the_nonce() -> None:
 
 
 def test_who_says_nothing_is_the_no_auth_user() -> None:
-    place = house("guest", users=[UserOptions("guest", "g"), UserOptions("a", "1")])
+    place = fixture("guest", users=[UserOptions("guest", "g"), UserOptions("a", "1")])
     client = place.client()
     assert "auth_required" not in client.info
     assert client.says("PING\r\n").endswith(b"PONG\r\n")
@@ -156,14 +156,14 @@ def test_who_says_nothing_is_the_no_auth_user() -> None:
     "said", ["PING\r\n", "PUB a 0\r\n\r\n", "SUB a 1\r\n", "UNSUB 1\r\n", "NONSENSE\r\n"]
 )
 def test_nothing_but_connect_is_served_before_authentication(said: str) -> None:
-    client = house(user="u", password="p").client()
+    client = fixture(user="u", password="p").client()
     client.read()
     assert client.says(said) == REFUSED
     assert client.closed == "Authentication Failure"
 
 
 def test_connect_must_come_in_time() -> None:
-    place = house(user="u", password="p")
+    place = fixture(user="u", password="p")
     slow, quick = place.client(), place.connected(user="u", **{"pass": "p"})
     slow.read()
     place.clock.advance(2 * SECOND)
@@ -173,7 +173,7 @@ def test_connect_must_come_in_time() -> None:
 
 
 def test_without_authentication_there_is_no_time_limit() -> None:
-    place = House()
+    place = ClientsFixture()
     client = place.client()
     place.clock.advance(3 * SECOND)
     assert not client.closed
@@ -184,7 +184,7 @@ def test_users_live_in_their_accounts() -> None:
         "A": AccountOptions(name="A", users=[UserOptions("a", "1")]),
         "B": AccountOptions(name="B", users=[UserOptions("b", "2")]),
     }
-    place = house(accounts=accounts)
+    place = fixture(accounts=accounts)
     a, b = place.connected(user="a", **{"pass": "1"}), place.connected(user="b", **{"pass": "2"})
     a.says("SUB > 1\r\n")
     b.says("PUB x 0\r\n\r\n")
@@ -197,7 +197,7 @@ def test_an_account_is_full_at_its_limit() -> None:
     account = AccountOptions(
         name="A", users=[UserOptions("a", "1")], limits=AccountLimitOptions(max_connections=1)
     )
-    place = house(accounts={"A": account})
+    place = fixture(accounts={"A": account})
     first = place.connected(user="a", **{"pass": "1"})
     second = place.client()
     second.connection.receive(b'CONNECT {"verbose":false,"user":"a","pass":"1"}\r\n')
@@ -210,7 +210,7 @@ def test_an_account_is_full_at_its_limit() -> None:
 def test_an_account_limits_payload_and_subscriptions() -> None:
     limits = AccountLimitOptions(max_payload=4, max_subscriptions=1)
     account = AccountOptions(name="A", users=[UserOptions("a", "1")], limits=limits)
-    client = house(accounts={"A": account}).connected(user="a", **{"pass": "1"})
+    client = fixture(accounts={"A": account}).connected(user="a", **{"pass": "1"})
     assert client.says("SUB a 1\r\nSUB b 2\r\n") == b"-ERR 'maximum subscriptions exceeded'\r\n"
     assert client.says("PUB x 5\r\n12345\r\n") == b"-ERR 'Maximum Payload Violation'\r\n"
 
@@ -218,7 +218,7 @@ def test_an_account_limits_payload_and_subscriptions() -> None:
 def test_default_permissions_are_for_users_without_their_own() -> None:
     narrow = PermissionsOptions(publish=SubjectPermission(allow=["ok"]))
     wide = PermissionsOptions(publish=SubjectPermission(allow=[">"]))
-    place = house(
+    place = fixture(
         users=[UserOptions("n", "1"), UserOptions("w", "1", permissions=wide)], default_permissions=narrow
     )
     n, w = place.connected(user="n", **{"pass": "1"}), place.connected(user="w", **{"pass": "1"})
@@ -227,7 +227,7 @@ def test_default_permissions_are_for_users_without_their_own() -> None:
 
 
 def test_a_leaf_is_authenticated_by_its_own_connection_type() -> None:
-    place = house(users=[UserOptions("a", "1", allowed_connection_types=frozenset({"LEAFNODE"}))])
+    place = fixture(users=[UserOptions("a", "1", allowed_connection_types=frozenset({"LEAFNODE"}))])
     authenticator = Authenticator(place.options, place.registry)
     assert authenticator.authenticate(ClientCredentials("a", "1"), b"", "LEAFNODE").user is not None
     assert authenticator.authenticate(ClientCredentials("a", "1"), b"").user is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from lib.fake_wire import FakeClient, House
+from lib.fake_wire import ClientsFixture, FakeClient
 from pyjs.server.config.options import (
     AuthorizationOptions,
     Options,
@@ -24,9 +24,13 @@ def options(publish: Any = None, subscribe: Any = None, responses: Any = None) -
     return Options(authorization=AuthorizationOptions(users=users))
 
 
-def clients(given: Options) -> tuple[House, FakeClient, FakeClient]:
-    house = House(given)
-    return house, house.connected(user="u", **{"pass": "p"}), house.connected(user="root", **{"pass": "p"})
+def clients(given: Options) -> tuple[ClientsFixture, FakeClient, FakeClient]:
+    fixture = ClientsFixture(given)
+    return (
+        fixture,
+        fixture.connected(user="u", **{"pass": "p"}),
+        fixture.connected(user="root", **{"pass": "p"}),
+    )
 
 
 def test_publishing_is_allowed_by_subject() -> None:
@@ -81,7 +85,7 @@ def test_denied_messages_of_a_wildcard_are_left_out() -> None:
 
 def test_a_request_earns_the_right_to_answer_it_once() -> None:
     given = options(SubjectPermission(["pub"]), None, ResponsePermission())
-    house, user, root = clients(given)
+    fixture, user, root = clients(given)
     user.says("SUB svc 1\r\n")
     root.says("SUB r.> 2\r\n")
     assert b"Violation" in user.says("PUB r.1 0\r\n\r\n")
@@ -91,7 +95,7 @@ def test_a_request_earns_the_right_to_answer_it_once() -> None:
     assert b"Violation" in user.says("PUB r.1 0\r\n\r\n")
     root.says("PUB svc r.2 0\r\n\r\n")
     user.read()
-    house.clock.advance(121 * SECOND)
+    fixture.clock.advance(121 * SECOND)
     for one in (user, root):
         one.says("PONG\r\n")
     assert b"Violation" in user.says("PUB r.2 0\r\n\r\n")
@@ -117,9 +121,9 @@ def test_replies_remembered_are_bounded() -> None:
 
 
 def test_a_reload_takes_subscriptions_away_and_says_so() -> None:
-    house, user, root = clients(options(subscribe=SubjectPermission(["a.>", "b"])))
+    fixture, user, root = clients(options(subscribe=SubjectPermission(["a.>", "b"])))
     user.says("SUB a.x 1\r\nSUB b q 2\r\nSUB a.> 3\r\n")
-    house.reload(options(subscribe=SubjectPermission(["a.>"], ["a.no"])))
+    fixture.reload(options(subscribe=SubjectPermission(["a.>"], ["a.no"])))
     expected = '-ERR \'Permissions Violation for Subscription to "b" using queue "q" (sid "2")\'\r\n'
     assert user.read() == expected.encode()
     root.says("PUB a.x 0\r\n\r\nPUB b 0\r\n\r\nPUB a.no 0\r\n\r\n")
@@ -128,17 +132,17 @@ def test_a_reload_takes_subscriptions_away_and_says_so() -> None:
 
 
 def test_a_reload_gives_permissions_back() -> None:
-    house, user, _ = clients(options(SubjectPermission(["a"])))
+    fixture, user, _ = clients(options(SubjectPermission(["a"])))
     assert b"Violation" in user.says("PUB b 0\r\n\r\n")
-    house.reload(options())
+    fixture.reload(options())
     assert user.says("SUB b 1\r\nPUB b 0\r\n\r\n") == b"MSG b 1 0\r\n\r\n"
 
 
 def test_a_reload_closes_who_is_no_longer_welcome() -> None:
-    house, user, root = clients(options())
+    fixture, user, root = clients(options())
     changed = options()
     changed.authorization.users = [UserOptions("root", "p"), UserOptions("u", "other")]
-    house.reload(changed)
+    fixture.reload(changed)
     assert (user.closed, root.closed) == ("Authentication Expired", "")
     assert user.read() == b"-ERR 'Authorization Violation'\r\n"
 
@@ -146,22 +150,22 @@ def test_a_reload_closes_who_is_no_longer_welcome() -> None:
 def test_a_reload_moves_users_to_their_new_account() -> None:
     from pyjs.server.config.options import AccountOptions
 
-    house, user, root = clients(options())
+    fixture, user, root = clients(options())
     user.says("SUB a 1\r\n")
     moved = Options(
         authorization=AuthorizationOptions(users=[UserOptions("root", "p")]),
         accounts={"N": AccountOptions(name="N", users=[UserOptions("u", "p")])},
     )
-    house.reload(moved)
+    fixture.reload(moved)
     root.says("PUB a 0\r\n\r\n")
     assert user.read() == b""
     assert user.says("PUB a 0\r\n\r\n") == b"MSG a 1 0\r\n\r\n"
-    assert house.registry.global_account.connections == {root.connection}
+    assert fixture.registry.global_account.connections == {root.connection}
 
 
 def test_a_reload_with_fewer_connections_closes_the_latest() -> None:
-    house, user, root = clients(options())
+    fixture, user, root = clients(options())
     fewer = options()
     fewer.max_connections = 1
-    house.reload(fewer)
+    fixture.reload(fewer)
     assert (user.closed, root.closed) == ("", "Maximum Connections Exceeded")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from lib.fake_wire import House
+from lib.fake_wire import ClientsFixture
 
 SUBSCRIPTIONS = {
     "nobody": [],
@@ -20,12 +20,12 @@ SUBSCRIPTIONS = {
 
 
 def heard(lines: list[str], send: Any) -> tuple[bytes, int, int]:
-    house = House()
-    client = house.connected()
+    fixture = ClientsFixture()
+    client = fixture.connected()
     client.says("".join(f"{line}\r\n" for line in lines))
-    account = house.registry.global_account
+    account = fixture.registry.global_account
     send(account, [(b"inbox.1", b"one"), (b"inbox.2", b"two"), (b"inbox.1", b""), (b"other", b"x")])
-    house.clock.advance(1)
+    fixture.clock.advance(1)
     connection = client.connection
     return client.says("PING\r\n"), connection.out_msgs, connection.out_bytes
 

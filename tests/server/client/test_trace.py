@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lib.fake_wire import House
+from lib.fake_wire import ClientsFixture
 from pyjs.server.config.options import Options
 
 
@@ -20,10 +20,10 @@ class Lines:
 
 
 def test_every_line_and_payload_is_shown_but_no_secret() -> None:
-    house = House(Options(trace=True, max_traced_msg_len=4))
+    fixture = ClientsFixture(Options(trace=True, max_traced_msg_len=4))
     log = Lines()
-    house.clients.log = log
-    client = house.connected(user="me", **{"pass": 'secret"x', "sig": "secret"})
+    fixture.clients.log = log
+    client = fixture.connected(user="me", **{"pass": 'secret"x', "sig": "secret"})
     client.says("SUB a q 1\r\nPING\r\nPUB a r 6\r\nab\x00def\r\nUNSUB 1 5\r\n")
     client.says("HPUB a 12 14\r\nNATS/1.0\r\n\r\nhi\r\n")
     assert "secret" not in "".join(log.lines)
@@ -48,10 +48,10 @@ def test_every_line_and_payload_is_shown_but_no_secret() -> None:
 
 
 def test_a_secret_of_the_wrong_kind_is_one_all_the_same() -> None:
-    house = House(Options(trace=True))
+    fixture = ClientsFixture(Options(trace=True))
     log = Lines()
-    house.clients.log = log
-    client = house.client()
+    fixture.clients.log = log
+    client = fixture.client()
     client.says('CONNECT {"jwt": ["secret", "secret"], "sig":17, "pass" :{"a": "secret"}, "name": "n"}\r\n')
     line = log.lines[1]
     assert line.startswith('<<- [CONNECT {"jwt": "[REDACTED]", "sig":"[REDACTED]", "pass" :"[REDACTED]"')
@@ -59,22 +59,22 @@ def test_a_secret_of_the_wrong_kind_is_one_all_the_same() -> None:
 
 
 def test_a_reload_switches_it_on_and_off() -> None:
-    house = House()
+    fixture = ClientsFixture()
     log = Lines()
-    house.clients.log = log
-    client = house.connected()
+    fixture.clients.log = log
+    client = fixture.connected()
     client.says("SUB a 1\r\nPUB a 0\r\n\r\n")
-    house.reload(Options(host="127.0.0.1", trace=True))
+    fixture.reload(Options(host="127.0.0.1", trace=True))
     client.says("PUB a 0\r\n\r\n")
     assert len(log.lines) == 4
-    house.reload(Options(host="127.0.0.1"))
+    fixture.reload(Options(host="127.0.0.1"))
     client.says("PUB a 0\r\n\r\n")
     assert len(log.lines) == 4
 
 
 def test_an_account_counts_what_its_clients_send_and_receive() -> None:
-    house = House()
-    client = house.connected()
+    fixture = ClientsFixture()
+    client = fixture.connected()
     client.says("SUB a 1\r\nSUB a 2\r\nPUB a 3\r\nxyz\r\n")
-    account = house.registry.global_account
+    account = fixture.registry.global_account
     assert (account.in_msgs, account.in_bytes, account.out_msgs, account.out_bytes) == (1, 3, 2, 6)

@@ -17,7 +17,7 @@ def test_all_present_begin_within_two_seconds(cluster: Cluster) -> None:
     cluster.start()
     assert cluster.until(cluster.leader) < 2
     cluster.commit("a", "b")
-    cluster.until(cluster.settled, 5)
+    cluster.until(cluster.converged, 5)
     assert cluster["s1"].tally.items == ["a", "b"]
 
 
@@ -28,26 +28,26 @@ def test_nobody_begins_while_one_is_missing(cluster: Cluster) -> None:
     assert all(cluster[name].member.group is None for name in ("s0", "s1"))  # type: ignore[union-attr]
     assert any("waits for" in line for line in cluster["s0"].log.lines)
     cluster.start("s2")
-    assert cluster.until(lambda: cluster.settled(), 10) < 5
+    assert cluster.until(lambda: cluster.converged(), 10) < 5
 
 
 def test_everyone_comes_back_as_who_they_were(cluster: Cluster) -> None:
     cluster.start().commit("a", "b", "c")
-    cluster.until(cluster.settled)
+    cluster.until(cluster.converged)
     before = cluster["s0"].group.members
     for name in NAMES:
         cluster[name].kill(power=True)
     cluster.start()
     assert cluster.until(cluster.leader) < 2
     cluster.commit("d")
-    cluster.until(cluster.settled)
+    cluster.until(cluster.converged)
     assert cluster["s2"].group.members == before
     assert cluster["s2"].tally.items == ["a", "b", "c", "d"]
 
 
 def test_two_wiped_of_three_make_no_empty_group(cluster: Cluster) -> None:
     cluster.start().commit("a")
-    cluster.until(cluster.settled)
+    cluster.until(cluster.converged)
     for name in NAMES:
         cluster[name].kill()
     for name in ("s0", "s1"):
@@ -84,13 +84,13 @@ def test_somebody_who_leads_or_may_be_elected_is_no_stalemate(cluster: Cluster) 
 
 def test_who_lost_the_disk_is_replaced(cluster: Cluster) -> None:
     cluster.start().commit(*[f"v{i}" for i in range(120)])
-    cluster.until(cluster.settled)
+    cluster.until(cluster.converged)
     old = cluster["s1"].group.member
     cluster["s1"].kill()
     cluster["s1"].wipe()
     cluster.commit("meanwhile")
     cluster.start("s1")
-    cluster.until(cluster.settled, 30)
+    cluster.until(cluster.converged, 30)
     assert cluster["s1"].group.member != old
     assert old not in cluster["s0"].group.members.all
     assert cluster["s1"].tally.items[-1] == "meanwhile"
@@ -101,7 +101,7 @@ def test_who_lost_the_disk_is_replaced(cluster: Cluster) -> None:
 @pytest.mark.parametrize("how", ["flip", "cut", "lose"])
 def test_whose_state_cannot_be_read_is_replaced(cluster: Cluster, file: str, how: str) -> None:
     cluster.start().commit("a")
-    cluster.until(cluster.settled)
+    cluster.until(cluster.converged)
     member = cluster["s2"]
     old = member.group.member
     member.kill()
@@ -109,7 +109,7 @@ def test_whose_state_cannot_be_read_is_replaced(cluster: Cluster, file: str, how
         harm(member, path, how)
     cluster.commit("b")
     member.start()
-    cluster.until(cluster.settled, 30)
+    cluster.until(cluster.converged, 30)
     assert member.group.member != old
     assert member.tally.items == ["a", "b"]
     assert any("a new member" in line for line in member.log.lines)
@@ -130,14 +130,14 @@ def test_lives_and_states_are_mended_so_that_a_majority_may_be_damaged(
     cluster: Cluster, name: str, how: str
 ) -> None:
     cluster.start().commit("a")
-    cluster.until(cluster.settled)
+    cluster.until(cluster.converged)
     before = {member.name: member.group.member for member in cluster.members.values()}
     for member in cluster.members.values():
         member.kill()
     for member in (cluster["s1"], cluster["s2"]):
         harm(member, next(path for path in member.disk.seen if path.endswith(f"/{name}")), how)
     cluster.start().commit("b")
-    cluster.until(cluster.settled)
+    cluster.until(cluster.converged)
     assert {member.name: member.group.member for member in cluster.members.values()} == before
     for member in (cluster["s1"], cluster["s2"]):
         assert any(f"/{name}" in line and "written anew" in line for line in member.log.lines)
@@ -145,13 +145,13 @@ def test_lives_and_states_are_mended_so_that_a_majority_may_be_damaged(
 
 def test_one_by_one_all_may_lose_their_disks(cluster: Cluster) -> None:
     cluster.start().commit("a")
-    cluster.until(cluster.settled)
+    cluster.until(cluster.converged)
     for name in (*NAMES, *NAMES):
         cluster[name].kill()
         cluster[name].wipe()
         cluster[name].start()
         cluster.commit(f"after {name}")
-        cluster.until(cluster.settled, 30)
+        cluster.until(cluster.converged, 30)
     assert len(cluster["s0"].tally.items) == 7
 
 
@@ -161,13 +161,13 @@ def test_one_who_comes_later_is_added() -> None:
         cluster[name].others = NAMES
     cluster.start(*NAMES).commit("a")
     cluster.start("s3")
-    cluster.until(cluster.settled, 30)
+    cluster.until(cluster.converged, 30)
     assert len(cluster["s3"].group.members.voters) == 4
 
 
 def test_the_second_server_of_a_name_takes_no_part(cluster: Cluster) -> None:
     cluster.start().commit("a")
-    cluster.until(cluster.settled)
+    cluster.until(cluster.converged)
     before = cluster["s0"].group.members
     twin = Cluster("s1")["s1"]
     twin.cluster = cluster
@@ -189,7 +189,7 @@ def test_two_of_one_name_found_nothing() -> None:
     cluster.run(30)
     assert cluster.leader() is None
     twin.kill()
-    cluster.until(cluster.settled, 30)
+    cluster.until(cluster.converged, 30)
 
 
 def test_who_decided_alone_and_was_lost_holds_nobody_up(cluster: Cluster) -> None:
@@ -201,7 +201,7 @@ def test_who_decided_alone_and_was_lost_holds_nobody_up(cluster: Cluster) -> Non
     first.wipe()
     cluster.run(1)
     first.start()
-    cluster.until(cluster.settled, 60)
+    cluster.until(cluster.converged, 60)
     cluster.commit("a")
 
 
@@ -211,9 +211,9 @@ def test_foundings_that_contradict_each_other_end_as_one() -> None:
     for name, other in (("s0", "s1"), ("s1", "s0"), ("s2", "s0")):
         cluster[name].others = (other,)
     cluster.start()
-    cluster.until(lambda: cluster.settled(), 60)
+    cluster.until(lambda: cluster.converged(), 60)
     cluster.commit("a")
-    cluster.until(cluster.settled)
+    cluster.until(cluster.converged)
 
 
 @pytest.mark.parametrize("seconds", [0.05 * n for n in range(1, 30)])
@@ -224,15 +224,15 @@ def test_a_restart_at_any_moment_of_the_beginning(seconds: float) -> None:
     victim.kill(power=True)
     cluster.run(0.3)
     victim.start()
-    cluster.until(cluster.settled, 60)
+    cluster.until(cluster.converged, 60)
     cluster.commit("a")
-    cluster.until(cluster.settled)
+    cluster.until(cluster.converged)
 
 
 def test_a_disk_that_refuses_at_the_start_is_asked_again(cluster: Cluster) -> None:
     cluster["s0"].disk.fail("write")
     cluster.start()
-    cluster.until(cluster.settled, 60)
+    cluster.until(cluster.converged, 60)
     assert any("cannot start" in line for line in cluster["s0"].log.lines)
 
 
@@ -242,6 +242,6 @@ def test_stop_leaves_nothing(cluster: Cluster) -> None:
         assert cluster[name].stop()
     cluster.run(1)
     assert cluster.clock.pending() == 0
-    assert all(not m.disk.files and not m.hands.under_way for m in cluster.members.values())
+    assert all(not m.disk.files and not m.executor.under_way for m in cluster.members.values())
     cluster.start()
-    cluster.until(cluster.settled)
+    cluster.until(cluster.converged)

@@ -12,7 +12,7 @@ NAMES = ("s0", "s1", "s2")
 @pytest.fixture
 def cluster() -> Cluster:
     made = Cluster(*NAMES).start()
-    made.until(made.settled)
+    made.until(made.converged)
     return made
 
 
@@ -41,7 +41,7 @@ def test_all_of_one_turn_go_out_together(cluster: Cluster) -> None:
 
 def test_what_is_larger_than_a_piece_arrives(cluster: Cluster) -> None:
     cluster.commit("x" * 10_000)
-    cluster.until(cluster.settled)
+    cluster.until(cluster.converged)
     assert cluster.bus.largest < 600
     assert all(member.tally.items == ["x" * 10_000] for member in cluster.members.values())
 
@@ -80,7 +80,7 @@ def test_snapshots_are_taken_and_given_to_who_is_late(cluster: Cluster) -> None:
     snapshot = leader.group.node.log.snapshot  # type: ignore[union-attr]
     assert snapshot.index > 100
     late.start()
-    cluster.until(cluster.settled, 30)
+    cluster.until(cluster.converged, 30)
     assert late.tally.restored == 1
     assert len(late.tally.items) == 200
 
@@ -91,26 +91,26 @@ def test_all_restart_from_snapshots_and_logs(cluster: Cluster) -> None:
     for name in NAMES:
         cluster[name].kill(power=True)
     cluster.start()
-    cluster.until(lambda: cluster.settled() and cluster["s0"].tally.items == items, 30)
+    cluster.until(lambda: cluster.converged() and cluster["s0"].tally.items == items, 30)
     assert cluster["s0"].tally.restored == 1
 
 
 def test_who_is_durable_by_itself_gets_nothing_twice(cluster: Cluster) -> None:
     cluster.commit(*[f"v{i}" for i in range(30)])
-    cluster.until(cluster.settled)
+    cluster.until(cluster.converged)
     member = cluster["s1"]
     member.durable = (member.group.applied, list(member.tally.items))
     member.kill()
     cluster.commit("more")
     member.start()
-    cluster.until(cluster.settled, 30)
+    cluster.until(cluster.converged, 30)
     assert member.tally.items[-2:] == ["v29", "more"]  # Tally asserts that no index comes twice
 
 
 def test_a_lost_log_behind_a_durable_application_is_refilled(cluster: Cluster) -> None:
     """The application remembers more than its log: it is given only what is new to it."""
     cluster.commit(*[f"v{i}" for i in range(30)])
-    cluster.until(cluster.settled)
+    cluster.until(cluster.converged)
     member = cluster["s1"]
     member.durable = (member.group.applied, list(member.tally.items))
     member.kill()
@@ -120,7 +120,7 @@ def test_a_lost_log_behind_a_durable_application_is_refilled(cluster: Cluster) -
     cluster.run(0.5)
     assert member.group.disk_loss
     cluster.commit("more")
-    cluster.until(lambda: cluster.settled() and not member.group.health(), 30)
+    cluster.until(lambda: cluster.converged() and not member.group.health(), 30)
     assert member.tally.items[-2:] == ["v29", "more"]
     assert member.tally.restored == 0
 
@@ -136,7 +136,7 @@ def test_a_leader_whose_disk_refuses_gives_up_its_place_and_returns(cluster: Clu
     took = cluster.until(lambda: any(m.group.ready for m in cluster.members.values() if m is not old))
     assert took < 2
     cluster.commit("b")
-    cluster.until(cluster.settled, 60)
+    cluster.until(cluster.converged, 60)
     assert old.group.health() == ""
 
 
@@ -149,20 +149,20 @@ def test_a_full_disk_of_everyone_ends_when_there_is_room(cluster: Cluster) -> No
     assert cluster.leader() is None
     for name in NAMES:
         cluster[name].disk.space = None
-    cluster.until(cluster.settled, 60)
+    cluster.until(cluster.converged, 60)
     cluster.commit("c")
-    cluster.until(cluster.settled, 60)
+    cluster.until(cluster.converged, 60)
     assert cluster["s0"].tally.items in (["a", "c"], ["a", "b" * 1000, "c"])
 
 
 def test_a_leader_whose_disk_does_not_answer_hands_over(cluster: Cluster) -> None:
     old = cluster.led()
-    old.hands.stuck = True
+    old.executor.stuck = True
     outcomes = cluster.propose("a")
     cluster.until(lambda: any(m.group.ready for m in cluster.members.values() if m is not old), 20)
     assert "does not answer" in old.group.health()
-    old.hands.unstick()
-    cluster.until(lambda: outcomes and cluster.settled(), 20)
+    old.executor.unstick()
+    cluster.until(lambda: outcomes and cluster.converged(), 20)
     assert not isinstance(outcomes[0], ProposalError)
 
 
@@ -226,7 +226,7 @@ def test_an_idle_group_writes_nothing(cluster: Cluster) -> None:
 def slow(member: Member) -> list[int]:
     """Let its application rest for ever, until that is taken off the list."""
     forever = [1]
-    member.hands.turn = 1_000_000
+    member.executor.turn = 1_000_000
     member.rests = lambda: bool(forever)
     return forever
 
@@ -245,7 +245,7 @@ def test_nothing_is_asked_of_an_application_that_is_applying(cluster: Cluster) -
     assert all("v59" in member.tally.items for member in others)  # they go on
     assert (outcomes, leader.group.applied, leader.tally.between) == ([], before, True)
     forever.clear()
-    cluster.until(cluster.settled)
+    cluster.until(cluster.converged)
     assert len(outcomes) == 61
     assert leader.tally.items[-61:] == ["slow", *[f"v{number}" for number in range(60)]]
 
@@ -277,7 +277,7 @@ def test_a_snapshot_comes_after_what_is_being_applied(cluster: Cluster) -> None:
     cluster.run(5)
     assert (other.tally.restored, other.tally.between) == (0, True)
     forever.clear()
-    cluster.until(cluster.settled)
+    cluster.until(cluster.converged)
     assert other.tally.restored == 1
 
 
@@ -308,7 +308,7 @@ def test_a_member_whose_disk_refused_applies_to_the_end(cluster: Cluster) -> Non
     forever.clear()
     cluster.until(lambda: not tally.between)
     assert tally.items == ["slow"]
-    cluster.until(cluster.settled)
+    cluster.until(cluster.converged)
 
 
 def test_an_application_that_raises_in_a_step_ends_its_member(cluster: Cluster) -> None:

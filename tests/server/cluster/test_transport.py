@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from lib.cluster import Bus, BusClient, Hands, Note
+from lib.cluster import Bus, BusClient, ClockExecutor, Note
 from lib.fake_clock import FakeClock
 from pyjs.raft import AppendEntries, Entry, EntryType, Heartbeat, Members, RaftMessage
 from pyjs.server.cluster.announce import Announce, AnnounceError
@@ -23,7 +23,7 @@ class Pair:
         self.clients = {name: BusClient(self.bus, name) for name in ("aaaaaaaa", "bbbbbbbb")}
         self.tickers = {name: Ticker(self.clock) for name in self.clients}
         self.transports = {
-            name: RaftTransport(name, client, Hands(self.clock), self.tickers[name], piece_bytes=300)
+            name: RaftTransport(name, client, ClockExecutor(self.clock), self.tickers[name], piece_bytes=300)
             for name, client in self.clients.items()
         }
         self.received: list[RaftMessage] = []

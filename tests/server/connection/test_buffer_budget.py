@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lib.examples import one_in
-from lib.fake_wire import FakeClient, House
+from lib.fake_wire import ClientsFixture, FakeClient
 from pyjs.server.config.options import Options
 
 SECOND = 1_000_000_000
@@ -20,15 +20,15 @@ MIB = 1 << 20
 READ = 64 * KIB
 
 
-def house(limit: int = 4 * MIB) -> House:
-    return House(Options(max_buffered=limit, max_payload=MIB, max_pending=16 * MIB))
+def fixture(limit: int = 4 * MIB) -> ClientsFixture:
+    return ClientsFixture(Options(max_buffered=limit, max_payload=MIB, max_pending=16 * MIB))
 
 
 class Sender:
     """A client that sends one message in reads of READ, as far as it is read."""
 
-    def __init__(self, house: House, size: int = MIB) -> None:
-        self.client = house.connected()
+    def __init__(self, fixture: ClientsFixture, size: int = MIB) -> None:
+        self.client = fixture.connected()
         self.rest = b"PUB a %d\r\n" % size + b"x" * size + b"\r\n"
 
     @property
@@ -42,7 +42,7 @@ class Sender:
 
 
 def test_the_newest_wait_and_all_come_through() -> None:
-    env = house()
+    env = fixture()
     env.connected().says("SUB a 1\r\n")
     senders = [Sender(env) for _ in range(20)]
     buffer_budget = env.clients.buffer_budget
@@ -60,7 +60,7 @@ def test_the_newest_wait_and_all_come_through() -> None:
 
 
 def test_the_oldest_goes_on_whatever_it_still_brings() -> None:
-    env = house(MIB // 2)
+    env = fixture(MIB // 2)
     first, second = Sender(env), Sender(env)
     for _ in range(5):
         first.send()
@@ -75,7 +75,7 @@ def test_the_oldest_goes_on_whatever_it_still_brings() -> None:
 
 
 def test_small_messages_are_never_waited_for() -> None:
-    env = house(MIB // 2)
+    env = fixture(MIB // 2)
     held = [Sender(env), Sender(env)]
     for _ in range(5):
         for sender in held:
@@ -89,7 +89,7 @@ def test_small_messages_are_never_waited_for() -> None:
 
 
 def test_who_is_read_on_and_does_not_send_is_closed() -> None:
-    env = house()
+    env = fixture()
     stuck = [Sender(env) for _ in range(40)]
     for sender in stuck:
         for _ in range(4):
@@ -112,7 +112,7 @@ def test_who_is_read_on_and_does_not_send_is_closed() -> None:
 
 
 def test_who_sends_a_little_all_the_time_is_closed_as_well() -> None:
-    env = house()
+    env = fixture()
     slow = [Sender(env) for _ in range(40)]
     for sender in slow:
         for _ in range(4):
@@ -126,7 +126,7 @@ def test_who_sends_a_little_all_the_time_is_closed_as_well() -> None:
 
 
 def test_a_closed_connection_counts_no_more() -> None:
-    env = house()
+    env = fixture()
     senders = [Sender(env) for _ in range(40)]
     for sender in senders:
         for _ in range(4):
@@ -144,7 +144,7 @@ def test_a_closed_connection_counts_no_more() -> None:
 
 
 def test_producers_wait_while_peers_leave_too_much_unread() -> None:
-    env = house()
+    env = fixture()
     consumers = [env.connected() for _ in range(5)]
     for consumer in consumers:
         consumer.says("SUB a 1\r\n")
@@ -167,7 +167,7 @@ def test_producers_wait_while_peers_leave_too_much_unread() -> None:
 
 
 def test_producers_go_on_when_those_who_do_not_read_are_closed() -> None:
-    env = house()
+    env = fixture()
     consumers = [env.connected() for _ in range(5)]
     for consumer in consumers:
         consumer.says("SUB a 1\r\n")
@@ -181,7 +181,7 @@ def test_producers_go_on_when_those_who_do_not_read_are_closed() -> None:
 
 
 def test_a_reload_changes_the_limit() -> None:
-    env = house()
+    env = fixture()
     env.reload(Options(max_buffered=MIB))
     assert env.clients.buffer_budget.limit == MIB
     env.reload(Options())
@@ -189,7 +189,7 @@ def test_a_reload_changes_the_limit() -> None:
 
 
 def test_what_waits_for_a_login_counts_but_never_waits() -> None:
-    env = House(Options(max_buffered=MIB // 2, max_payload=MIB))
+    env = ClientsFixture(Options(max_buffered=MIB // 2, max_payload=MIB))
     env.options.authorization.user = "a"
     env.options.authorization.password = "$2a$04$vQAW6qCbpb8aPzuvZ2lZm.wYVWDAoBTEsUZcu6PYcCS/MsYfVvzIe"
     env.reload(env.options)
@@ -203,7 +203,7 @@ def test_what_waits_for_a_login_counts_but_never_waits() -> None:
 @pytest.mark.parametrize("reason", ["stuck", "reads"])
 def test_a_closed_connection_keeps_what_it_is_owed_no_longer_than_anything(reason: str) -> None:
     """Its last bytes would otherwise stay for as long as a peer that does not read likes."""
-    env = house()
+    env = fixture()
     consumer, producer = env.connected(), env.connected()
     consumer.says("SUB a 1\r\n")
     consumer.wire.stuck = reason == "stuck"
@@ -219,7 +219,7 @@ def test_a_closed_connection_keeps_what_it_is_owed_no_longer_than_anything(reaso
 @given(st.integers(0, 1 << 32), st.integers(2, 40), st.integers(64 * KIB, 8 * MIB))
 def test_whatever_is_sent_in_whatever_order_comes_through(seed: int, count: int, limit: int) -> None:
     rng = random.Random(seed)
-    env = house(limit)
+    env = fixture(limit)
     senders = [Sender(env, rng.randrange(1, MIB)) for _ in range(count)]
     bound = limit + limit // 4 * 3 + (count + 1) * READ + MIB
     turns = 0

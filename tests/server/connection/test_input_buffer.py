@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lib.fake_clock import FakeClock
-from lib.fake_wire import House
+from lib.fake_wire import ClientsFixture
 from pyjs.server.accounts.subscription import Publish
 from pyjs.server.connection.input_buffer import InputBuffer
 
@@ -110,10 +110,10 @@ def _served(
 ) -> tuple[bytes, bytes, list[str], str, tuple[int, ...]]:
     """What two clients and a service come to see of it, read in pieces of these sizes."""
     clock = Ticking()
-    house = House(clock=clock)
-    hearer, client = house.connected(), house.connected()
+    fixture = ClientsFixture(clock=clock)
+    hearer, client = fixture.connected(), fixture.connected()
     asked: list[str] = []
-    house.registry.global_account.subscribe("service.*", lambda message: asked.append(message.subject))
+    fixture.registry.global_account.subscribe("service.*", lambda message: asked.append(message.subject))
     hearer.says("SUB a.* 1\r\n")
     client.connection.parser.most = most
     clock.step = step
@@ -123,15 +123,15 @@ def _served(
     while clock.pending() and client.wire.paused and not client.closed:
         clock.advance(100 * MILLISECOND)
     clock.step = 0
-    account = house.registry.global_account
+    account = fixture.registry.global_account
     counted = (client.connection.in_msgs, account.in_msgs, client.connection.parser.buffer.size)
     return hearer.read(), client.read(), asked, client.closed, counted
 
 
 def test_a_flood_is_served_in_turns_and_in_order() -> None:
     clock = Ticking()
-    house = House(clock=clock)
-    hearer, flooder = house.connected(), house.connected()
+    fixture = ClientsFixture(clock=clock)
+    hearer, flooder = fixture.connected(), fixture.connected()
     hearer.says("SUB a 1\r\n")
     clock.step = 3 * MILLISECOND
     numbers = [b"%d" % number for number in range(5_000)]
@@ -150,10 +150,10 @@ def test_a_flood_is_served_in_turns_and_in_order() -> None:
 
 def test_many_requests_of_one_read_are_served_in_turns() -> None:
     clock = Ticking()
-    house = House(clock=clock)
-    client = house.connected()
+    fixture = ClientsFixture(clock=clock)
+    client = fixture.connected()
     asked: list[str] = []
-    house.registry.global_account.subscribe("service.*", lambda message: asked.append(message.subject))
+    fixture.registry.global_account.subscribe("service.*", lambda message: asked.append(message.subject))
     clock.step = MILLISECOND
     client.connection.receive(b"".join(b"PUB service.%d 0\r\n\r\n" % number for number in range(100)))
     clock.step = 0
@@ -169,8 +169,8 @@ def test_many_requests_of_one_read_are_served_in_turns() -> None:
 def test_publishes_for_one_reader_are_served_in_turns(each: int, first: int, most: int) -> None:
     """However long the reader takes for one: many slow ones are cut, many quick ones hardly."""
     clock = Ticking()
-    house = House(clock=clock)
-    client = house.connected()
+    fixture = ClientsFixture(clock=clock)
+    client = fixture.connected()
     runs: list[list[bytes]] = []
 
     def read(run: list[Publish]) -> None:
@@ -179,7 +179,7 @@ def test_publishes_for_one_reader_are_served_in_turns(each: int, first: int, mos
         clock.now()
         clock.step = 0
 
-    house.registry.global_account.subscribe("s", lambda message: None, reader=read)
+    fixture.registry.global_account.subscribe("s", lambda message: None, reader=read)
     bodies = [b"%04d" % number for number in range(992)]
     client.connection.receive(b"".join(b"PUB s 4\r\n%b\r\n" % body for body in bodies))
     assert sum(map(len, runs)) == first
@@ -187,15 +187,15 @@ def test_publishes_for_one_reader_are_served_in_turns(each: int, first: int, mos
         clock.advance(SECOND)
     assert [body for run in runs for body in run] == bodies
     assert len(runs) <= most
-    assert client.connection.in_msgs == house.registry.global_account.in_msgs == len(bodies)
+    assert client.connection.in_msgs == fixture.registry.global_account.in_msgs == len(bodies)
 
 
 def test_one_who_closes_is_read_to_the_end() -> None:
     clock = Ticking()
-    house = House(clock=clock)
-    client = house.connected()
+    fixture = ClientsFixture(clock=clock)
+    client = fixture.connected()
     asked: list[str] = []
-    house.registry.global_account.subscribe("service", lambda message: asked.append(message.subject))
+    fixture.registry.global_account.subscribe("service", lambda message: asked.append(message.subject))
     clock.step = MILLISECOND
     client.connection.receive(b"PUB service 0\r\n\r\n" * 50)
     clock.step = 0
@@ -209,10 +209,10 @@ def test_one_who_closes_is_read_to_the_end() -> None:
 def test_what_comes_while_the_next_turn_is_due_is_served_in_it() -> None:
     """Even if nothing is left for that turn, because an answer came first."""
     clock = Ticking()
-    house = House(clock=clock)
-    client = house.connected()
+    fixture = ClientsFixture(clock=clock)
+    client = fixture.connected()
     asked: list[str] = []
-    house.registry.global_account.subscribe("service.*", lambda message: asked.append(message.subject))
+    fixture.registry.global_account.subscribe("service.*", lambda message: asked.append(message.subject))
     client.connection.hold()
     clock.step = 3 * MILLISECOND
     client.connection.receive(b"".join(b"PUB service.%d 0\r\n\r\n" % number for number in range(9)))
@@ -229,8 +229,8 @@ def test_what_comes_while_the_next_turn_is_due_is_served_in_it() -> None:
 
 def test_a_read_of_one_publish_makes_few_calls() -> None:
     """What every read costs, whatever is in it: the shell must stay thin."""
-    house = House()
-    hearer, client = house.connected(), house.connected()
+    fixture = ClientsFixture()
+    hearer, client = fixture.connected(), fixture.connected()
     hearer.says("SUB a 1\r\n")
     client.says("PUB a 2\r\nhi\r\n")
     calls: list[str] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from lib.meta_fixture import Site
+from lib.meta_fixture import MetaFixture
 from pyjs.protocol.api.stream import StreamConfig
 from pyjs.protocol.errors import ApiError
 from pyjs.server.jetstream.meta.effect import CommandRejected, Effect, StaleCommand, StreamCreated
@@ -22,37 +22,37 @@ def validation_context(view: AccountView) -> ValidationContext:
     return ValidationContext(lookup=lookup, clustered=True)
 
 
-def create_command(site: Site, **asked: Any) -> Any:
+def create_command(meta: MetaFixture, **asked: Any) -> Any:
     """The command for a request of a client."""
-    view = site.state.view("A")
+    view = meta.state.view("A")
     config = check(StreamConfig.from_json(asked), validation_context(view))
-    return site.planner.create_stream(view, config.to_json(), site.requester, len(site.log) + 1)
+    return meta.planner.create_stream(view, config.to_json(), meta.requester, len(meta.log) + 1)
 
 
-def create(site: Site, **asked: Any) -> list[Effect]:
-    return site.put(create_command(site, **asked))
+def create(meta: MetaFixture, **asked: Any) -> list[Effect]:
+    return meta.put(create_command(meta, **asked))
 
 
-def update(site: Site, **asked: Any) -> list[Effect]:
-    view = site.state.view("A")
+def update(meta: MetaFixture, **asked: Any) -> list[Effect]:
+    view = meta.state.view("A")
     old = view.config(asked["name"])
     assert old is not None
     config = check_update(
         StreamConfig.from_json(old), StreamConfig.from_json(asked), validation_context(view)
     )
-    return site.put(site.planner.update_stream(view, config.to_json(), site.requester))
+    return meta.put(meta.planner.update_stream(view, config.to_json(), meta.requester))
 
 
 def test_replicas_are_allowed_and_defaults_are_stored() -> None:
-    site = Site()
-    [made] = create(site, name="S", num_replicas=3)
+    meta = MetaFixture()
+    [made] = create(meta, name="S", num_replicas=3)
     assert isinstance(made, StreamCreated) and len(made.stream.peers) == 3
     config = StreamConfig.from_json(made.stream.config)
     assert (config.subjects, config.max_msgs, config.duplicate_window) == (["S"], -1, 120_000_000_000)
-    update(site, name="S", num_replicas=1)
-    assert len(site.state.of_account("A")[0].peers) == 1
+    update(meta, name="S", num_replicas=1)
+    assert len(meta.state.of_account("A")[0].peers) == 1
     with pytest.raises(ApiError) as refused:
-        create(site, name="T", num_replicas=6)
+        create(meta, name="T", num_replicas=6)
     assert refused.value.err_code == 10052
 
 
@@ -63,29 +63,29 @@ def test_alone_there_are_no_replicas() -> None:
 
 
 def test_an_equal_request_finds_the_stream() -> None:
-    site = Site()
-    create(site, name="S", num_replicas=3)
-    assert [type(effect).__name__ for effect in create(site, name="S", num_replicas=3)] == ["AlreadyExists"]
+    meta = MetaFixture()
+    create(meta, name="S", num_replicas=3)
+    assert [type(effect).__name__ for effect in create(meta, name="S", num_replicas=3)] == ["AlreadyExists"]
 
 
 def test_two_mirrors_of_each_other_do_not_come_to_be() -> None:
     """Each was validated before the other was there; the log lets only one of them in."""
-    site = Site()
-    create(site, name="A", subjects=["a"])
-    first = create_command(site, name="M1", sources=[{"name": "M2"}])
-    second = create_command(site, name="M2", sources=[{"name": "M1"}])
-    assert isinstance(site.put(first)[0], StreamCreated)
-    assert site.put(second) == [StaleCommand("stream M1")]
+    meta = MetaFixture()
+    create(meta, name="A", subjects=["a"])
+    first = create_command(meta, name="M1", sources=[{"name": "M2"}])
+    second = create_command(meta, name="M2", sources=[{"name": "M1"}])
+    assert isinstance(meta.put(first)[0], StreamCreated)
+    assert meta.put(second) == [StaleCommand("stream M1")]
     with pytest.raises(ApiError, match="detected cycle"):
-        create_command(site, name="M2", sources=[{"name": "M1"}])
+        create_command(meta, name="M2", sources=[{"name": "M1"}])
 
 
 def test_a_late_overlap_is_refused_by_the_log() -> None:
-    site = Site()
+    meta = MetaFixture()
     first, second = (
-        create_command(site, name="S", subjects=["a.*"]),
-        create_command(site, name="T", subjects=["a.b"]),
+        create_command(meta, name="S", subjects=["a.*"]),
+        create_command(meta, name="T", subjects=["a.b"]),
     )
-    site.put(first)
-    [effect] = site.put(second)
+    meta.put(first)
+    [effect] = meta.put(second)
     assert isinstance(effect, CommandRejected) and effect.error.err_code == 10065

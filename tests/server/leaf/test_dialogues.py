@@ -92,11 +92,11 @@ def test_an_old_version_is_refused(env: Callable[..., LeafServer]) -> None:
 
 
 def test_the_number_of_leafs_of_an_account_is_limited(env: Callable[..., LeafServer]) -> None:
-    house = env()
-    account = house.registry.accounts["ACC"]
+    fixture = env()
+    account = fixture.registry.accounts["ACC"]
     account.limits.leafs = 1
-    Peer(house).logs_in("one")
-    assert Peer(house).logs_in("two") == ["-ERR 'maximum account active connections exceeded'"]
+    Peer(fixture).logs_in("one")
+    assert Peer(fixture).logs_in("two") == ["-ERR 'maximum account active connections exceeded'"]
 
 
 def test_the_trace_log_has_every_line_and_no_secret(env: Callable[..., LeafServer]) -> None:
@@ -124,21 +124,21 @@ def test_the_trace_log_has_every_line_and_no_secret(env: Callable[..., LeafServe
 
 def test_passwords_with_bcrypt_are_checked_off_the_loop(env: Callable[..., LeafServer]) -> None:
     hashed = bcrypt.hashpw(b"secret", bcrypt.gensalt(4)).decode()
-    house = env(f"leafnodes {{ authorization {{ user: leaf, password: '{hashed}', account: ACC }} }}")
-    peer, wrong = Peer(house), Peer(house)
+    fixture = env(f"leafnodes {{ authorization {{ user: leaf, password: '{hashed}', account: ACC }} }}")
+    peer, wrong = Peer(fixture), Peer(fixture)
     assert peer.logs_in(user="leaf", **{"pass": "secret"}) == []
     assert wrong.logs_in(user="leaf", **{"pass": "else"}) == []
     assert peer.says("LS+ held.back") == []
-    house.work()
+    fixture.work()
     assert any(line.startswith("LS+ $LDS.") for line in peer.read())
     assert wrong.read() == ["-ERR 'Authorization Violation'"]
-    assert house.registry.accounts["ACC"].has_interest("held.back")
+    assert fixture.registry.accounts["ACC"].has_interest("held.back")
 
 
 def test_the_leaf_block_has_users_of_its_own(env: Callable[..., LeafServer]) -> None:
-    house = env("leafnodes { authorization { users: [{user: u, password: p, account: ACC}] } }")
-    assert Peer(house).logs_in() == ["-ERR 'Authorization Violation'"]
-    peer = Peer(house)
+    fixture = env("leafnodes { authorization { users: [{user: u, password: p, account: ACC}] } }")
+    assert Peer(fixture).logs_in() == ["-ERR 'Authorization Violation'"]
+    peer = Peer(fixture)
     second = json.loads(peer.logs_in(user="u", **{"pass": "p"})[0][5:])
     assert second["remote_account"] == "ACC"
 
@@ -160,17 +160,17 @@ def test_a_peer_that_does_not_answer_pings_is_stale(env: Callable[..., LeafServe
 
 
 def test_a_closed_connection_leaves_nothing(env: Callable[..., LeafServer], clock: FakeClock) -> None:
-    house = env()
-    account = house.registry.accounts["ACC"]
+    fixture = env()
+    account = fixture.registry.accounts["ACC"]
     before = len(account.sublist)
-    peer = Peer(house)
+    peer = Peer(fixture)
     peer.logs_in()
     peer.says("LS+ a", "LS+ b q 3")
     assert len(account.sublist) == before + 2
     peer.connection.lost()
     assert len(account.sublist) == before
     assert not account.leafs
-    assert not house.leafs.connections
+    assert not fixture.leafs.connections
     clock.advance(600 * SECOND)
     assert peer.wire.sent == b""
 
@@ -184,8 +184,8 @@ def test_subscriptions_are_limited_and_valid(env: Callable[..., LeafServer]) -> 
 
 
 def test_weights_of_groups_are_followed(env: Callable[..., LeafServer]) -> None:
-    house = env()
-    one, two = Peer(house), Peer(house)
+    fixture = env()
+    one, two = Peer(fixture), Peer(fixture)
     one.logs_in("one")
     two.logs_in("two")
     one.says("LS+ a q 3")
@@ -246,10 +246,10 @@ def test_after_some_errors_the_hub_is_left_alone(
 
 
 def test_a_spoke_takes_only_what_it_could_have_asked_for(env: Callable[..., LeafServer]) -> None:
-    house = env()
-    client = house.user()
+    fixture = env()
+    client = fixture.user()
     client.says("SUB > 1\r\n")
-    peer = Peer(house, remote(deny_imports=["no.>"]))
+    peer = Peer(fixture, remote(deny_imports=["no.>"]))
     peer.says(greeting(info_on_connect=False))
     peer.says("LMSG no.a 1", "x", "LMSG yes.a 1", "x")
     assert client.read() == b"MSG yes.a 1 1\r\nx\r\n"
@@ -371,17 +371,17 @@ def test_domains_stay_apart_and_are_reached_by_name(env: Callable[..., LeafServe
 
 
 def test_a_reload_closes_who_may_no_longer_join_and_tells_mappings(env: Callable[..., LeafServer]) -> None:
-    house = env()
-    stays, goes = Peer(house), Peer(house)
+    fixture = env()
+    stays, goes = Peer(fixture), Peer(fixture)
     stays.logs_in("stays")
     goes.logs_in("goes", user="admin")
     text = ACCOUNTS.replace("password: admin", "password: other").replace(
         "password: acc}] }", "password: acc}], mappings: { old: new } }"
     )
     options = load_text(text)
-    house.registry.reload(options)
-    house.clients.reload(options)
-    house.leafs.reload(options, house.clients.authenticator)
+    fixture.registry.reload(options)
+    fixture.clients.reload(options)
+    fixture.leafs.reload(options, fixture.clients.authenticator)
     assert goes.read() == ["-ERR 'Authorization Violation'"]
     assert stays.read() == ["LS+ old"]
 
@@ -446,10 +446,10 @@ def test_whatever_a_peer_sends_is_survived(env: Callable[..., LeafServer], seed:
         "CONNECT {{}}",
     ]
     for options in (None, remote(), remote(hub=True)):
-        house = env("leafnodes { authorization { users: [{user: acc, password: acc, account: ACC}] } }")
-        client = house.user()
+        fixture = env("leafnodes { authorization { users: [{user: acc, password: acc, account: ACC}] } }")
+        client = fixture.user()
         client.says("SUB > 1\r\nSUB > q 2\r\n")
-        peer = Peer(house, options)
+        peer = Peer(fixture, options)
         if options is None:
             peer.logs_in()
         else:
@@ -459,7 +459,7 @@ def test_whatever_a_peer_sends_is_survived(env: Callable[..., LeafServer], seed:
             peer.connection.receive(f"{line}\r\n".encode("utf-8", "surrogateescape"))
         client.read()
         peer.connection.lost()
-        assert not house.registry.accounts["ACC"].leafs
+        assert not fixture.registry.accounts["ACC"].leafs
 
 
 def test_a_wide_fan_out_of_a_leaf_is_written_bit_by_bit(env: Callable[..., LeafServer]) -> None:

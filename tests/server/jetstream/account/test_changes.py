@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lib.streams import Spy, World
+from lib.streams import JetStreamFixture, Spy
 from pyjs.server import slices
 from pyjs.server.jetstream.api import request as api_request
 from pyjs.server.slices import InOrder
@@ -41,19 +41,21 @@ def turns() -> Turns:
 
 
 @pytest.fixture
-def world(tmp_path: Path, turns: Turns) -> Iterator[World]:
-    made = World(str(tmp_path))
+def fixture(tmp_path: Path, turns: Turns) -> Iterator[JetStreamFixture]:
+    made = JetStreamFixture(str(tmp_path))
     made.js.changes = InOrder(turns)
     yield made
     made.close()
 
 
-def ask(world: World, call: str, **config: Any) -> Callable[[], dict[str, Any] | None]:
+def ask(fixture: JetStreamFixture, call: str, **config: Any) -> Callable[[], dict[str, Any] | None]:
     """Send a request; what is given gives the answer, or None before it came."""
-    spy = Spy(world.account, f"_INBOX.{world.host.new_id()}")
-    reply = next(one.subject for one in world.account.subscriptions() if one.callback == spy.messages.append)
+    spy = Spy(fixture.account, f"_INBOX.{fixture.host.new_id()}")
+    reply = next(
+        one.subject for one in fixture.account.subscriptions() if one.callback == spy.messages.append
+    )
     body = json.dumps({"name": call.split(".")[2], **config}).encode() if config else b""
-    world.account.publish(f"$JS.API.{call}", body, reply=reply, own=True)
+    fixture.account.publish(f"$JS.API.{call}", body, reply=reply, own=True)
     return lambda: json.loads(spy.bodies[0]) if spy.bodies else None
 
 
@@ -62,96 +64,100 @@ def code(answer: dict[str, Any] | None) -> int:
     return int(answer.get("error", {}).get("err_code", 0))
 
 
-def subscriptions(world: World) -> int:
-    return sum(one.subject.startswith("s.") for one in world.account.subscriptions())
+def subscriptions(fixture: JetStreamFixture) -> int:
+    return sum(one.subject.startswith("s.") for one in fixture.account.subscriptions())
 
 
 def test_a_creation_is_answered_when_all_subjects_are_subscribed(
-    world: World, turns: Turns, monkeypatch: pytest.MonkeyPatch
+    fixture: JetStreamFixture, turns: Turns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(slices, "SECONDS", 0.0)
-    answer = ask(world, "STREAM.CREATE.S", subjects=MANY)
+    answer = ask(fixture, "STREAM.CREATE.S", subjects=MANY)
     counts = set()
     while answer() is None:
-        counts.add(subscriptions(world))
+        counts.add(subscriptions(fixture))
         turns.turn()
     assert len(counts) > 4
-    assert (code(answer()), subscriptions(world)) == (0, 1000)
+    assert (code(answer()), subscriptions(fixture)) == (0, 1000)
 
 
-def test_changes_of_an_account_wait_for_each_other(world: World, turns: Turns) -> None:
+def test_changes_of_an_account_wait_for_each_other(fixture: JetStreamFixture, turns: Turns) -> None:
     answers = [
-        ask(world, "STREAM.CREATE.S", subjects=MANY),
-        ask(world, "STREAM.CREATE.S", subjects=MANY),
-        ask(world, "STREAM.CREATE.S", subjects=["other"]),
-        ask(world, "STREAM.CREATE.T", subjects=["s.77.a"]),
-        ask(world, "STREAM.UPDATE.S", subjects=[*MANY[:10], "more"]),
-        ask(world, "STREAM.CREATE.T", subjects=["s.77.a"]),
-        ask(world, "STREAM.DELETE.S"),
-        ask(world, "STREAM.CREATE.U", subjects=MANY[:77]),
-        ask(world, "STREAM.DELETE.S"),
+        ask(fixture, "STREAM.CREATE.S", subjects=MANY),
+        ask(fixture, "STREAM.CREATE.S", subjects=MANY),
+        ask(fixture, "STREAM.CREATE.S", subjects=["other"]),
+        ask(fixture, "STREAM.CREATE.T", subjects=["s.77.a"]),
+        ask(fixture, "STREAM.UPDATE.S", subjects=[*MANY[:10], "more"]),
+        ask(fixture, "STREAM.CREATE.T", subjects=["s.77.a"]),
+        ask(fixture, "STREAM.DELETE.S"),
+        ask(fixture, "STREAM.CREATE.U", subjects=MANY[:77]),
+        ask(fixture, "STREAM.DELETE.S"),
     ]
     assert [answer() for answer in answers] == [None] * len(answers)
     turns.finish()
     assert [code(answer()) for answer in answers] == [0, 0, 10058, 10065, 0, 0, 0, 0, 10059]
-    assert sorted(world.js.streams) == ["T", "U"]
-    assert subscriptions(world) == 78
+    assert sorted(fixture.js.streams) == ["T", "U"]
+    assert subscriptions(fixture) == 78
 
 
-def test_one_that_is_refused_leaves_nothing(world: World, turns: Turns) -> None:
+def test_one_that_is_refused_leaves_nothing(fixture: JetStreamFixture, turns: Turns) -> None:
     answers = [
-        ask(world, "STREAM.CREATE.S", subjects=[*MANY, "s.7.7"]),
-        ask(world, "STREAM.CREATE.S", subjects=[*MANY, "not..valid"]),
+        ask(fixture, "STREAM.CREATE.S", subjects=[*MANY, "s.7.7"]),
+        ask(fixture, "STREAM.CREATE.S", subjects=[*MANY, "not..valid"]),
     ]
     turns.finish()
     assert [code(answer()) for answer in answers] == [10052, 10052]
-    assert (world.js.streams, subscriptions(world)) == ({}, 0)
+    assert (fixture.js.streams, subscriptions(fixture)) == ({}, 0)
 
 
-def test_an_account_that_is_left_in_between_has_nothing_of_it(world: World, turns: Turns) -> None:
+def test_an_account_that_is_left_in_between_has_nothing_of_it(
+    fixture: JetStreamFixture, turns: Turns
+) -> None:
     for early in range(2, 20, 3):
-        answer = ask(world, "STREAM.CREATE.S", subjects=MANY)
+        answer = ask(fixture, "STREAM.CREATE.S", subjects=MANY)
         for _ in range(early):
             turns.turn()
-        world.close()
+        fixture.close()
         turns.finish()
         assert code(answer()) in {0, 10008}
-        assert subscriptions(world) == 0
-        world.open()
-        world.js.changes = InOrder(turns)
-        assert subscriptions(world) in {0, 1000}
-        if "S" in world.js.streams:
-            world.js.delete("S")
+        assert subscriptions(fixture) == 0
+        fixture.open()
+        fixture.js.changes = InOrder(turns)
+        assert subscriptions(fixture) in {0, 1000}
+        if "S" in fixture.js.streams:
+            fixture.js.delete("S")
 
 
 def test_a_deletion_that_is_overtaken_is_refused(
-    world: World, turns: Turns, monkeypatch: pytest.MonkeyPatch
+    fixture: JetStreamFixture, turns: Turns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(slices, "SECONDS", 0.0)
-    world.stream("S", subjects=MANY)
-    answer = ask(world, "STREAM.DELETE.S")
+    fixture.stream("S", subjects=MANY)
+    answer = ask(fixture, "STREAM.DELETE.S")
     turns.turn()
-    assert 0 < subscriptions(world) < 1000
-    world.js.remove("S")
+    assert 0 < subscriptions(fixture) < 1000
+    fixture.js.remove("S")
     turns.finish()
-    assert (code(answer()), subscriptions(world)) == (10059, 0)
+    assert (code(answer()), subscriptions(fixture)) == (10059, 0)
 
 
-def test_no_more_wait_than_can_be_kept(world: World, turns: Turns, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_wait_than_can_be_kept(
+    fixture: JetStreamFixture, turns: Turns, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(api_request, "MOST_WAITING", 10)
-    first = ask(world, "STREAM.CREATE.S", subjects=MANY)
-    answers = [ask(world, "STREAM.DELETE.X") for _ in range(11)]
+    first = ask(fixture, "STREAM.CREATE.S", subjects=MANY)
+    answers = [ask(fixture, "STREAM.DELETE.X") for _ in range(11)]
     assert code(answers[-1]()) == 10023
     turns.finish()
     assert code(first()) == 0
     assert {code(answer()) for answer in answers[:-1]} == {10059}
 
 
-def test_subjects_are_heard_after_a_restart(world: World) -> None:
-    world.stream("S", subjects=MANY, storage="file")
-    world.close()
-    world.open()
-    assert subscriptions(world) == 1000
-    assert json.loads(world.publish("s.5.a"))["seq"] == 1
-    world.js.delete("S")
-    assert subscriptions(world) == 0
+def test_subjects_are_heard_after_a_restart(fixture: JetStreamFixture) -> None:
+    fixture.stream("S", subjects=MANY, storage="file")
+    fixture.close()
+    fixture.open()
+    assert subscriptions(fixture) == 1000
+    assert json.loads(fixture.publish("s.5.a"))["seq"] == 1
+    fixture.js.delete("S")
+    assert subscriptions(fixture) == 0

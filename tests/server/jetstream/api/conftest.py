@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lib.streams import World
+from lib.streams import JetStreamFixture
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(str(tmp_path))
+def fixture(tmp_path: Path) -> Iterator[JetStreamFixture]:
+    made = JetStreamFixture(str(tmp_path))
     yield made
     made.close()

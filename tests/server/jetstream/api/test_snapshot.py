@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from lib.streams import Spy, World
+from lib.streams import JetStreamFixture, Spy
 from pyjs.protocol.archive.entries import END, MAGIC, ArchiveEntry
 from pyjs.protocol.archive.frames import begin, chunk
 from pyjs.server.clock import SECOND
@@ -21,106 +21,108 @@ def archive(*entries: ArchiveEntry) -> bytes:
     return begin() + chunk(MAGIC + b"".join(entry.encode() for entry in (first, *entries)))
 
 
-def asked(world: World, **request: Any) -> tuple[dict[str, Any], Spy]:
-    spy = Spy(world.account, "deliver")
-    return world.call("STREAM.SNAPSHOT.S", {"deliver_subject": "deliver", "chunk_size": 1024} | request), spy
+def asked(fixture: JetStreamFixture, **request: Any) -> tuple[dict[str, Any], Spy]:
+    spy = Spy(fixture.account, "deliver")
+    return fixture.call(
+        "STREAM.SNAPSHOT.S", {"deliver_subject": "deliver", "chunk_size": 1024} | request
+    ), spy
 
 
-def test_who_acknowledges_nothing_gets_a_window_and_an_end(world: World) -> None:
-    stream = world.stream()
+def test_who_acknowledges_nothing_gets_a_window_and_an_end(fixture: JetStreamFixture) -> None:
+    stream = fixture.stream()
     for _ in range(10):
-        world.publish("S", b"x" * 1000)
+        fixture.publish("S", b"x" * 1000)
     assert stream.store.messages == 10
-    answer, spy = asked(world, window_size=3000)
+    answer, spy = asked(fixture, window_size=3000)
     assert answer["state"]["messages"] == 10
     assert [len(body) for body in spy.bodies] == [1024, 1024]
-    world.account.publish(spy.messages[0].reply, own=True)
+    fixture.account.publish(spy.messages[0].reply, own=True)
     assert len(spy.bodies) == 3
-    world.clock.advance(sender.PATIENCE)
+    fixture.clock.advance(sender.PATIENCE)
     assert spy.messages[-1].header.startswith(b"NATS/1.0 408 No Flow Response")
     assert len(spy.bodies) == 4
 
 
-def test_a_backup_waits_for_what_is_on_its_way_to_the_disk(world: World) -> None:
-    world.stream(storage="file")
-    world.runner.held = True
-    world.account.publish("S", b"not synced yet", own=True)
-    answer, data = Spy(world.account, "answer"), Spy(world.account, "deliver")
+def test_a_backup_waits_for_what_is_on_its_way_to_the_disk(fixture: JetStreamFixture) -> None:
+    fixture.stream(storage="file")
+    fixture.runner.paused = True
+    fixture.account.publish("S", b"not synced yet", own=True)
+    answer, data = Spy(fixture.account, "answer"), Spy(fixture.account, "deliver")
     request = json.dumps({"deliver_subject": "deliver"}).encode()
-    world.account.publish("$JS.API.STREAM.SNAPSHOT.S", request, reply="answer", own=True)
+    fixture.account.publish("$JS.API.STREAM.SNAPSHOT.S", request, reply="answer", own=True)
     assert answer.bodies == []
-    world.runner.release()
+    fixture.runner.release()
     assert json.loads(answer.bodies[0])["state"]["messages"] == 1
     assert b"not synced yet" in b"".join(data.bodies)
 
 
-def test_nothing_is_sent_to_nobody(world: World) -> None:
-    world.stream()
-    ended = Spy(world.account, "$JS.EVENT.ADVISORY.STREAM.SNAPSHOT_COMPLETE.S")
-    world.call("STREAM.SNAPSHOT.S", {"deliver_subject": "nobody"})
-    world.clock.advance(sender.INTEREST)
+def test_nothing_is_sent_to_nobody(fixture: JetStreamFixture) -> None:
+    fixture.stream()
+    ended = Spy(fixture.account, "$JS.EVENT.ADVISORY.STREAM.SNAPSHOT_COMPLETE.S")
+    fixture.call("STREAM.SNAPSHOT.S", {"deliver_subject": "nobody"})
+    fixture.clock.advance(sender.INTEREST)
     assert json.loads(ended.bodies[0])["error"] == "408 No Interest"
 
 
-def test_what_is_damaged_ends_a_backup_and_the_next_one_goes_without(world: World) -> None:
-    world.stream(storage="file")
+def test_what_is_damaged_ends_a_backup_and_the_next_one_goes_without(fixture: JetStreamFixture) -> None:
+    fixture.stream(storage="file")
     for number in range(3):
-        world.publish("S", b"message %d" % number)
-    world.close()
-    world.open()
-    [block] = Path(world.directory).rglob("*.blk")
+        fixture.publish("S", b"message %d" % number)
+    fixture.close()
+    fixture.open()
+    [block] = Path(fixture.directory).rglob("*.blk")
     block.write_bytes(block.read_bytes().replace(b"message 1", b"massage 1"))
-    _, spy = asked(world)
+    _, spy = asked(fixture)
     assert spy.messages[-1].header.startswith(b"NATS/1.0 500 1 messages are damaged")
-    answer, spy = asked(world)
+    answer, spy = asked(fixture)
     assert spy.messages[-1].header == b"NATS/1.0 204\r\n\r\n"
     assert answer["state"]["lost"]["msgs"] == [2]
 
 
-def begun(world: World) -> str:
-    return str(world.call("STREAM.RESTORE.R", {"config": CONFIG, "state": STATE})["deliver_subject"])
+def begun(fixture: JetStreamFixture) -> str:
+    return str(fixture.call("STREAM.RESTORE.R", {"config": CONFIG, "state": STATE})["deliver_subject"])
 
 
-def left(world: World) -> list[str]:
-    return [path.name for path in Path(world.directory).rglob(".restoring/streams/*")]
+def left(fixture: JetStreamFixture) -> list[str]:
+    return [path.name for path in Path(fixture.directory).rglob(".restoring/streams/*")]
 
 
-def test_a_restore_that_stalls_leaves_nothing(world: World) -> None:
-    subject = begun(world)
-    assert world.call("STREAM.RESTORE.R", {"config": CONFIG})["error"]["err_code"] == 10062
-    assert world.publish(subject, archive(ArchiveEntry("r", SECOND, 5, b"", b"x"))) == b""
-    assert left(world) == ["R"]
-    world.clock.advance(restore.PATIENCE)
-    assert (left(world), world.js.streams, world.js.restores) == ([], {}, {})
+def test_a_restore_that_stalls_leaves_nothing(fixture: JetStreamFixture) -> None:
+    subject = begun(fixture)
+    assert fixture.call("STREAM.RESTORE.R", {"config": CONFIG})["error"]["err_code"] == 10062
+    assert fixture.publish(subject, archive(ArchiveEntry("r", SECOND, 5, b"", b"x"))) == b""
+    assert left(fixture) == ["R"]
+    fixture.clock.advance(restore.PATIENCE)
+    assert (left(fixture), fixture.js.streams, fixture.js.restores) == ([], {}, {})
 
 
-def test_a_server_that_stops_meanwhile_knows_nothing_of_it(world: World) -> None:
-    world.publish(begun(world), archive(ArchiveEntry("r", SECOND, 5, b"", b"x")))
-    world.close()
-    world.open()
-    assert (left(world), world.js.streams) == ([], {})
+def test_a_server_that_stops_meanwhile_knows_nothing_of_it(fixture: JetStreamFixture) -> None:
+    fixture.publish(begun(fixture), archive(ArchiveEntry("r", SECOND, 5, b"", b"x")))
+    fixture.close()
+    fixture.open()
+    assert (left(fixture), fixture.js.streams) == ([], {})
 
 
-def test_a_restored_stream_keeps_its_gaps_over_a_restart(world: World) -> None:
-    subject = begun(world)
+def test_a_restored_stream_keeps_its_gaps_over_a_restart(fixture: JetStreamFixture) -> None:
+    subject = begun(fixture)
     entries = (
         ArchiveEntry("r", SECOND, 5, b"NATS/1.0\r\nA: b\r\n\r\n", b"x"),
         ArchiveEntry("r", 2 * SECOND, 7, b"", b"y"),
         END,
     )
-    world.publish(subject, archive(*entries))
-    made = json.loads(world.publish(subject, b""))
+    fixture.publish(subject, archive(*entries))
+    made = json.loads(fixture.publish(subject, b""))
     assert (made["type"], made["state"]["last_seq"]) == ("io.nats.jetstream.api.v1.stream_create_response", 9)
-    world.close()
-    world.open()
-    stream = world.js.streams["R"]
-    assert [(m.seq, m.time, m.header, m.body) for m in world.messages(stream)] == [
+    fixture.close()
+    fixture.open()
+    stream = fixture.js.streams["R"]
+    assert [(m.seq, m.time, m.header, m.body) for m in fixture.messages(stream)] == [
         (entry.seq, entry.time, entry.header, entry.body) for entry in entries[:2]
     ]
     assert stream.store.last_seq == 9
 
 
-def test_sequences_that_go_back_and_subjects_that_cannot_be_are_refused(world: World) -> None:
+def test_sequences_that_go_back_and_subjects_that_cannot_be_are_refused(fixture: JetStreamFixture) -> None:
     for wrong in (
         (ArchiveEntry("r", 1, 5), ArchiveEntry("r", 2, 5)),
         (ArchiveEntry("r", 1, 1),),
@@ -128,6 +130,6 @@ def test_sequences_that_go_back_and_subjects_that_cannot_be_are_refused(world: W
         (ArchiveEntry("consumers/C", body=b"{}"),),
         (END, ArchiveEntry("r", 1, 5)),
     ):
-        answer = json.loads(world.publish(begun(world), archive(*wrong)))
+        answer = json.loads(fixture.publish(begun(fixture), archive(*wrong)))
         assert answer["error"]["err_code"] == 10062, wrong
-        assert (left(world), world.js.streams) == ([], {})
+        assert (left(fixture), fixture.js.streams) == ([], {})

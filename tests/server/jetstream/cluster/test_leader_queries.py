@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from lib.cluster import Bus, BusClient, Hands
+from lib.cluster import Bus, BusClient, ClockExecutor
 from lib.fake_clock import FakeClock
 from pyjs.protocol.api.consumer import ConsumerInfo
 from pyjs.protocol.api.stream import StreamConfig, StreamInfo
@@ -63,7 +63,7 @@ class Places:
         self.leader_queries = {}
         for node, local_streams in self.local_streams.items():
             made = LeaderQueries(
-                node, BusClient(self.bus, node), self.clock, Hands(self.clock), local_streams
+                node, BusClient(self.bus, node), self.clock, ClockExecutor(self.clock), local_streams
             )
             made.start()
             self.leader_queries[node] = made

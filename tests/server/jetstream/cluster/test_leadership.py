@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lib.stream_cluster import STREAM, Sites
+from lib.stream_cluster import STREAM, StreamCluster
 from pyjs.protocol.api.consumer import ConsumerConfig
 from pyjs.protocol.api.stream import StreamConfig
 from pyjs.server.jetstream.meta.command import DeleteConsumer
@@ -11,18 +11,18 @@ from pyjs.server.jetstream.replication.stream import ReplicatedStream
 
 
 @pytest.fixture
-def sites() -> Sites:
-    made = Sites().start()
+def cluster() -> StreamCluster:
+    made = StreamCluster().start()
     made.create()
     made.consumer("C", description="first")
     made.run(2)
     return made
 
 
-def consumer_states(sites: Sites) -> list[dict[str, ConsumerConfig]]:
+def consumer_states(cluster: StreamCluster) -> list[dict[str, ConsumerConfig]]:
     """The consumers that each replica knows."""
-    sites.settle()
-    streams = [site.local.stream for site in sites.all.values() if site.local is not None]
+    cluster.converge()
+    streams = [server.local.stream for server in cluster.all.values() if server.local is not None]
     assert all(isinstance(stream, ReplicatedStream) for stream in streams)
     return [
         {name: state.config for name, state in stream.states.items()}
@@ -31,33 +31,35 @@ def consumer_states(sites: Sites) -> list[dict[str, ConsumerConfig]]:
     ]
 
 
-def test_a_consumer_that_is_changed_and_changed_back(sites: Sites) -> None:
-    sites.consumer("C", description="second")
-    sites.consumer("C", description="first")
-    sites.run(2)
-    assert [found["C"].description for found in consumer_states(sites)] == ["first"] * 3
+def test_a_consumer_that_is_changed_and_changed_back(cluster: StreamCluster) -> None:
+    cluster.consumer("C", description="second")
+    cluster.consumer("C", description="first")
+    cluster.run(2)
+    assert [found["C"].description for found in consumer_states(cluster)] == ["first"] * 3
 
 
-def test_a_stream_that_is_changed_and_changed_back(sites: Sites) -> None:
-    sites.configure(max_msgs=5)
-    sites.configure(max_msgs=-1)
-    sites.run(2)
-    decided = StreamConfig.from_json(sites.assignment.config)
-    found = [site.local.stream.config for site in sites.all.values() if site.local and site.local.stream]
+def test_a_stream_that_is_changed_and_changed_back(cluster: StreamCluster) -> None:
+    cluster.configure(max_msgs=5)
+    cluster.configure(max_msgs=-1)
+    cluster.run(2)
+    decided = StreamConfig.from_json(cluster.assignment.config)
+    found = [
+        server.local.stream.config for server in cluster.all.values() if server.local and server.local.stream
+    ]
     assert found == [decided] * 3 and decided.max_msgs == -1
 
 
-def test_a_consumer_that_is_made_and_deleted_at_once(sites: Sites) -> None:
-    sites.consumer("D")
-    sites.decide(DeleteConsumer(sites.assignment.account, STREAM, "D"))
-    sites.run(2)
-    assert [list(found) for found in consumer_states(sites)] == [["C"]] * 3
+def test_a_consumer_that_is_made_and_deleted_at_once(cluster: StreamCluster) -> None:
+    cluster.consumer("D")
+    cluster.decide(DeleteConsumer(cluster.assignment.account, STREAM, "D"))
+    cluster.run(2)
+    assert [list(found) for found in consumer_states(cluster)] == [["C"]] * 3
 
 
-def test_a_consumer_that_is_deleted_and_made_again_at_once(sites: Sites) -> None:
-    sites.decide(DeleteConsumer(sites.assignment.account, STREAM, "C"))
-    sites.consumer("C", description="another")
-    sites.run(2)
-    assert [found["C"].description for found in consumer_states(sites)] == ["another"] * 3
-    sites.run(15)
-    assert [list(found) for found in consumer_states(sites)] == [["C"]] * 3
+def test_a_consumer_that_is_deleted_and_made_again_at_once(cluster: StreamCluster) -> None:
+    cluster.decide(DeleteConsumer(cluster.assignment.account, STREAM, "C"))
+    cluster.consumer("C", description="another")
+    cluster.run(2)
+    assert [found["C"].description for found in consumer_states(cluster)] == ["another"] * 3
+    cluster.run(15)
+    assert [list(found) for found in consumer_states(cluster)] == [["C"]] * 3

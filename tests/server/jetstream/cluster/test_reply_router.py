@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lib.streams import Spy, World
+from lib.streams import JetStreamFixture, Spy
 from pyjs.protocol.identifier import name_hash
 from pyjs.server.clock import SECOND
 from pyjs.server.jetstream.cluster.reply_router import MOST_WAITING, PATIENCE, ReplyRouter
 
 
-class Two(World):
+class Two(JetStreamFixture):
     """The server that answers, and the leader by whose way it does."""
 
     def open(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lib.streams import World
+from lib.streams import JetStreamFixture
 from pyjs.server.config.options import AccountJetStream
 from pyjs.server.jetstream.cluster.usage import count
 from pyjs.server.jetstream.meta.usage import TierUsage
@@ -19,34 +19,34 @@ REPORTS = {
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(str(tmp_path))
+def fixture(tmp_path: Path) -> Iterator[JetStreamFixture]:
+    made = JetStreamFixture(str(tmp_path))
     yield made
     made.close()
 
 
-def room(world: World, storage: str, replicas: int) -> int:
+def room(fixture: JetStreamFixture, storage: str, replicas: int) -> int:
     """The largest message that still has room, of at most 1000 bytes."""
-    quota = world.js.limits.quota(storage, replicas)
+    quota = fixture.js.limits.quota(storage, replicas)
     return max(size for size in range(1000) if quota.refusal(size, replicas) is None)
 
 
-def test_flat_limits_are_for_all_copies_of_all_streams(world: World) -> None:
-    world.js.limits.change({"": AccountJetStream(max_memory=30, max_store=300)})
-    world.js.limits.quota("file").add(30)
-    world.js.limits.quota("memory").add(1)
-    count(world.js, REPORTS, "me")
-    assert (room(world, "file", 1), room(world, "file", 3)) == (300 - 75, 75)
-    assert room(world, "memory", 3) == 9
+def test_flat_limits_are_for_all_copies_of_all_streams(fixture: JetStreamFixture) -> None:
+    fixture.js.limits.change({"": AccountJetStream(max_memory=30, max_store=300)})
+    fixture.js.limits.quota("file").add(30)
+    fixture.js.limits.quota("memory").add(1)
+    count(fixture.js, REPORTS, "me")
+    assert (room(fixture, "file", 1), room(fixture, "file", 3)) == (300 - 75, 75)
+    assert room(fixture, "memory", 3) == 9
 
 
-def test_a_tiers_limits_are_for_each_copy(world: World) -> None:
+def test_a_tiers_limits_are_for_each_copy(fixture: JetStreamFixture) -> None:
     tiers = {"R1": AccountJetStream(max_store=100), "R3": AccountJetStream(max_store=100)}
-    world.js.limits.change(tiers)
-    world.js.limits.quota("file").add(10)
-    world.js.limits.quota("file", 3).add(20)
-    count(world.js, REPORTS, "me")
-    assert (room(world, "file", 1), room(world, "file", 3)) == (100 - 15, 100 - 20)
-    assert room(world, "file", 5) == 0  # the account has no such tier
-    count(world.js, {"me": REPORTS["me"]}, "me")  # the others' streams are gone
-    assert (room(world, "file", 1), room(world, "file", 3)) == (90, (300 - 20) // 3)
+    fixture.js.limits.change(tiers)
+    fixture.js.limits.quota("file").add(10)
+    fixture.js.limits.quota("file", 3).add(20)
+    count(fixture.js, REPORTS, "me")
+    assert (room(fixture, "file", 1), room(fixture, "file", 3)) == (100 - 15, 100 - 20)
+    assert room(fixture, "file", 5) == 0  # the account has no such tier
+    count(fixture.js, {"me": REPORTS["me"]}, "me")  # the others' streams are gone
+    assert (room(fixture, "file", 1), room(fixture, "file", 3)) == (90, (300 - 20) // 3)

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from lib.meta_fixture import MIB, Site, code, server
+from lib.meta_fixture import MIB, MetaFixture, code, server
 from pyjs.protocol.errors import ApiError
 from pyjs.server.jetstream.meta.node_info import NodeStatus
 from pyjs.server.jetstream.meta.placement import (
@@ -27,81 +27,83 @@ AWAY = NodeStatus(online=False)
 NEVER_HEARD = NodeStatus(online=False, known=False)
 
 
-def choose(site: Site, replicas: int = 3, clusters: tuple[str, ...] = ("C",), **more: Any) -> list[str]:
+def choose(
+    meta: MetaFixture, replicas: int = 3, clusters: tuple[str, ...] = ("C",), **more: Any
+) -> list[str]:
     extra = {name: more.pop(name) for name in ("existing", "ignore") if name in more}
     placement = PlacementRequest(replicas, clusters, **more)
-    peers, _ = place(site.state, site.node_statuses, placement, site.policy, site.random, **extra)
-    return [site.state.server_name(peer) for peer in peers]
+    peers, _ = place(meta.state, meta.node_statuses, placement, meta.policy, meta.random, **extra)
+    return [meta.state.server_name(peer) for peer in peers]
 
 
-def why_not(site: Site, **more: Any) -> str:
+def why_not(meta: MetaFixture, **more: Any) -> str:
     with pytest.raises(ApiError) as refused:
-        choose(site, **more)
+        choose(meta, **more)
     assert code(refused.value) == 10005
     text = refused.value.description
     assert text.startswith("no suitable peers for placement")
     return text.removeprefix("no suitable peers for placement").removeprefix(", ")
 
 
-def see(site: Site, number: int, node_status: NodeStatus) -> None:
-    site.node_statuses[server(number).id] = node_status
+def see(meta: MetaFixture, number: int, node_status: NodeStatus) -> None:
+    meta.node_statuses[server(number).id] = node_status
 
 
 def test_replicated_streams_are_spread_evenly() -> None:
-    site = Site(5)
+    meta = MetaFixture(5)
     for number in range(10):
-        site.create(name=f"S{number}")
-    counts = Counter(load.replicated for load in loads(site.state).values())
+        meta.create(name=f"S{number}")
+    counts = Counter(load.replicated for load in loads(meta.state).values())
     assert counts == {6: 5}
 
 
 def test_single_streams_go_where_there_is_room_then_where_there_are_few() -> None:
-    site = Site(0)
+    meta = MetaFixture(0)
     for number, limit in ((1, 10 * MIB), (2, 30 * MIB), (3, 20 * MIB)):
-        site.join(server(number, max_store=limit, max_memory=limit))
-    assert choose(site, 1) == ["n2"]
-    site.create(name="big", replicas=1, max_bytes=25 * MIB)
-    assert choose(site, 1) == ["n3"]
-    see(site, 3, NodeStatus(store=15 * MIB))
-    assert choose(site, 1) == ["n1"]
-    assert choose(site, 1, storage="memory") == ["n2"]
-    even = Site(3)
+        meta.join(server(number, max_store=limit, max_memory=limit))
+    assert choose(meta, 1) == ["n2"]
+    meta.create(name="big", replicas=1, max_bytes=25 * MIB)
+    assert choose(meta, 1) == ["n3"]
+    see(meta, 3, NodeStatus(store=15 * MIB))
+    assert choose(meta, 1) == ["n1"]
+    assert choose(meta, 1, storage="memory") == ["n2"]
+    even = MetaFixture(3)
     homes = Counter(even.create(name=f"S{n}", replicas=1).peers[0] for n in range(6))
     assert set(homes.values()) == {2}
 
 
 def test_replicas_are_balanced_before_room() -> None:
-    site = Site(0)
+    meta = MetaFixture(0)
     for number in range(1, 5):
-        site.join(server(number, max_store=number * MIB))
-    assert choose(site) == ["n4", "n3", "n2"]
-    site.create()
-    assert choose(site)[0] == "n1"
+        meta.join(server(number, max_store=number * MIB))
+    assert choose(meta) == ["n4", "n3", "n2"]
+    meta.create()
+    assert choose(meta)[0] == "n1"
 
 
 def test_the_same_dice_choose_the_same() -> None:
-    chosen = {tuple(choose(Site(9, seed=3))) for _ in range(5)}
+    chosen = {tuple(choose(MetaFixture(9, seed=3))) for _ in range(5)}
     assert len(chosen) == 1
-    assert len({tuple(choose(Site(9, seed=seed))) for seed in range(20)}) > 5
+    assert len({tuple(choose(MetaFixture(9, seed=seed))) for seed in range(20)}) > 5
 
 
 def test_existing_peers_stay_first_and_ignored_ones_are_left_out() -> None:
-    site = Site(5)
+    meta = MetaFixture(5)
     keep = [server(2).id, server(4).id]
-    chosen = choose(site, 4, existing=keep, ignore={server(1).id})
+    chosen = choose(meta, 4, existing=keep, ignore={server(1).id})
     assert chosen[:2] == ["n2", "n4"] and set(chosen[2:]) == {"n3", "n5"}
-    assert choose(site, 1, existing=keep) == ["n2"]
+    assert choose(meta, 1, existing=keep) == ["n2"]
 
 
 def test_only_servers_of_the_cluster_are_chosen_first_choice_first() -> None:
-    site = Site(2)
+    meta = MetaFixture(2)
     for number in (3, 4, 5):
-        site.join(server(number, cluster="D", tags=("ssd",)))
-    assert set(choose(site, 3, ("C", "D"))) == {"n3", "n4", "n5"}
-    assert set(choose(site, 2, ("C", "D"))) == {"n1", "n2"}
-    assert why_not(site, clusters=("C",)) == ""
-    assert why_not(site, clusters=("elsewhere",)) == ""
-    assert why_not(site, clusters=("C", "D"), tags=("hdd",)) == "tags not matched ['hdd']"
+        meta.join(server(number, cluster="D", tags=("ssd",)))
+    assert set(choose(meta, 3, ("C", "D"))) == {"n3", "n4", "n5"}
+    assert set(choose(meta, 2, ("C", "D"))) == {"n1", "n2"}
+    assert why_not(meta, clusters=("C",)) == ""
+    assert why_not(meta, clusters=("elsewhere",)) == ""
+    assert why_not(meta, clusters=("C", "D"), tags=("hdd",)) == "tags not matched ['hdd']"
 
 
 @pytest.mark.parametrize(
@@ -114,97 +116,97 @@ def test_only_servers_of_the_cluster_are_chosen_first_choice_first() -> None:
     ],
 )
 def test_tags_are_reasons(tags: list[str], wanted: str) -> None:
-    site = Site(0)
-    site.join(server(1, tags=("ssd",)))
-    site.join(server(2, tags=("ssd", "eu")))
-    site.join(server(3))
-    assert why_not(site, tags=tags) == wanted
+    meta = MetaFixture(0)
+    meta.join(server(1, tags=("ssd",)))
+    meta.join(server(2, tags=("ssd", "eu")))
+    meta.join(server(3))
+    assert why_not(meta, tags=tags) == wanted
 
 
 def test_tags_choose() -> None:
-    site = Site(0)
-    site.join(server(1, tags=("ssd", "eu")))
-    site.join(server(2, tags=("ssd",)))
-    site.join(server(3, tags=(EXCLUDED,)))
-    assert choose(site, 1, tags=["ssd", "!eu"]) == ["n2"]
-    assert choose(site, 1, tags=["EU"]) == ["n1"]
-    assert set(choose(site, 2)) == {"n1", "n2"}
-    assert why_not(site) == "exclude tag set"
+    meta = MetaFixture(0)
+    meta.join(server(1, tags=("ssd", "eu")))
+    meta.join(server(2, tags=("ssd",)))
+    meta.join(server(3, tags=(EXCLUDED,)))
+    assert choose(meta, 1, tags=["ssd", "!eu"]) == ["n2"]
+    assert choose(meta, 1, tags=["EU"]) == ["n1"]
+    assert set(choose(meta, 2)) == {"n1", "n2"}
+    assert why_not(meta) == "exclude tag set"
 
 
 def test_unique_tags_spread_replicas() -> None:
-    site = Site(0, policy=PlacementPolicy(unique_tag="az:"))
+    meta = MetaFixture(0, policy=PlacementPolicy(unique_tag="az:"))
     for number, zone in ((1, "a"), (2, "a"), (3, "b"), (4, "c"), (5, "c")):
-        site.join(server(number, tags=(f"az:{zone}",)))
-    site.join(server(6))
+        meta.join(server(number, tags=(f"az:{zone}",)))
+    meta.join(server(6))
     for _ in range(10):
-        zones = [site.state.named(name).tags[0] for name in choose(site)]  # type: ignore[union-attr]
+        zones = [meta.state.named(name).tags[0] for name in choose(meta)]  # type: ignore[union-attr]
         assert len(set(zones)) == 3
-    assert why_not(site, replicas=4) == "server tag not unique"
-    assert set(choose(site, 2, tags=["az:c"])) == {"n4", "n5"}
-    assert set(choose(site, 3, existing=[server(1).id, server(3).id])[2:]) <= {"n4", "n5"}
+    assert why_not(meta, replicas=4) == "server tag not unique"
+    assert set(choose(meta, 2, tags=["az:c"])) == {"n4", "n5"}
+    assert set(choose(meta, 3, existing=[server(1).id, server(3).id])[2:]) <= {"n4", "n5"}
 
 
 def test_servers_that_are_away_come_last_and_never_without_a_majority() -> None:
-    site = Site(3)
-    see(site, 1, AWAY)
-    assert choose(site)[2] == "n1"
-    assert "n1" not in choose(site, 2)
-    see(site, 2, AWAY)
-    assert why_not(site) == "peer offline"
-    see(site, 2, NEVER_HEARD)
-    assert why_not(site) == "peer offline"
-    see(site, 2, NodeStatus())
-    see(site, 1, NEVER_HEARD)
-    assert why_not(site) == "peer offline"
-    del site.node_statuses[server(1).id]
-    assert why_not(site) == "peer offline"
+    meta = MetaFixture(3)
+    see(meta, 1, AWAY)
+    assert choose(meta)[2] == "n1"
+    assert "n1" not in choose(meta, 2)
+    see(meta, 2, AWAY)
+    assert why_not(meta) == "peer offline"
+    see(meta, 2, NEVER_HEARD)
+    assert why_not(meta) == "peer offline"
+    see(meta, 2, NodeStatus())
+    see(meta, 1, NEVER_HEARD)
+    assert why_not(meta) == "peer offline"
+    del meta.node_statuses[server(1).id]
+    assert why_not(meta) == "peer offline"
 
 
 def test_room_is_asked_for_when_a_stream_is_promised_bytes() -> None:
-    site = Site(0)
+    meta = MetaFixture(0)
     for number in (1, 2, 3):
-        site.join(server(number, max_store=10 * MIB, max_memory=MIB))
-    choose(site, max_bytes=10 * MIB)
-    assert why_not(site, max_bytes=10 * MIB + 1) == "insufficient storage"
-    assert why_not(site, max_bytes=2 * MIB, storage="memory") == "insufficient storage"
-    see(site, 1, NodeStatus(store=MIB))
-    assert why_not(site, max_bytes=10 * MIB) == "insufficient storage"
-    site.create(max_bytes=9 * MIB)
-    assert why_not(site, max_bytes=2 * MIB) == "insufficient storage"
+        meta.join(server(number, max_store=10 * MIB, max_memory=MIB))
+    choose(meta, max_bytes=10 * MIB)
+    assert why_not(meta, max_bytes=10 * MIB + 1) == "insufficient storage"
+    assert why_not(meta, max_bytes=2 * MIB, storage="memory") == "insufficient storage"
+    see(meta, 1, NodeStatus(store=MIB))
+    assert why_not(meta, max_bytes=10 * MIB) == "insufficient storage"
+    meta.create(max_bytes=9 * MIB)
+    assert why_not(meta, max_bytes=2 * MIB) == "insufficient storage"
 
 
 def test_ha_assets_are_limited() -> None:
-    site = Site(3, policy=PlacementPolicy(max_ha_assets=3))
-    site.create()
-    site.consume()
-    assert site.create(name="T")
-    assert why_not(site) == "miscellaneous issue"
+    meta = MetaFixture(3, policy=PlacementPolicy(max_ha_assets=3))
+    meta.create()
+    meta.consume()
+    assert meta.create(name="T")
+    assert why_not(meta) == "miscellaneous issue"
     with pytest.raises(ApiError) as refused:
-        site.consume(name="d")
+        meta.consume(name="d")
     assert code(refused.value) == 10023
 
 
 def test_without_servers_there_is_no_jetstream() -> None:
-    assert why_not(Site(0)) == "jetstream not enabled in cluster"
+    assert why_not(MetaFixture(0)) == "jetstream not enabled in cluster"
 
 
 def test_consumers_need_a_majority_of_their_streams_servers() -> None:
-    site = Site(3)
-    site.create()
-    see(site, 1, AWAY)
-    site.consume(name="one")
-    see(site, 2, AWAY)
+    meta = MetaFixture(3)
+    meta.create()
+    see(meta, 1, AWAY)
+    meta.consume(name="one")
+    see(meta, 2, AWAY)
     with pytest.raises(ApiError) as refused:
-        site.consume(name="two")
+        meta.consume(name="two")
     assert code(refused.value) == 10023
-    site.consume(name="three", num_replicas=1)
-    see(site, 3, AWAY)
+    meta.consume(name="three", num_replicas=1)
+    see(meta, 3, AWAY)
     with pytest.raises(ApiError) as refused:
-        site.consume(name="one", description="x")
+        meta.consume(name="one", description="x")
     assert code(refused.value) == 10119
     with pytest.raises(ApiError) as refused:
-        site.update(description="x")
+        meta.update(description="x")
     assert code(refused.value) == 10118
 
 
@@ -235,12 +237,12 @@ def test_survivors() -> None:
     ],
 )
 def test_a_leader_steps_down_for_someone(asked: dict[str, Any], wanted: str) -> None:
-    site = Site(2)
-    site.join(server(3, tags=("ssd",)))
-    site.join(server(4, tags=("eu",)), AWAY)
-    members, leader = list(site.state.servers), server(1).id
+    meta = MetaFixture(2)
+    meta.join(server(3, tags=("ssd",)))
+    meta.join(server(4, tags=("eu",)), AWAY)
+    members, leader = list(meta.state.servers), server(1).id
     with pytest.raises(ApiError) as refused:
-        successor(site.state, members, leader, site.node_statuses, site.random, **asked)
+        successor(meta.state, members, leader, meta.node_statuses, meta.random, **asked)
     assert (code(refused.value), refused.value.description) == (10005, wanted)
     for fits, expected in (
         ({"server": "n4"}, {4}),
@@ -249,15 +251,15 @@ def test_a_leader_steps_down_for_someone(asked: dict[str, Any], wanted: str) -> 
         ({"cluster": "C"}, {2, 3}),
     ):
         chosen = {
-            successor(site.state, members, leader, site.node_statuses, site.random, **fits) for _ in range(20)
+            successor(meta.state, members, leader, meta.node_statuses, meta.random, **fits) for _ in range(20)
         }
         assert chosen == {server(number).id for number in expected}
 
 
 def test_servers_of_leaf_nodes_clusters_do_not_lead_the_meta_group() -> None:
-    site = Site(3)
-    members = sorted(site.state.servers)
+    meta = MetaFixture(3)
+    members = sorted(meta.state.servers)
     away = members[0]
-    site.state.servers[away] = replace(site.state.servers[away], cluster="LEAF")
-    assert may_lead(site.state, [*members, "unknown-1"], "C") == {*members[1:], "unknown-1"}
-    assert may_lead(site.state, members, "LEAF") == {away}
+    meta.state.servers[away] = replace(meta.state.servers[away], cluster="LEAF")
+    assert may_lead(meta.state, [*members, "unknown-1"], "C") == {*members[1:], "unknown-1"}
+    assert may_lead(meta.state, members, "LEAF") == {away}

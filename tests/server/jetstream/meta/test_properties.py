@@ -6,7 +6,7 @@ from random import Random
 from typing import get_args
 
 import pytest
-from lib.meta_fixture import Site, check, config, server
+from lib.meta_fixture import MetaFixture, check, config, server
 from pyjs.protocol.errors import ApiError
 from pyjs.server.jetstream.meta.apply import apply
 from pyjs.server.jetstream.meta.command import (
@@ -54,21 +54,21 @@ def any_config(random: Random) -> dict[str, object]:
     )
 
 
-def any_reads(site: Site, random: Random) -> dict[tuple[str, str, str], int]:
+def any_reads(meta: MetaFixture, random: Random) -> dict[tuple[str, str, str], int]:
     """Mostly true ones."""
     read = (random.choice(["stream", "consumers"]), random.choice("STUV"), "")
-    return {read: site.state.revision(random.choice("AB"), read)} if random.random() < 0.7 else {}
+    return {read: meta.state.revision(random.choice("AB"), read)} if random.random() < 0.7 else {}
 
 
-def wild(site: Site, random: Random) -> Command:
+def wild(meta: MetaFixture, random: Random) -> Command:
     """A command that nobody thought about: what a late or mistaken leader may have left in the log."""
     account, name = random.choice("AB"), random.choice("STUV")
-    ids = [*site.state.servers, server(random.randint(1, 9), random.choice("123")).id]
+    ids = [*meta.state.servers, server(random.randint(1, 9), random.choice("123")).id]
     peers = tuple(random.choice(ids) for _ in range(random.randint(0, 5)))
     group = random.choice(["", f"G{random.randint(0, 5)}"])
-    stream = site.state.stream(account, name)
+    stream = meta.state.stream(account, name)
     revision = stream.revision if stream is not None and random.random() < 0.7 else 5
-    tier_limits, reads = random.choice(TIER_LIMITS), any_reads(site, random)
+    tier_limits, reads = random.choice(TIER_LIMITS), any_reads(meta, random)
     someone = server(random.randint(1, 9), random.choice("123"), cluster=random.choice("CD"))
     joins: Command = PutServer(someone) if random.random() < 0.5 else ReplaceServer(someone)
     move = PeerMove(account, name, peers, group, revision)
@@ -108,22 +108,22 @@ def wild(site: Site, random: Random) -> Command:
     )
 
 
-def sensible(site: Site, random: Random) -> Command | None:
+def sensible(meta: MetaFixture, random: Random) -> Command | None:
     """What a leader would propose just now."""
-    account, name, planner = random.choice("AB"), random.choice("STUV"), site.planner
-    view, tier_limits = site.state.view(account), random.choice(TIER_LIMITS)
-    stream = site.state.stream(account, name)
-    for one in site.state.servers:
-        site.node_statuses[one] = NodeStatus(online=random.random() < 0.85)
+    account, name, planner = random.choice("AB"), random.choice("STUV"), meta.planner
+    view, tier_limits = meta.state.view(account), random.choice(TIER_LIMITS)
+    stream = meta.state.stream(account, name)
+    for one in meta.state.servers:
+        meta.node_statuses[one] = NodeStatus(online=random.random() < 0.85)
     kind = random.randrange(10)
     if kind <= 2:
-        return planner.create_stream(view, any_config(random), site.requester, len(site.log), tier_limits)
+        return planner.create_stream(view, any_config(random), meta.requester, len(meta.log), tier_limits)
     if kind == 3:
-        return planner.update_stream(view, any_config(random), site.requester, tier_limits)
+        return planner.update_stream(view, any_config(random), meta.requester, tier_limits)
     if kind == 4 and stream is not None:
         return planner.remove_peer(account, name, random.choice(stream.peers))
-    if kind == 5 and len(site.state.servers) > 4:
-        return planner.remove_server(peer=random.choice(list(site.state.servers)))
+    if kind == 5 and len(meta.state.servers) > 4:
+        return planner.remove_server(peer=random.choice(list(meta.state.servers)))
     if kind == 6:
         return planner.admit(server(random.randint(1, 9), random.choice("123"), cluster=random.choice("CCD")))
     if kind == 7:
@@ -132,35 +132,35 @@ def sensible(site: Site, random: Random) -> Command | None:
     if kind == 8 and stream is not None:
         return PeersConfirmed(account, name, stream.placed)
     wanted = {"durable_name": random.choice("xyz"), "max_ack_pending": random.randint(0, 60)}
-    return planner.put_consumer(view, name, wanted, site.requester, len(site.log), tier_limits=tier_limits)
+    return planner.put_consumer(view, name, wanted, meta.requester, len(meta.log), tier_limits=tier_limits)
 
 
-def play(seed: int, *, wildness: float, steps: int = 150) -> tuple[Site, list[list[Effect]]]:
+def play(seed: int, *, wildness: float, steps: int = 150) -> tuple[MetaFixture, list[list[Effect]]]:
     random = Random(seed)
-    site = Site(5, seed=seed)
-    outcomes: list[list[Effect]] = [[]] * len(site.log)
+    meta = MetaFixture(5, seed=seed)
+    outcomes: list[list[Effect]] = [[]] * len(meta.log)
     for _ in range(steps):
         command: Command | None
         if random.random() < wildness:
-            command = wild(site, random)
+            command = wild(meta, random)
         else:
             try:
-                command = sensible(site, random)
+                command = sensible(meta, random)
             except ApiError:
                 continue
         if command is not None:
-            outcomes.append(site.put(command))
-            check(site.state)
-    return site, outcomes
+            outcomes.append(meta.put(command))
+            check(meta.state)
+    return meta, outcomes
 
 
 @pytest.mark.parametrize("wildness", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("seed", range(25))
 def test_replicas_agree_and_nothing_breaks(seed: int, wildness: float) -> None:
-    site, outcomes = play(seed, wildness=wildness)
-    other, halfway = MetaState(), len(site.log) // 2
+    meta, outcomes = play(seed, wildness=wildness)
+    other, halfway = MetaState(), len(meta.log) // 2
     late = MetaState()
-    for index, entry in enumerate(site.log, 1):
+    for index, entry in enumerate(meta.log, 1):
         effects = apply(other, index, entry)
         assert index <= 5 or effects == outcomes[index - 1]
         if index == halfway:
@@ -169,8 +169,8 @@ def test_replicas_agree_and_nothing_breaks(seed: int, wildness: float) -> None:
         elif index > halfway:
             assert apply(late, index, entry) == effects
             assert apply(late, index, entry) == []
-    assert take(site.state) == take(other) == take(late)
-    assert late == other == site.state
+    assert take(meta.state) == take(other) == take(late)
+    assert late == other == meta.state
 
 
 def test_the_random_commands_reach_everything() -> None:
@@ -205,7 +205,7 @@ def test_what_is_no_snapshot_is_refused(data: bytes) -> None:
 
 
 def test_a_snapshot_keeps_every_letter() -> None:
-    site = Site()
-    site.create(description="ü \udce4 €")
-    site.consume(metadata={"k": "v"})
-    assert restore(take(site.state)) == site.state
+    meta = MetaFixture()
+    meta.create(description="ü \udce4 €")
+    meta.consume(metadata={"k": "v"})
+    assert restore(take(meta.state)) == meta.state

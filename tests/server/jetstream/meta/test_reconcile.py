@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 import pytest
-from lib.meta_fixture import Site, check, config, server, stream_of
+from lib.meta_fixture import MetaFixture, check, config, server, stream_of
 from pyjs.protocol.errors import ApiError
 from pyjs.raft import Members
 from pyjs.server.jetstream.meta.apply import apply
@@ -33,76 +33,76 @@ from pyjs.server.jetstream.meta.state import MetaState
 
 
 def test_members_open_and_others_do_not() -> None:
-    site = Site(4)
-    stream = site.create()
-    [effect] = site.put(DeleteStream("A", "S"))
-    made = site.put(site.planner.create_stream(site.state.view("A"), config(), site.requester, 50))[0]
+    meta = MetaFixture(4)
+    stream = meta.create()
+    [effect] = meta.put(DeleteStream("A", "S"))
+    made = meta.put(meta.planner.create_stream(meta.state.view("A"), config(), meta.requester, 50))[0]
     new = stream_of([made])
-    for member in site.state.servers:
-        assert actions_for(site.state, made, member) == ([OpenReplica(new)] if member in new.peers else [])
-        assert actions_for(site.state, effect, member) == (
+    for member in meta.state.servers:
+        assert actions_for(meta.state, made, member) == ([OpenReplica(new)] if member in new.peers else [])
+        assert actions_for(meta.state, effect, member) == (
             [CloseReplica(stream, True)] if member in stream.peers else []
         )
 
 
 def test_who_leaves_stays_until_the_group_let_it_go() -> None:
-    site = Site(4)
-    before = site.create()
-    site.consume()
-    [effect] = site.put(site.planner.remove_peer("A", "S", before.peers[0]))
+    meta = MetaFixture(4)
+    before = meta.create()
+    meta.consume()
+    [effect] = meta.put(meta.planner.remove_peer("A", "S", before.peers[0]))
     after = stream_of([effect])
     [new] = set(after.peers) - set(before.peers)
-    assert actions_for(site.state, effect, before.peers[0]) == [ChangeReplica(before, after, leaves=True)]
-    assert actions_for(site.state, effect, before.peers[1]) == [ChangeReplica(before, after)]
-    [opened, consumer] = actions_for(site.state, effect, new)
+    assert actions_for(meta.state, effect, before.peers[0]) == [ChangeReplica(before, after, leaves=True)]
+    assert actions_for(meta.state, effect, before.peers[1]) == [ChangeReplica(before, after)]
+    [opened, consumer] = actions_for(meta.state, effect, new)
     assert opened == OpenReplica(after, joins=True) and isinstance(consumer, OpenConsumer)
-    [effect] = site.put(PeersConfirmed("A", "S", after.placed))
-    assert actions_for(site.state, effect, before.peers[0]) == [CloseReplica(stream_of([effect]), gone=False)]
-    assert isinstance(actions_for(site.state, effect, new)[0], ChangeReplica)
+    [effect] = meta.put(PeersConfirmed("A", "S", after.placed))
+    assert actions_for(meta.state, effect, before.peers[0]) == [CloseReplica(stream_of([effect]), gone=False)]
+    assert isinstance(actions_for(meta.state, effect, new)[0], ChangeReplica)
 
 
 def test_who_was_removed_and_is_back_keeps_its_copy_until_the_group_let_it_go() -> None:
     """Its vote may be the one that the group needs: another member may only be filling up."""
-    site = Site()
-    stream = site.create()
-    gone = site.state.servers[stream.peers[0]]
+    meta = MetaFixture()
+    stream = meta.create()
+    gone = meta.state.servers[stream.peers[0]]
     on_disk = {("A", "S"): ReplicaOnDisk(stream.group, stream.created)}
-    site.put(site.planner.remove_server(peer=gone.id))
-    assert list(at_start(site.state, on_disk, gone.id)) == []  # nothing is deleted before it is let in
-    command = site.planner.admit(gone)
+    meta.put(meta.planner.remove_server(peer=gone.id))
+    assert list(at_start(meta.state, on_disk, gone.id)) == []  # nothing is deleted before it is let in
+    command = meta.planner.admit(gone)
     assert command is not None
-    site.put(command)
-    after = site.state.stream("A", "S")
-    assert after is not None and list(at_start(site.state, on_disk, gone.id)) == [
+    meta.put(command)
+    after = meta.state.stream("A", "S")
+    assert after is not None and list(at_start(meta.state, on_disk, gone.id)) == [
         RecoverReplica(after, leaves=True)
     ]
-    [effect] = site.put(PeersConfirmed("A", "S", after.placed))
-    assert actions_for(site.state, effect, gone.id) == [CloseReplica(stream_of([effect]), gone=False)]
-    assert list(at_start(site.state, on_disk, gone.id)) == [DeleteReplica("A", "S")]
-    check(site.state)
+    [effect] = meta.put(PeersConfirmed("A", "S", after.placed))
+    assert actions_for(meta.state, effect, gone.id) == [CloseReplica(stream_of([effect]), gone=False)]
+    assert list(at_start(meta.state, on_disk, gone.id)) == [DeleteReplica("A", "S")]
+    check(meta.state)
 
 
 def test_consumers_are_every_members() -> None:
-    site = Site(4)
-    stream = site.create()
-    [other] = set(site.state.servers) - set(stream.peers)
+    meta = MetaFixture(4)
+    stream = meta.create()
+    [other] = set(meta.state.servers) - set(stream.peers)
     for x, kind in ((0, OpenConsumer), (1, ChangeConsumer), (2, CloseConsumer)):
-        view = site.state.view("A")
-        put = site.planner.put_consumer(view, "S", {"name": "c", "x": x}, site.requester, 5)
-        [effect] = site.put(DeleteConsumer("A", "S", "c") if x == 2 else put)
-        assert [type(action) for action in actions_for(site.state, effect, stream.peers[2])] == [kind]
-        assert actions_for(site.state, effect, other) == []
+        view = meta.state.view("A")
+        put = meta.planner.put_consumer(view, "S", {"name": "c", "x": x}, meta.requester, 5)
+        [effect] = meta.put(DeleteConsumer("A", "S", "c") if x == 2 else put)
+        assert [type(action) for action in actions_for(meta.state, effect, stream.peers[2])] == [kind]
+        assert actions_for(meta.state, effect, other) == []
 
 
 def test_a_new_incarnation_joins_or_begins_anew_what_nobody_else_has() -> None:
-    site = Site(3)
-    site.create()
-    single = site.create(name="R1", replicas=1)
+    meta = MetaFixture(3)
+    meta.create()
+    single = meta.create(name="R1", replicas=1)
     number = int(single.peers[0].partition("-")[0][4:])
     found = [
         action
-        for effect in site.reincarnate(server(number, "2"))
-        for action in actions_for(site.state, effect, server(number, "2").id)
+        for effect in meta.reincarnate(server(number, "2"))
+        for action in actions_for(meta.state, effect, server(number, "2").id)
     ]
     opened = {
         action.stream.name: (action.joins, action.lost) for action in found if isinstance(action, OpenReplica)
@@ -120,26 +120,26 @@ def test_a_new_incarnation_joins_or_begins_anew_what_nobody_else_has() -> None:
     ],
 )
 def test_at_a_start_what_lies_there_is_looked_up(on_disk: dict[str, str], wanted: str) -> None:
-    site = Site(3)
-    stream = site.create()
+    meta = MetaFixture(3)
+    stream = meta.create()
     here = {}
     if on_disk:
         group = stream.group if on_disk["group"] == "as is" else "S-R1F-other"
         here["A", "S"] = ReplicaOnDisk(group, stream.created + (on_disk["created"] == "other"))
-    found = [type(action).__name__.lower() for action in at_start(site.state, here, stream.peers[0])]
+    found = [type(action).__name__.lower() for action in at_start(meta.state, here, stream.peers[0])]
     assert " ".join(found) == wanted
 
 
 def test_at_a_start_former_copies_go_and_unknown_streams_stay() -> None:
-    site = Site(4)
-    stream = site.create()
-    [other] = set(site.state.servers) - set(stream.peers)
+    meta = MetaFixture(4)
+    stream = meta.create()
+    [other] = set(meta.state.servers) - set(stream.peers)
     on_disk = {
         ("A", "S"): ReplicaOnDisk(stream.group, stream.created),
         ("A", "mine"): ReplicaOnDisk("", 5),
         ("B", "x"): ReplicaOnDisk("G", 5),
     }
-    assert list(at_start(site.state, on_disk, other)) == [
+    assert list(at_start(meta.state, on_disk, other)) == [
         DeleteReplica("A", "S"),
         OrphanStream("A", "mine"),
         DeleteReplica("B", "x"),
@@ -147,46 +147,46 @@ def test_at_a_start_former_copies_go_and_unknown_streams_stay() -> None:
 
 
 def test_a_former_copy_of_an_earlier_group_is_no_member_of_the_new_one() -> None:
-    site = Site(3)
-    three = site.create()
+    meta = MetaFixture(3)
+    three = meta.create()
     leader, former = three.peers[0], three.peers[1]
-    one = site.update(replicas=1, leader=leader)
-    site.put(PeersConfirmed("A", "S", one.placed))
-    again = site.update(replicas=3)
+    one = meta.update(replicas=1, leader=leader)
+    meta.put(PeersConfirmed("A", "S", one.placed))
+    again = meta.update(replicas=3)
     on_disk = {("A", "S"): ReplicaOnDisk(three.group, three.created)}
-    assert list(at_start(site.state, on_disk, former)) == [
+    assert list(at_start(meta.state, on_disk, former)) == [
         DeleteReplica("A", "S"),
         OpenReplica(again, joins=True),
     ]
-    assert list(at_start(site.state, on_disk, leader)) == [RecoverReplica(again)]
+    assert list(at_start(meta.state, on_disk, leader)) == [RecoverReplica(again)]
 
 
 def test_what_has_begun_is_joined_and_what_should_be_there_was_lost() -> None:
-    site = Site(3)
-    three, one = site.create(), site.create(name="R1", replicas=1)
+    meta = MetaFixture(3)
+    three, one = meta.create(), meta.create(name="R1", replicas=1)
     me = one.peers[0]
-    assert list(at_start(site.state, {}, me)) == [OpenReplica(one), OpenReplica(three)]
-    three = stream_of(site.put(PeersConfirmed("A", "S", three.placed)))
-    one = stream_of(site.put(PeersConfirmed("A", "R1", one.placed)))
+    assert list(at_start(meta.state, {}, me)) == [OpenReplica(one), OpenReplica(three)]
+    three = stream_of(meta.put(PeersConfirmed("A", "S", three.placed)))
+    one = stream_of(meta.put(PeersConfirmed("A", "R1", one.placed)))
     assert three.seeds == one.seeds == ()
     lost = [OpenReplica(one, lost=True), OpenReplica(three, joins=True, lost=True)]
-    assert list(at_start(site.state, {}, me)) == lost
+    assert list(at_start(meta.state, {}, me)) == lost
 
 
 def test_who_is_out_deletes_nothing() -> None:
-    site = Site(4)
-    stream, single = site.create(), site.create(name="R1", replicas=1)
+    meta = MetaFixture(4)
+    stream, single = meta.create(), meta.create(name="R1", replicas=1)
     me = single.peers[0]
     on_disk = {(one.account, one.name): ReplicaOnDisk(one.group, one.created) for one in (stream, single)}
-    old = restore(take(site.state))
-    for effect in site.reincarnate(server(int(me.partition("-")[0][4:]), "2")):
-        assert actions_for(site.state, effect, me) == []
-    assert list(at_start(site.state, on_disk, me)) == []
-    assert list(catch_up(old, site.state, me)) == []
+    old = restore(take(meta.state))
+    for effect in meta.reincarnate(server(int(me.partition("-")[0][4:]), "2")):
+        assert actions_for(meta.state, effect, me) == []
+    assert list(at_start(meta.state, on_disk, me)) == []
+    assert list(catch_up(old, meta.state, me)) == []
 
 
 def test_a_group_is_settled_when_its_voters_are_the_peers() -> None:
-    stream = Site().create()
+    stream = MetaFixture().create()
     incarnations = [f"{peer.partition('-')[0]}-9" for peer in stream.peers]
     assert has_converged(stream, Members.of(incarnations))
     assert not has_converged(stream, Members.of(incarnations, ["x-1"]))
@@ -258,29 +258,29 @@ class Machine:
         }
 
 
-def random_request(site: Site, random: Random) -> list[Effect]:
+def random_request(meta: MetaFixture, random: Random) -> list[Effect]:
     name, account = random.choice("STUV"), random.choice("AB")
-    stream = site.state.stream(account, name)
+    stream = meta.state.stream(account, name)
     kind = random.randrange(9)
     try:
         if kind <= 1 or stream is None:
-            site.create(account, name=name, replicas=random.choice([1, 3, 5]))
+            meta.create(account, name=name, replicas=random.choice([1, 3, 5]))
         elif kind == 2:
-            site.update(
+            meta.update(
                 account, name=name, replicas=random.choice([1, 3, 5]), leader=random.choice(stream.peers)
             )
         elif kind == 3:
-            site.put(DeleteStream(account, name))
+            meta.put(DeleteStream(account, name))
         elif kind == 4:
-            site.put(site.planner.remove_peer(account, name, random.choice(stream.peers)))
+            meta.put(meta.planner.remove_peer(account, name, random.choice(stream.peers)))
         elif kind == 5:
-            site.put(PeersConfirmed(account, name, stream.placed))
+            meta.put(PeersConfirmed(account, name, stream.placed))
         elif kind <= 7:
             wanted = {"name": random.choice("xyz"), "x": random.randrange(3)}
-            view = site.state.view(account)
-            site.put(site.planner.put_consumer(view, name, wanted, site.requester, len(site.log)))
+            view = meta.state.view(account)
+            meta.put(meta.planner.put_consumer(view, name, wanted, meta.requester, len(meta.log)))
         else:
-            site.put(DeleteConsumer(account, name, random.choice("xyz")))
+            meta.put(DeleteConsumer(account, name, random.choice("xyz")))
     except ApiError:
         pass
     return []
@@ -289,34 +289,34 @@ def random_request(site: Site, random: Random) -> list[Effect]:
 @pytest.mark.parametrize("seed", range(40))
 def test_servers_that_come_and_go_hold_what_they_should(seed: int) -> None:
     random = Random(seed)
-    site = Site(6, seed=seed)
-    machines = [Machine(member) for member in site.state.servers]
+    meta = MetaFixture(6, seed=seed)
+    machines = [Machine(member) for member in meta.state.servers]
     done = 0
     for _ in range(120):
-        random_request(site, random)
-        check(site.state)
-        for index in range(done + 1, len(site.log) + 1):
+        random_request(meta, random)
+        check(meta.state)
+        for index in range(done + 1, len(meta.log) + 1):
             for machine in machines:
                 if machine.up:
-                    machine.follow(apply(machine.state, index, site.log[index - 1]))
-        done = len(site.log)
+                    machine.follow(apply(machine.state, index, meta.log[index - 1]))
+        done = len(meta.log)
         one = random.choice(machines)
         if random.random() < 0.3:
             if one.up:
                 one.up = False
             else:
-                one.catch_up(site.log, site.state, random)
+                one.catch_up(meta.log, meta.state, random)
     for machine in machines:
         if not machine.up:
-            machine.catch_up(site.log, site.state, random)
-        assert take(machine.state) == take(site.state)
+            machine.catch_up(meta.log, meta.state, random)
+        assert take(machine.state) == take(meta.state)
         wanted = {
             (one.account, one.name): ReplicaOnDisk(one.group, one.created)
-            for one in site.state.held_by(machine.id)
+            for one in meta.state.held_by(machine.id)
         }
         assert machine.on_disk == wanted
         assert machine.consumers == {
             (one.account, one.stream, one.name)
             for account, name in wanted
-            for one in site.state.consumers_of(account, name)
+            for one in meta.state.consumers_of(account, name)
         }

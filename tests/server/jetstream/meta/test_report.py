@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from lib.meta_fixture import Site, server
+from lib.meta_fixture import MetaFixture, server
 from pyjs.protocol.api.account import AccountLimits
 from pyjs.server.jetstream.meta.health import (
     HOPELESS,
@@ -29,44 +29,44 @@ from pyjs.server.jetstream.meta.usage import TierUsage, account_info, total
 SECOND = 1_000_000_000
 
 
-def shown(site: Site, view: GroupView | None, me: str, name: str = "S") -> dict[str, Any]:
-    stream = site.state.stream("A", name)
+def shown(meta: MetaFixture, view: GroupView | None, me: str, name: str = "S") -> dict[str, Any]:
+    stream = meta.state.stream("A", name)
     assert stream is not None
-    return cluster_info(site.state, site.node_statuses, stream, view, me, "C").to_json()
+    return cluster_info(meta.state, meta.node_statuses, stream, view, me, "C").to_json()
 
 
 def test_a_recent_contact_is_shown_and_none_is_not() -> None:
-    site = Site()
-    stream = site.create()
+    meta = MetaFixture()
+    stream = meta.create()
     me, just_now, never = stream.peers
-    found = shown(site, GroupView(me, SECOND, {just_now: PeerView(True, 0), never: PeerView()}), me)
+    found = shown(meta, GroupView(me, SECOND, {just_now: PeerView(True, 0), never: PeerView()}), me)
     active = {replica["peer"]: replica["active"] for replica in found["replicas"]}
     assert active == {just_now[:8]: 1, never[:8]: 0}
 
 
 def test_a_leader_shows_its_replicas() -> None:
-    site = Site()
-    stream = site.create()
+    meta = MetaFixture()
+    stream = meta.create()
     me, level, late = stream.peers
     view = GroupView(me, 5 * SECOND, {level: PeerView(True, SECOND), late: PeerView(False, 2 * SECOND, 7)})
-    found = shown(site, view, me)
+    found = shown(meta, view, me)
     replicas = {replica["peer"]: replica for replica in found.pop("replicas")}
     assert found == {
         "name": "C",
         "raft_group": stream.group,
-        "leader": site.state.server_name(me),
+        "leader": meta.state.server_name(me),
         "leader_since": "1970-01-01T00:00:05Z",
         "system_account": True,
     }
     assert replicas == {
         level[:8]: {
-            "name": site.state.server_name(level),
+            "name": meta.state.server_name(level),
             "current": True,
             "active": SECOND,
             "peer": level[:8],
         },
         late[:8]: {
-            "name": site.state.server_name(late),
+            "name": meta.state.server_name(late),
             "current": False,
             "active": 2 * SECOND,
             "lag": 7,
@@ -76,12 +76,12 @@ def test_a_leader_shows_its_replicas() -> None:
 
 
 def test_replicas_are_sorted_and_the_silent_are_not_current() -> None:
-    site = Site(5)
-    stream = site.create(replicas=5)
+    meta = MetaFixture(5)
+    stream = meta.create(replicas=5)
     me, *others = stream.peers
-    site.node_statuses[others[1]] = NodeStatus(online=False)
+    meta.node_statuses[others[1]] = NodeStatus(online=False)
     peers = {others[0]: PeerView(True, 0), others[1]: PeerView(True, SILENCE + 1), others[2]: PeerView()}
-    replicas = shown(site, GroupView(me, 1, peers), me)["replicas"]
+    replicas = shown(meta, GroupView(me, 1, peers), me)["replicas"]
     assert [replica["name"] for replica in replicas] == sorted(replica["name"] for replica in replicas)
     by = {replica["peer"]: replica for replica in replicas}
     assert by[others[0][:8]]["current"]
@@ -90,40 +90,40 @@ def test_replicas_are_sorted_and_the_silent_are_not_current() -> None:
 
 
 def test_a_member_without_a_leader_lists_everyone() -> None:
-    site = Site()
-    stream = site.create()
+    meta = MetaFixture()
+    stream = meta.create()
     found = shown(
-        site, GroupView("", 0, {peer: PeerView(True, SECOND) for peer in stream.peers[1:]}), stream.peers[0]
+        meta, GroupView("", 0, {peer: PeerView(True, SECOND) for peer in stream.peers[1:]}), stream.peers[0]
     )
     assert "leader" not in found and len(found["replicas"]) == 3
     assert not next(one for one in found["replicas"] if one["peer"] == stream.peers[0][:8])["current"]
 
 
 def test_a_follower_shows_the_leader_and_not_of_itself() -> None:
-    site = Site()
-    me, leader, third = site.create().peers
-    found = shown(site, GroupView(leader, 1, {leader: PeerView(True, 0), third: PeerView(False, -1)}), me)
-    assert found["leader"] == site.state.server_name(leader)
+    meta = MetaFixture()
+    me, leader, third = meta.create().peers
+    found = shown(meta, GroupView(leader, 1, {leader: PeerView(True, 0), third: PeerView(False, -1)}), me)
+    assert found["leader"] == meta.state.server_name(leader)
     assert {one["peer"]: one["current"] for one in found["replicas"]} == {leader[:8]: True, third[:8]: False}
 
 
 def test_one_copy_leads_itself() -> None:
-    site = Site()
-    stream = site.create(replicas=1)
+    meta = MetaFixture()
+    stream = meta.create(replicas=1)
     me = stream.peers[0]
-    assert shown(site, None, me) == {"name": "C", "leader": site.state.server_name(me)}
-    away = shown(site, None, "someone-1")
+    assert shown(meta, None, me) == {"name": "C", "leader": meta.state.server_name(me)}
+    away = shown(meta, None, "someone-1")
     assert away["raft_group"] == stream.group and "leader" not in away
     assert [one["peer"] for one in away["replicas"]] == [me[:8]]
 
 
 def test_who_leaves_is_shown_and_where_it_goes() -> None:
-    site = Site(4)
-    before = site.create()
-    site.put(site.planner.remove_peer("A", "S", before.peers[2]))
+    meta = MetaFixture(4)
+    before = meta.create()
+    meta.put(meta.planner.remove_peer("A", "S", before.peers[2]))
     me = before.peers[0]
-    found = shown(site, GroupView(me, 1, {before.peers[1]: PeerView(), before.peers[2]: PeerView()}), me)
-    after = site.state.stream("A", "S")
+    found = shown(meta, GroupView(me, 1, {before.peers[1]: PeerView(), before.peers[2]: PeerView()}), me)
+    after = meta.state.stream("A", "S")
     assert after and len(found["replicas"]) == 3
     assert {one["peer"] for one in found["desired"]["replicas"]} == {peer[:8] for peer in after.peers}
 
@@ -133,20 +133,20 @@ def test_a_members_id_begins_with_its_node() -> None:
 
 
 def test_unknown_servers_have_a_name_to_that_effect() -> None:
-    site = Site()
-    stream = site.create(replicas=1)
-    site.put(site.planner.remove_server(peer=stream.peers[0]))
-    [replica] = shown(site, None, "x-1")["replicas"]
+    meta = MetaFixture()
+    stream = meta.create(replicas=1)
+    meta.put(meta.planner.remove_server(peer=stream.peers[0]))
+    [replica] = shown(meta, None, "x-1")["replicas"]
     assert replica["name"] == f"Server name unknown at this time (peerID: {stream.peers[0][:8]})"
     assert replica["offline"]
 
 
 def test_the_meta_cluster() -> None:
-    site = Site()
-    first, second, third = site.state.servers
+    meta = MetaFixture()
+    first, second, third = meta.state.servers
     view = GroupView(first, 1, {second: PeerView(True, SECOND), third: PeerView(False, 3 * SECOND, 4)})
     log = MetaLog(3, entries=5, bytes=600, snapshot_at=SECOND, snapshot_took=70)
-    found = meta_cluster(site.state, site.node_statuses, site.state.servers, view, first, "C", log, pending=2)
+    found = meta_cluster(meta.state, meta.node_statuses, meta.state.servers, view, first, "C", log, pending=2)
     replicas = found.pop("replicas")
     assert [(one["name"], one["current"], one.get("lag")) for one in replicas] == [
         ("n2", True, None),
@@ -169,7 +169,7 @@ def test_the_meta_cluster() -> None:
         },
     }
     leaderless = meta_cluster(
-        site.state, site.node_statuses, site.state.servers, GroupView(), first, "", MetaLog(3)
+        meta.state, meta.node_statuses, meta.state.servers, GroupView(), first, "", MetaLog(3)
     )
     assert not {"leader", "peer", "name"} & set(leaderless) and len(leaderless["replicas"]) == 3
 
@@ -229,19 +229,19 @@ def test_what_is_wrong_with_a_consumer() -> None:
 
 
 def test_an_account_uses_what_all_servers_report_together() -> None:
-    site = Site()
-    site.create(max_bytes=100)
-    site.create(name="T", replicas=1, storage="memory", max_bytes=10)
-    site.create("B", max_bytes=1000)
-    site.consume()
-    site.consume(name="source", sourcing=True)
+    meta = MetaFixture()
+    meta.create(max_bytes=100)
+    meta.create(name="T", replicas=1, storage="memory", max_bytes=10)
+    meta.create("B", max_bytes=1000)
+    meta.consume()
+    meta.consume(name="source", sourcing=True)
     reports = {"a": {"R3": TierUsage(0, 35)}, "b": {"R3": TierUsage(0, 35), "R1": TierUsage(7, 0)}}
-    flat = account_info(site.state, "A", {"": AccountLimits(max_storage=500)}, reports, "hub")
+    flat = account_info(meta.state, "A", {"": AccountLimits(max_storage=500)}, reports, "hub")
     assert (flat.memory, flat.storage, flat.streams, flat.consumers) == (7, 70, 2, 1)
     assert (flat.reserved_memory, flat.reserved_storage) == (10, 100)
     assert (flat.limits.max_storage, flat.domain, flat.tiers) == (500, "hub", {})
     limits = {"R3": AccountLimits(max_storage=9), "R5": AccountLimits()}
-    tiered = account_info(site.state, "A", limits, reports, "")
+    tiered = account_info(meta.state, "A", limits, reports, "")
     assert list(tiered.tiers) == ["R1", "R3", "R5"]
     three = tiered.tiers["R3"]
     assert (three.storage, three.reserved_storage, three.streams, three.consumers) == (70, 100, 1, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from lib.meta_fixture import Site
+from lib.meta_fixture import MetaFixture
 from pyjs.server.jetstream.meta.node_info import NodeStatus
 from pyjs.server.jetstream.meta.responder import (
     PATIENCE,
@@ -149,11 +149,11 @@ def test_where_it_stands_in_the_meta_group(leader_status: LeaderStatus, wanted: 
 
 
 def test_where_it_stands_with_a_stream() -> None:
-    site = Site(4)
-    stream, single = site.create(), site.create(name="R1", replicas=1)
+    fixture = MetaFixture(4)
+    stream, single = fixture.create(), fixture.create(name="R1", replicas=1)
     me, other = stream.preferred, next(peer for peer in stream.peers if peer != stream.preferred)
-    [stranger] = set(site.state.servers) - set(stream.peers)
-    node_statuses = site.node_statuses
+    [stranger] = set(fixture.state.servers) - set(stream.peers)
+    node_statuses = fixture.node_statuses
     assert stream_role(None, node_statuses, me, None) is StreamRole.ABSENT
     assert stream_role(stream, node_statuses, stranger, None) is StreamRole.ELSEWHERE
     away = dict.fromkeys(node_statuses, NodeStatus(online=False))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lib.meta_fixture import Site, config, server
+from lib.meta_fixture import MetaFixture, config, server
 from pyjs.server.cluster.state_machine import StateMachine
 from pyjs.server.jetstream.meta.command import DeleteStream, MetaCommandError, encode
 from pyjs.server.jetstream.meta.effect import Effect, StreamCreated, StreamDeleted
@@ -25,8 +25,8 @@ class Run:
         self.effects: list[Effect] = []
         self.state_machine = MetaStateMachine(me, self.actions.append, self.effects.append)
 
-    def follow(self, site: Site, first: int = 1) -> None:
-        self.state_machine.apply(list(enumerate(site.log, 1))[first - 1 :], len(site.log))
+    def follow(self, meta: MetaFixture, first: int = 1) -> None:
+        self.state_machine.apply(list(enumerate(meta.log, 1))[first - 1 :], len(meta.log))
 
 
 def test_it_is_a_groups_application() -> None:
@@ -35,27 +35,27 @@ def test_it_is_a_groups_application() -> None:
 
 
 def test_actions_begin_when_it_is_current() -> None:
-    site, run = Site(), Run()
-    old = site.create()
-    run.follow(site)
+    meta, run = MetaFixture(), Run()
+    old = meta.create()
+    run.follow(meta)
     assert run.actions == [] and StreamCreated(old) in run.effects
     on_disk = {("A", "S"): ReplicaOnDisk(old.group, old.created)}
     assert list(run.state_machine.begin(on_disk)) == [RecoverReplica(old)]
-    new = site.create(name="T")
-    site.put(DeleteStream("A", "S"))
-    run.follow(site, len(site.log) - 1)
+    new = meta.create(name="T")
+    meta.put(DeleteStream("A", "S"))
+    run.follow(meta, len(meta.log) - 1)
     assert run.actions == [OpenReplica(new), CloseReplica(old, gone=True)]
 
 
 def test_a_snapshot_takes_it_further() -> None:
-    site, ahead, run = Site(), Run(), Run()
-    old = site.create()
-    ahead.follow(site)
-    run.follow(site)
+    meta, ahead, run = MetaFixture(), Run(), Run()
+    old = meta.create()
+    ahead.follow(meta)
+    run.follow(meta)
     list(run.state_machine.begin({}))
-    site.put(DeleteStream("A", "S"))
-    new = site.create(name="T")
-    ahead.follow(site)
+    meta.put(DeleteStream("A", "S"))
+    new = meta.create(name="T")
+    ahead.follow(meta)
     taken = ahead.state_machine.take()
     assert taken is not None
     index, data = taken
@@ -65,9 +65,9 @@ def test_a_snapshot_takes_it_further() -> None:
 
 
 def test_before_it_begins_a_snapshot_causes_no_actions() -> None:
-    site, first, run = Site(), Run(), Run()
-    stream = site.create()
-    first.follow(site)
+    meta, first, run = MetaFixture(), Run(), Run()
+    stream = meta.create()
+    first.follow(meta)
     taken = first.state_machine.take()
     assert taken is not None
     run.state_machine.restore(taken[1], taken[0])
@@ -76,19 +76,19 @@ def test_before_it_begins_a_snapshot_causes_no_actions() -> None:
 
 
 def test_who_proposed_learns_what_became_of_it() -> None:
-    site, run = Site(), Run()
-    stream = site.create()
-    run.follow(site)
-    assert run.state_machine.outcome(len(site.log)) == []
+    meta, run = MetaFixture(), Run()
+    stream = meta.create()
+    run.follow(meta)
+    assert run.state_machine.outcome(len(meta.log)) == []
     run.state_machine.lead()
-    site.put(DeleteStream("A", "S"))
-    run.follow(site, len(site.log))
-    assert run.state_machine.outcome(len(site.log)) == [StreamDeleted(stream)]
-    assert run.state_machine.outcome(len(site.log)) == []
-    site.put(site.planner.create_stream(site.state.view("A"), config(), site.requester, 9))
-    run.follow(site, len(site.log))
+    meta.put(DeleteStream("A", "S"))
+    run.follow(meta, len(meta.log))
+    assert run.state_machine.outcome(len(meta.log)) == [StreamDeleted(stream)]
+    assert run.state_machine.outcome(len(meta.log)) == []
+    meta.put(meta.planner.create_stream(meta.state.view("A"), config(), meta.requester, 9))
+    run.follow(meta, len(meta.log))
     run.state_machine.follow()
-    assert run.state_machine.outcome(len(site.log)) == []
+    assert run.state_machine.outcome(len(meta.log)) == []
 
 
 def test_entries_of_the_group_itself_move_the_index() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from lib.replicas import CREATED, Member, MemoryLog, applied
-from lib.streams import World
+from lib.streams import JetStreamFixture
 from pyjs.protocol.api.consumer import ConsumerConfig
 from pyjs.server.jetstream.consumers import lifecycle
 from pyjs.server.jetstream.replication import Replica, entry
@@ -42,56 +42,56 @@ class Nobody:
         raise error
 
 
-def pulled(world: World, consumer: str, count: int) -> list[tuple[str, bytes]]:
+def pulled(fixture: JetStreamFixture, consumer: str, count: int) -> list[tuple[str, bytes]]:
     got: list[tuple[str, bytes]] = []
-    spy = world.account.subscribe("in", lambda message: got.append((message.reply, message.body)))
+    spy = fixture.account.subscribe("in", lambda message: got.append((message.reply, message.body)))
     request = b'{"batch":%d,"no_wait":true}' % count
-    world.account.publish(f"$JS.API.CONSUMER.MSG.NEXT.S.{consumer}", request, reply="in", own=True)
-    world.clock.advance(0)
-    world.account.unsubscribe(spy)
+    fixture.account.publish(f"$JS.API.CONSUMER.MSG.NEXT.S.{consumer}", request, reply="in", own=True)
+    fixture.clock.advance(0)
+    fixture.account.unsubscribe(spy)
     return [one for one in got if one[0]]
 
 
 @pytest.mark.parametrize("storage", ["file", "memory"])
 def test_there_and_back(tmp_path: Path, storage: str) -> None:
-    world = World(str(tmp_path))
-    plain = world.stream(subjects=["s.*"], storage=storage, duplicate_window=60 * SECOND)
+    fixture = JetStreamFixture(str(tmp_path))
+    plain = fixture.stream(subjects=["s.*"], storage=storage, duplicate_window=60 * SECOND)
     lifecycle.create(plain, ConsumerConfig(durable_name="c", ack_policy="explicit", ack_wait=SECOND))
     lifecycle.create(plain, ConsumerConfig(durable_name="gone", ack_policy="explicit"))
     for number in range(4):
-        world.publish("s.a", b"%d" % number, Nats_Msg_Id=f"id{number}")
+        fixture.publish("s.a", b"%d" % number, Nats_Msg_Id=f"id{number}")
     plain.delete_message(2, erase=False)
-    (ack, _), _ = pulled(world, "c", 2)
-    world.account.publish(ack, b"+ACK", reply="done", own=True)
-    used = world.js.limits.quota(storage).used
+    (ack, _), _ = pulled(fixture, "c", 2)
+    fixture.account.publish(ack, b"+ACK", reply="done", own=True)
+    used = fixture.js.limits.quota(storage).used
 
     nobody = Nobody()
     replica = Replica(plain.config, scale_up(plain), plain.context, plain.created, nobody, nobody)
     nobody.replica = replica
-    world.js.streams["S"] = replica.stream
+    fixture.js.streams["S"] = replica.stream
     replica.lead()
-    assert world.js.limits.quota(storage).used == used
+    assert fixture.js.limits.quota(storage).used == used
     assert replica.stream.store.messages == 3
-    assert b'"duplicate": true' in world.publish("s.a", b"again", Nats_Msg_Id="id1")
-    assert world.publish("s.b", b"5", Nats_Msg_Id="id5") == b'{"stream":"S","seq":5}'
-    world.clock.advance(3 * SECOND)
-    assert [body for _, body in pulled(world, "c", 9)] == [b"2", b"3", b"5"]
+    assert b'"duplicate": true' in fixture.publish("s.a", b"again", Nats_Msg_Id="id1")
+    assert fixture.publish("s.b", b"5", Nats_Msg_Id="id5") == b'{"stream":"S","seq":5}'
+    fixture.clock.advance(3 * SECOND)
+    assert [body for _, body in pulled(fixture, "c", 9)] == [b"2", b"3", b"5"]
     replica.order(entry.RemoveConsumer(replica.now(), "gone"), lambda _: None)
-    world.clock.advance(SECOND // 10)
+    fixture.clock.advance(SECOND // 10)
 
-    again = scale_down(replica, world.js.streams)
-    assert world.js.streams["S"] is again
+    again = scale_down(replica, fixture.js.streams)
+    assert fixture.js.streams["S"] is again
     assert sorted(again.consumers) == ["c"]
-    assert world.js.limits.quota(storage).used == again.store.bytes
-    assert world.publish("s.b", b"6") == b'{"stream":"S","seq":6}'
-    world.clock.advance(3 * SECOND)
-    assert [body for _, body in pulled(world, "c", 9)] == [b"2", b"3", b"5", b"6"]
+    assert fixture.js.limits.quota(storage).used == again.store.bytes
+    assert fixture.publish("s.b", b"6") == b'{"stream":"S","seq":6}'
+    fixture.clock.advance(3 * SECOND)
+    assert [body for _, body in pulled(fixture, "c", 9)] == [b"2", b"3", b"5", b"6"]
     if storage == "file":
-        world.close()
-        world = World(str(tmp_path))
-        back = world.js.lookup("S")
+        fixture.close()
+        fixture = JetStreamFixture(str(tmp_path))
+        back = fixture.js.lookup("S")
         assert (back.store.messages, back.store.note, sorted(back.consumers)) == (5, b"", ["c"])
-    world.close()
+    fixture.close()
 
 
 def test_who_joins_a_group_bootstrapped_over_messages_catches_up_before_it_applies() -> None:

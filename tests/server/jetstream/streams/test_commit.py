@@ -7,84 +7,84 @@ import json
 from pathlib import Path
 
 from lib.fake_disk import FakeDisk
-from lib.streams import HandRunner, Spy, World
+from lib.streams import HandRunner, JetStreamFixture, Spy
 from pyjs.server.jetstream.streams.commit import GroupCommit
 from pyjs.store.errors import StoreClosed
 from pyjs.store.file.stream import FileStream
 
 
-def publish(world: World, subject: str, reply: str) -> None:
-    world.account.publish(subject, b"x", reply=reply, own=True)
+def publish(fixture: JetStreamFixture, subject: str, reply: str) -> None:
+    fixture.account.publish(subject, b"x", reply=reply, own=True)
 
 
-def test_an_answer_waits_for_the_sync(world: World) -> None:
-    world.stream(subjects=["s"], storage="file")
-    spy = Spy(world.account, "ack")
-    world.runner.held = True
-    publish(world, "s", "ack")
+def test_an_answer_waits_for_the_sync(fixture: JetStreamFixture) -> None:
+    fixture.stream(subjects=["s"], storage="file")
+    spy = Spy(fixture.account, "ack")
+    fixture.runner.paused = True
+    publish(fixture, "s", "ack")
     assert spy.bodies == []
-    world.runner.release()
+    fixture.runner.release()
     assert spy.bodies == [b'{"stream":"S","seq":1}']
 
 
-def test_what_arrives_during_a_sync_is_synced_together_by_the_next(world: World) -> None:
-    stream = world.stream(subjects=["s"], storage="file")
-    spy = Spy(world.account, "ack")
-    world.runner.held = True
+def test_what_arrives_during_a_sync_is_synced_together_by_the_next(fixture: JetStreamFixture) -> None:
+    stream = fixture.stream(subjects=["s"], storage="file")
+    spy = Spy(fixture.account, "ack")
+    fixture.runner.paused = True
     for _ in range(5):
-        publish(world, "s", "ack")
-    assert len(world.runner.jobs) == 1
-    world.runner.jobs.pop(0).finish()
+        publish(fixture, "s", "ack")
+    assert len(fixture.runner.jobs) == 1
+    fixture.runner.jobs.pop(0).finish()
     assert (len(spy.bodies), stream.committed_seq) == (1, 1)
-    assert len(world.runner.jobs) == 1
-    world.runner.jobs.pop(0).finish()
+    assert len(fixture.runner.jobs) == 1
+    fixture.runner.jobs.pop(0).finish()
     assert (len(spy.bodies), stream.committed_seq) == (5, 5)
-    assert world.runner.jobs == []
+    assert fixture.runner.jobs == []
 
 
-def test_a_duplicate_is_answered_no_sooner_than_its_original_is_on_disk(world: World) -> None:
-    world.stream(subjects=["s"], storage="file")
-    spy = Spy(world.account, "ack")
-    world.runner.held = True
+def test_a_duplicate_is_answered_no_sooner_than_its_original_is_on_disk(fixture: JetStreamFixture) -> None:
+    fixture.stream(subjects=["s"], storage="file")
+    spy = Spy(fixture.account, "ack")
+    fixture.runner.paused = True
     header = b"NATS/1.0\r\nNats-Msg-Id: a\r\n\r\n"
     for _ in range(2):
-        world.account.publish("s", b"x", reply="ack", header=header, own=True)
+        fixture.account.publish("s", b"x", reply="ack", header=header, own=True)
     assert spy.bodies == []
-    world.runner.release()
+    fixture.runner.release()
     assert spy.bodies == [b'{"stream":"S","seq":1}', b'{"stream":"S","seq":1,"duplicate": true}']
 
 
-def test_a_republish_waits_for_the_sync_too(world: World) -> None:
-    world.stream(subjects=["s"], storage="file", republish={"dest": "again.>"})
-    spy = Spy(world.account, "again.>")
-    world.runner.held = True
-    publish(world, "s", "ack")
+def test_a_republish_waits_for_the_sync_too(fixture: JetStreamFixture) -> None:
+    fixture.stream(subjects=["s"], storage="file", republish={"dest": "again.>"})
+    spy = Spy(fixture.account, "again.>")
+    fixture.runner.paused = True
+    publish(fixture, "s", "ack")
     assert spy.bodies == []
-    world.runner.release()
+    fixture.runner.release()
     assert spy.bodies == [b"x"]
 
 
-def test_a_failed_sync_is_told_to_its_publishers_and_ends_the_stream(world: World) -> None:
-    stream = world.stream(subjects=["s"], storage="file")
-    spy = Spy(world.account, "ack")
-    world.runner.held = True
-    publish(world, "s", "ack")
-    job = world.runner.jobs.pop()
+def test_a_failed_sync_is_told_to_its_publishers_and_ends_the_stream(fixture: JetStreamFixture) -> None:
+    stream = fixture.stream(subjects=["s"], storage="file")
+    spy = Spy(fixture.account, "ack")
+    fixture.runner.paused = True
+    publish(fixture, "s", "ack")
+    job = fixture.runner.jobs.pop()
     assert job.wait() is None
     job._error = OSError(5, "Input/output error")
     job.finish()
-    publish(world, "s", "ack")
+    publish(fixture, "s", "ack")
     assert [json.loads(body)["error"]["err_code"] for body in spy.bodies] == [10077, 10077]
     assert stream.committed_seq == 0
 
 
-def test_a_stop_answers_what_was_stored(world: World) -> None:
-    world.stream(subjects=["s"], storage="file")
-    spy = Spy(world.account, "ack")
-    world.runner.held = True
-    publish(world, "s", "ack")
-    publish(world, "s", "ack")
-    world.js.stop()
+def test_a_stop_answers_what_was_stored(fixture: JetStreamFixture) -> None:
+    fixture.stream(subjects=["s"], storage="file")
+    spy = Spy(fixture.account, "ack")
+    fixture.runner.paused = True
+    publish(fixture, "s", "ack")
+    publish(fixture, "s", "ack")
+    fixture.js.stop()
     assert len(spy.bodies) == 2
 
 
@@ -108,51 +108,51 @@ def test_publishers_hear_at_the_end_that_the_store_takes_no_commit(tmp_path: Pat
 
 def test_a_stop_answers_what_was_stored_also_if_the_files_are_not_closed_well(tmp_path: Path) -> None:
     disk = FakeDisk()
-    world = World(str(tmp_path), fs=disk)
-    world.stream(subjects=["s"], storage="file")
-    spy = Spy(world.account, "ack")
-    world.runner.held = True
-    publish(world, "s", "ack")
-    assert world.runner.jobs[0].wait() is None
+    fixture = JetStreamFixture(str(tmp_path), fs=disk)
+    fixture.stream(subjects=["s"], storage="file")
+    spy = Spy(fixture.account, "ack")
+    fixture.runner.paused = True
+    publish(fixture, "s", "ack")
+    assert fixture.runner.jobs[0].wait() is None
     disk.fail("write", path="manifest")
-    world.close()
+    fixture.close()
     assert spy.bodies == [b'{"stream":"S","seq":1}']
 
 
-def test_a_purge_is_answered_when_it_is_on_disk(world: World) -> None:
-    world.stream(subjects=["s"], storage="file")
-    publish(world, "s", "ack")
-    spy = Spy(world.account, "answer")
-    world.runner.held = True
-    world.account.publish("$JS.API.STREAM.PURGE.S", b"", reply="answer", own=True)
+def test_a_purge_is_answered_when_it_is_on_disk(fixture: JetStreamFixture) -> None:
+    fixture.stream(subjects=["s"], storage="file")
+    publish(fixture, "s", "ack")
+    spy = Spy(fixture.account, "answer")
+    fixture.runner.paused = True
+    fixture.account.publish("$JS.API.STREAM.PURGE.S", b"", reply="answer", own=True)
     assert spy.bodies == []
-    world.runner.release()
+    fixture.runner.release()
     assert json.loads(spy.bodies[0])["purged"] == 1
 
 
-def test_a_store_that_takes_no_commit_is_told_to_its_publishers(world: World) -> None:
-    stream = world.stream(subjects=["s"], storage="file")
-    spy = Spy(world.account, "ack")
+def test_a_store_that_takes_no_commit_is_told_to_its_publishers(fixture: JetStreamFixture) -> None:
+    stream = fixture.stream(subjects=["s"], storage="file")
+    spy = Spy(fixture.account, "ack")
     stream.store.close()
-    publish(world, "s", "ack")
-    publish(world, "s", "ack")
+    publish(fixture, "s", "ack")
+    publish(fixture, "s", "ack")
     assert [json.loads(body)["error"]["err_code"] for body in spy.bodies] == [10077, 10077]
 
 
-def test_a_waiter_that_fails_does_not_stop_the_commits(world: World) -> None:
-    stream = world.stream(subjects=["s"], storage="file")
-    spy = Spy(world.account, "ack")
-    world.runner.held = True
-    publish(world, "s", "ack")
+def test_a_waiter_that_fails_does_not_stop_the_commits(fixture: JetStreamFixture) -> None:
+    stream = fixture.stream(subjects=["s"], storage="file")
+    spy = Spy(fixture.account, "ack")
+    fixture.runner.paused = True
+    publish(fixture, "s", "ack")
 
     def broken(_: BaseException | None) -> None:
         raise RuntimeError("bug")
 
     stream.ack_queue.after(broken)
-    publish(world, "s", "ack")
-    world.runner.jobs.pop(0).finish()
+    publish(fixture, "s", "ack")
+    fixture.runner.jobs.pop(0).finish()
     with contextlib.suppress(RuntimeError):
-        world.runner.jobs.pop(0).finish()
-    publish(world, "s", "ack")
-    world.runner.release()
+        fixture.runner.jobs.pop(0).finish()
+    publish(fixture, "s", "ack")
+    fixture.runner.release()
     assert len(spy.bodies) == 3

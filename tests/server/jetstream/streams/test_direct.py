@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from lib.streams import Spy, World
+from lib.streams import JetStreamFixture, Spy
 from pyjs.protocol import headers
 from pyjs.server.accounts.subscription import Message
 from pyjs.server.jetstream.streams import direct
@@ -25,19 +25,19 @@ class Errors(NullLogger):
 
 
 @pytest.fixture
-def filled(world: World) -> World:
-    world.stream(subjects=["s.*"], allow_direct=True)
+def filled(fixture: JetStreamFixture) -> JetStreamFixture:
+    fixture.stream(subjects=["s.*"], allow_direct=True)
     for number, name in enumerate("abcab", 1):
-        world.publish(f"s.{name}", str(number).encode(), Mine="x")
-    return world
+        fixture.publish(f"s.{name}", str(number).encode(), Mine="x")
+    return fixture
 
 
-def ask(world: World, body: Any = b"", subject: str = "") -> list[Message]:
+def ask(fixture: JetStreamFixture, body: Any = b"", subject: str = "") -> list[Message]:
     """All answers to one request."""
-    reply = f"_INBOX.{world.host.new_id()}"
-    spy = Spy(world.account, reply)
+    reply = f"_INBOX.{fixture.host.new_id()}"
+    spy = Spy(fixture.account, reply)
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    world.account.publish(f"$JS.API.DIRECT.GET.S{subject}", data, reply=reply, own=True)
+    fixture.account.publish(f"$JS.API.DIRECT.GET.S{subject}", data, reply=reply, own=True)
     return spy.messages
 
 
@@ -46,18 +46,18 @@ def status(message: Message) -> str:
     return f"{code} {text}"
 
 
-def test_a_message_comes_with_where_it_is_behind_its_own_headers(filled: World) -> None:
+def test_a_message_comes_with_where_it_is_behind_its_own_headers(filled: JetStreamFixture) -> None:
     (message,) = ask(filled, {"seq": 2})
     assert message.body == b"2"
     lines = message.header.decode().split("\r\n")
     assert lines[1:5] == ["Mine: x", "Nats-Stream: S", "Nats-Subject: s.b", "Nats-Sequence: 2"]
 
 
-def test_the_last_of_a_subject_is_read_by_the_requests_subject(filled: World) -> None:
+def test_the_last_of_a_subject_is_read_by_the_requests_subject(filled: JetStreamFixture) -> None:
     assert [m.body for m in ask(filled, subject=".s.a")] == [b"4"]
 
 
-def test_a_batch_ends_with_what_is_left(filled: World) -> None:
+def test_a_batch_ends_with_what_is_left(filled: JetStreamFixture) -> None:
     *messages, end = ask(filled, {"next_by_subj": "s.>", "batch": 3})
     assert [m.body for m in messages] == [b"1", b"2", b"3"]
     assert status(end) == "204 EOB"
@@ -65,7 +65,7 @@ def test_a_batch_ends_with_what_is_left(filled: World) -> None:
     assert headers.get(end.header, b"Nats-Last-Sequence") == b"3"
 
 
-def test_the_last_of_many_subjects_come_in_order(filled: World) -> None:
+def test_the_last_of_many_subjects_come_in_order(filled: JetStreamFixture) -> None:
     *messages, end = ask(filled, {"multi_last": ["s.*"]})
     assert [m.body for m in messages] == [b"3", b"4", b"5"]
     assert headers.get(end.header, b"Nats-UpTo-Sequence") == b"5"
@@ -86,12 +86,12 @@ def test_the_last_of_many_subjects_come_in_order(filled: World) -> None:
         ({"multi_last": ["other"]}, "404 No Results"),
     ],
 )
-def test_what_cannot_be_given_is_said_in_a_status(filled: World, body: Any, expected: str) -> None:
+def test_what_cannot_be_given_is_said_in_a_status(filled: JetStreamFixture, body: Any, expected: str) -> None:
     (answer,) = ask(filled, body)
     assert status(answer) == expected
 
 
-def test_too_many_results_are_refused(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_results_are_refused(filled: JetStreamFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(direct, "MOST_RESULTS", 2)
     (answer,) = ask(filled, {"multi_last": ["s.*"]})
     assert status(answer) == "413 Too Many Results"
@@ -102,7 +102,7 @@ def test_too_many_results_are_refused(filled: World, monkeypatch: pytest.MonkeyP
     [("get", {"seq": 1}), ("next_run", {"seq": 1, "batch": 2}), ("matching", {"multi_last": ["s.*"]})],
 )
 def test_an_unexpected_error_is_answered_and_logged(
-    filled: World, monkeypatch: pytest.MonkeyPatch, method: str, body: Any
+    filled: JetStreamFixture, monkeypatch: pytest.MonkeyPatch, method: str, body: Any
 ) -> None:
     def broken(*_: object) -> Any:
         raise OSError(errno.EIO, "Input/output\r\nerror")
@@ -120,7 +120,7 @@ def test_an_unexpected_error_is_answered_and_logged(
 
 
 def test_an_error_in_the_middle_of_a_batch_ends_it_with_its_status(
-    filled: World, monkeypatch: pytest.MonkeyPatch
+    filled: JetStreamFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(direct, "_AHEAD", 1)
     store = filled.js.lookup("S").store
@@ -137,12 +137,12 @@ def test_an_error_in_the_middle_of_a_batch_ends_it_with_its_status(
     assert status(end) == "500 AssertionError"
 
 
-def test_a_stream_that_forbids_it_does_not_listen(filled: World) -> None:
+def test_a_stream_that_forbids_it_does_not_listen(filled: JetStreamFixture) -> None:
     filled.js.update(filled.js.lookup("S").config.replace(allow_direct=False))
     assert not filled.account.has_interest("$JS.API.DIRECT.GET.S")
 
 
-def test_a_mirror_answers_for_its_origin_once_it_has_caught_up(filled: World) -> None:
+def test_a_mirror_answers_for_its_origin_once_it_has_caught_up(filled: JetStreamFixture) -> None:
     mirror = filled.stream("M", mirror={"name": "S"})
     assert mirror.config.mirror_direct
     assert "S" not in mirror.direct_get.names

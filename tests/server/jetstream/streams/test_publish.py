@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from lib.streams import Spy, World
+from lib.streams import JetStreamFixture, Spy
 
 SECOND = 1_000_000_000
 
@@ -16,29 +16,29 @@ def error(answer: bytes) -> int:
     return int(json.loads(answer)["error"]["err_code"])
 
 
-def test_an_answer_reads_byte_for_byte_as_the_reference_writes_it(world: World) -> None:
-    world.stream(subjects=["s"])
-    assert world.publish("s") == b'{"stream":"S","seq":1}'
+def test_an_answer_reads_byte_for_byte_as_the_reference_writes_it(fixture: JetStreamFixture) -> None:
+    fixture.stream(subjects=["s"])
+    assert fixture.publish("s") == b'{"stream":"S","seq":1}'
 
 
 def test_an_answer_names_the_domain_before_the_sequence(tmp_path: Any) -> None:
-    world = World(str(tmp_path), domain="hub")
-    world.stream(subjects=["s"])
-    assert world.publish("s") == b'{"stream":"S","domain":"hub","seq":1}'
-    world.close()
+    fixture = JetStreamFixture(str(tmp_path), domain="hub")
+    fixture.stream(subjects=["s"])
+    assert fixture.publish("s") == b'{"stream":"S","domain":"hub","seq":1}'
+    fixture.close()
 
 
-def test_a_duplicate_gets_the_first_sequence_with_the_references_blank(world: World) -> None:
-    world.stream(subjects=["s"])
-    world.publish("s", Nats_Msg_Id="a")
-    assert world.publish("s", Nats_Msg_Id="a") == b'{"stream":"S","seq":1,"duplicate": true}'
+def test_a_duplicate_gets_the_first_sequence_with_the_references_blank(fixture: JetStreamFixture) -> None:
+    fixture.stream(subjects=["s"])
+    fixture.publish("s", Nats_Msg_Id="a")
+    assert fixture.publish("s", Nats_Msg_Id="a") == b'{"stream":"S","seq":1,"duplicate": true}'
 
 
-def test_a_message_id_is_forgotten_after_the_window(world: World) -> None:
-    world.stream(subjects=["s"], duplicate_window=SECOND)
-    world.publish("s", Nats_Msg_Id="a")
-    world.clock.advance(2 * SECOND)
-    assert world.publish("s", Nats_Msg_Id="a") == b'{"stream":"S","seq":2}'
+def test_a_message_id_is_forgotten_after_the_window(fixture: JetStreamFixture) -> None:
+    fixture.stream(subjects=["s"], duplicate_window=SECOND)
+    fixture.publish("s", Nats_Msg_Id="a")
+    fixture.clock.advance(2 * SECOND)
+    assert fixture.publish("s", Nats_Msg_Id="a") == b'{"stream":"S","seq":2}'
 
 
 @pytest.mark.parametrize(
@@ -59,24 +59,24 @@ def test_a_message_id_is_forgotten_after_the_window(world: World) -> None:
     ],
 )
 def test_a_condition_that_does_not_hold_refuses_and_changes_nothing(
-    world: World, header: dict[str, str], code: int
+    fixture: JetStreamFixture, header: dict[str, str], code: int
 ) -> None:
-    stream = world.stream(subjects=["s"])
-    world.publish("s", Nats_Msg_Id="a")
-    assert error(world.publish("s", b"x", **header)) == code
+    stream = fixture.stream(subjects=["s"])
+    fixture.publish("s", Nats_Msg_Id="a")
+    assert error(fixture.publish("s", b"x", **header)) == code
     assert (stream.store.messages, stream.store.last_seq) == (1, 1)
 
 
-def test_an_id_seen_before_is_answered_before_a_rollup_is_refused(world: World) -> None:
-    world.stream(subjects=["s"])
-    world.publish("s", Nats_Msg_Id="a")
-    assert b'"duplicate": true' in world.publish("s", Nats_Msg_Id="a", Nats_Rollup="sub")
+def test_an_id_seen_before_is_answered_before_a_rollup_is_refused(fixture: JetStreamFixture) -> None:
+    fixture.stream(subjects=["s"])
+    fixture.publish("s", Nats_Msg_Id="a")
+    assert b'"duplicate": true' in fixture.publish("s", Nats_Msg_Id="a", Nats_Rollup="sub")
 
 
-def test_conditions_that_hold_let_a_message_in(world: World) -> None:
-    world.stream(subjects=["s.*"])
-    world.publish("s.a", Nats_Msg_Id="a")
-    answer = world.publish(
+def test_conditions_that_hold_let_a_message_in(fixture: JetStreamFixture) -> None:
+    fixture.stream(subjects=["s.*"])
+    fixture.publish("s.a", Nats_Msg_Id="a")
+    answer = fixture.publish(
         "s.b",
         Nats_Expected_Stream="S",
         Nats_Expected_Last_Sequence="1",
@@ -87,66 +87,68 @@ def test_conditions_that_hold_let_a_message_in(world: World) -> None:
     assert answer == b'{"stream":"S","seq":2}'
 
 
-def test_a_rollup_replaces_what_the_subject_held(world: World) -> None:
-    stream = world.stream(subjects=["s.*"], allow_rollup_hdrs=True)
+def test_a_rollup_replaces_what_the_subject_held(fixture: JetStreamFixture) -> None:
+    stream = fixture.stream(subjects=["s.*"], allow_rollup_hdrs=True)
     for subject in ("s.a", "s.a", "s.b"):
-        world.publish(subject)
-    world.publish("s.a", b"whole", Nats_Rollup="sub")
-    assert [(m.subject, m.body) for m in world.messages(stream)] == [("s.b", b"x"), ("s.a", b"whole")]
-    world.publish("s.c", b"all", Nats_Rollup="all")
-    assert world.subjects(stream) == ["s.c"]
+        fixture.publish(subject)
+    fixture.publish("s.a", b"whole", Nats_Rollup="sub")
+    assert [(m.subject, m.body) for m in fixture.messages(stream)] == [("s.b", b"x"), ("s.a", b"whole")]
+    fixture.publish("s.c", b"all", Nats_Rollup="all")
+    assert fixture.subjects(stream) == ["s.c"]
 
 
-def test_a_message_larger_than_allowed_is_refused(world: World) -> None:
-    world.stream(subjects=["s"], max_msg_size=4)
-    assert error(world.publish("s", b"12345")) == 10054
-    assert world.publish("s", b"1234") == b'{"stream":"S","seq":1}'
+def test_a_message_larger_than_allowed_is_refused(fixture: JetStreamFixture) -> None:
+    fixture.stream(subjects=["s"], max_msg_size=4)
+    assert error(fixture.publish("s", b"12345")) == 10054
+    assert fixture.publish("s", b"1234") == b'{"stream":"S","seq":1}'
 
 
-def test_a_header_of_more_than_64k_is_refused(world: World) -> None:
-    world.stream(subjects=["s"])
-    assert error(world.publish("s", A="x" * 70_000)) == 10097
+def test_a_header_of_more_than_64k_is_refused(fixture: JetStreamFixture) -> None:
+    fixture.stream(subjects=["s"])
+    assert error(fixture.publish("s", A="x" * 70_000)) == 10097
 
 
-def test_without_acks_nothing_is_answered(world: World) -> None:
-    stream = world.stream(subjects=["s"], no_ack=True)
-    assert world.publish("s") == b""
+def test_without_acks_nothing_is_answered(fixture: JetStreamFixture) -> None:
+    stream = fixture.stream(subjects=["s"], no_ack=True)
+    assert fixture.publish("s") == b""
     assert stream.store.messages == 1
 
 
-def test_a_transform_changes_the_subject_that_is_stored(world: World) -> None:
-    stream = world.stream(subjects=["in.*"], subject_transform={"src": "in.*", "dest": "out.{{wildcard(1)}}"})
-    world.publish("in.a")
-    assert world.subjects(stream) == ["out.a"]
+def test_a_transform_changes_the_subject_that_is_stored(fixture: JetStreamFixture) -> None:
+    stream = fixture.stream(
+        subjects=["in.*"], subject_transform={"src": "in.*", "dest": "out.{{wildcard(1)}}"}
+    )
+    fixture.publish("in.a")
+    assert fixture.subjects(stream) == ["out.a"]
 
 
-def test_a_republish_tells_where_the_message_is(world: World) -> None:
-    world.stream(subjects=["s.*"], republish={"src": "s.*", "dest": "again.{{wildcard(1)}}"})
-    spy = Spy(world.account, "again.>")
-    world.publish("s.a")
-    world.publish("s.a")
+def test_a_republish_tells_where_the_message_is(fixture: JetStreamFixture) -> None:
+    fixture.stream(subjects=["s.*"], republish={"src": "s.*", "dest": "again.{{wildcard(1)}}"})
+    spy = Spy(fixture.account, "again.>")
+    fixture.publish("s.a")
+    fixture.publish("s.a")
     header = spy.messages[1].header.decode()
     assert spy.messages[1].subject == "again.a"
     assert "Nats-Stream: S\r\nNats-Subject: s.a\r\nNats-Sequence: 2\r\n" in header
     assert "Nats-Last-Sequence: 1\r\n" in header
 
 
-def test_a_republish_of_headers_only_tells_the_size(world: World) -> None:
-    world.stream(subjects=["s"], republish={"dest": "again.>", "headers_only": True})
-    spy = Spy(world.account, "again.>")
-    world.publish("s", b"hello")
+def test_a_republish_of_headers_only_tells_the_size(fixture: JetStreamFixture) -> None:
+    fixture.stream(subjects=["s"], republish={"dest": "again.>", "headers_only": True})
+    spy = Spy(fixture.account, "again.>")
+    fixture.publish("s", b"hello")
     assert spy.bodies == [b""]
     assert b"Nats-Msg-Size: 5\r\n" in spy.messages[0].header
 
 
-def test_the_header_that_tells_who_asked_is_not_stored(world: World) -> None:
-    stream = world.stream(subjects=["s"])
-    world.publish("s", Nats_Request_Info="{}", A="b")
-    assert world.messages(stream)[0].header == b"NATS/1.0\r\nA: b\r\n\r\n"
+def test_the_header_that_tells_who_asked_is_not_stored(fixture: JetStreamFixture) -> None:
+    stream = fixture.stream(subjects=["s"])
+    fixture.publish("s", Nats_Request_Info="{}", A="b")
+    assert fixture.messages(stream)[0].header == b"NATS/1.0\r\nA: b\r\n\r\n"
 
 
-def test_a_sealed_stream_takes_nothing(world: World) -> None:
-    stream = world.stream(subjects=["s"])
-    world.publish("s")
-    world.js.update(stream.config.replace(sealed=True))
-    assert error(world.publish("s")) == 10109
+def test_a_sealed_stream_takes_nothing(fixture: JetStreamFixture) -> None:
+    stream = fixture.stream(subjects=["s"])
+    fixture.publish("s")
+    fixture.js.update(stream.config.replace(sealed=True))
+    assert error(fixture.publish("s")) == 10109

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from lib.streams import Spy, World
+from lib.streams import JetStreamFixture, Spy
 from pyjs.protocol import headers
 from pyjs.server.accounts.subscription import Message, Publish
 from pyjs.server.jetstream.consumers.core import Consumer
@@ -43,7 +43,7 @@ CONFIGS: list[dict[str, Any]] = [
 ]
 
 
-def together(_: World, stream: Stream[Consumer]) -> None:
+def together(_: JetStreamFixture, stream: Stream[Consumer]) -> None:
     run: list[Publish] = []
     for subject, reply, header, body in PARTS:
         size = len(header) + len(body)
@@ -52,22 +52,22 @@ def together(_: World, stream: Stream[Consumer]) -> None:
     stream.ingest.read(run)
 
 
-def one_by_one(world: World, stream: Stream[Consumer]) -> None:
+def one_by_one(fixture: JetStreamFixture, stream: Stream[Consumer]) -> None:
     for subject, reply, header, body in PARTS:
         stream.ingest.receive(Message(subject, reply.decode(), header, body, None))
 
 
-def outcome(world: World, store: Any, config: dict[str, Any], storage: str) -> tuple[Any, ...]:
-    stream = world.stream("S", subjects=["s.>"], storage=storage, **config)
-    spy = Spy(world.account, "ack")
-    again = Spy(world.account, "r.>")
-    world.runner.held = True
-    store(world, stream)
-    world.runner.release()
-    world.runner.held = False
+def outcome(fixture: JetStreamFixture, store: Any, config: dict[str, Any], storage: str) -> tuple[Any, ...]:
+    stream = fixture.stream("S", subjects=["s.>"], storage=storage, **config)
+    spy = Spy(fixture.account, "ack")
+    again = Spy(fixture.account, "r.>")
+    fixture.runner.paused = True
+    store(fixture, stream)
+    fixture.runner.release()
+    fixture.runner.paused = False
     state = stream.store
     found = (
-        world.messages(stream),
+        fixture.messages(stream),
         spy.bodies,
         len(again.bodies),
         state.first_seq,
@@ -75,21 +75,23 @@ def outcome(world: World, store: Any, config: dict[str, Any], storage: str) -> t
         state.bytes,
     )
     assert stream.dedupe.last_id in (b"", b"once")
-    world.js.delete("S")
+    fixture.js.delete("S")
     return (*found, stream.dedupe.last_id)
 
 
 @pytest.mark.parametrize("storage", ["memory", "file"])
 @pytest.mark.parametrize("config", CONFIGS, ids=[" ".join(config) or "plain" for config in CONFIGS])
-def test_a_run_does_what_its_publishes_do_alone(world: World, config: dict[str, Any], storage: str) -> None:
-    expected = outcome(world, one_by_one, config, storage)
-    assert outcome(world, together, config, storage) == expected
+def test_a_run_does_what_its_publishes_do_alone(
+    fixture: JetStreamFixture, config: dict[str, Any], storage: str
+) -> None:
+    expected = outcome(fixture, one_by_one, config, storage)
+    assert outcome(fixture, together, config, storage) == expected
 
 
-def test_a_run_that_the_store_refuses_is_told_to_each_publisher(world: World) -> None:
-    stream = world.stream(subjects=["s.>"], storage="file")
-    spy = Spy(world.account, "ack")
+def test_a_run_that_the_store_refuses_is_told_to_each_publisher(fixture: JetStreamFixture) -> None:
+    stream = fixture.stream(subjects=["s.>"], storage="file")
+    spy = Spy(fixture.account, "ack")
     stream.store.close()
-    together(world, stream)
+    together(fixture, stream)
     assert len(spy.bodies) == len([part for part in PARTS if part[1]])
     assert all(b'"error":' in body for body in spy.bodies)

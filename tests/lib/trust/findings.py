@@ -1,4 +1,4 @@
-"""The verdict on a run: what was promised, and what every replica and every server says at the end."""
+"""What a run broke: what was promised, against what every replica and every server says at the end."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from lib.eventually import eventually
 from lib.process import ServerProcess
 
+from .faulty_cluster import FaultyCluster, is_led
 from .publishers import EXPECTED, waits
-from .site import Site, is_led
 from .values import BUCKET, CONSUMER, JOBS, STREAM, Outcome, Value, Values
 from .worker import Handled, Worker
 
@@ -35,7 +35,7 @@ Content = dict[int, Stored]
 
 
 @dataclass
-class Verdict:
+class Findings:
     """Counts of broken promises; every one must be 0.
 
     lost: acknowledged, and nowhere
@@ -75,52 +75,54 @@ class Verdict:
         return not any(self.counts.values())
 
 
-def judge(site: Site, values: Values, handled: Sequence[Handled]) -> Verdict:
+def judge(cluster: FaultyCluster, values: Values, handled: Sequence[Handled]) -> Findings:
     """Wait until all is quiet, and check everything. Raises AssertionError if it never gets quiet."""
-    verdict = Verdict()
+    findings = Findings()
     streams = (STREAM, JOBS, BUCKET)
-    eventually(lambda: all(map(site.is_whole, streams)), QUIET_SECONDS)
+    eventually(lambda: all(map(cluster.is_whole, streams)), QUIET_SECONDS)
     for one in handled:
-        drain(site, one, verdict)
+        drain(cluster, one, findings)
     by_stream = {one.stream: one for one in handled}
     for stream in streams:
-        _judge_stream(site, stream, values, by_stream.get(stream), verdict)
-    for server in site.servers:
-        listed = set(site.call("STREAM.NAMES", through=server)["streams"] or [])
+        _judge_stream(cluster, stream, values, by_stream.get(stream), findings)
+    for server in cluster.servers:
+        listed = set(cluster.call("STREAM.NAMES", through=server)["streams"] or [])
         if listed != set(streams):
-            verdict.note("differing", f"{server.name} lists {sorted(listed)}")
-    return verdict
+            findings.note("differing", f"{server.name} lists {sorted(listed)}")
+    return findings
 
 
 # --- streams
 
 
-def _judge_stream(site: Site, stream: str, values: Values, handled: Handled | None, verdict: Verdict) -> None:
+def _judge_stream(
+    cluster: FaultyCluster, stream: str, values: Values, handled: Handled | None, findings: Findings
+) -> None:
     first: Content | None = None
-    for number, name in enumerate(site.members(stream)):
-        site.lead(stream, name)
-        entry = site.servers[number % len(site.servers)]
-        content = read(site, entry, stream)
+    for number, name in enumerate(cluster.members(stream)):
+        cluster.lead(stream, name)
+        entry = cluster.servers[number % len(cluster.servers)]
+        content = read(cluster, entry, stream)
         if first is None:
             first = content
             if stream == JOBS and handled is not None:
-                judge_jobs(content, handled, values, verdict)
+                judge_jobs(content, handled, values, findings)
             else:
-                judge_content(stream, content, values, verdict)
+                judge_content(stream, content, values, findings)
             if stream == STREAM and handled is not None:
-                judge_deliveries(content, handled, verdict)
+                judge_deliveries(content, handled, findings)
         elif content != first:
             odd = sorted(s for s in first.keys() | content.keys() if first.get(s) != content.get(s))
-            verdict.note("differing", f"{stream} led by {name}: {len(odd)} sequences, from {odd[0]}")
+            findings.note("differing", f"{stream} led by {name}: {len(odd)} sequences, from {odd[0]}")
             for value in values.acked(stream):
                 if value.seq in first and value.seq not in content:
-                    verdict.note("hidden", f"{value.name} at {value.seq} when {name} leads")
-        _judge_infos(site, stream, name, content, verdict)
+                    findings.note("hidden", f"{value.name} at {value.seq} when {name} leads")
+        _judge_infos(cluster, stream, name, content, findings)
 
 
-def read(site: Site, entry: ServerProcess, stream: str) -> Content:
+def read(cluster: FaultyCluster, entry: ServerProcess, stream: str) -> Content:
     """Return all messages that the stream's leader returns, asked through `entry`."""
-    state = site.call(f"STREAM.INFO.{stream}", through=entry, fits=is_led)["state"]
+    state = cluster.call(f"STREAM.INFO.{stream}", through=entry, fits=is_led)["state"]
     content: Content = {}
     left = deque(range(state["first_seq"], state["last_seq"] + 1))
 
@@ -143,7 +145,7 @@ def read(site: Site, entry: ServerProcess, stream: str) -> Content:
         left.extend(asked.values())
         return not left
 
-    with site.wire(entry) as wire:
+    with cluster.wire(entry) as wire:
         eventually(is_read, QUIET_SECONDS)
     return dict(sorted(content.items()))
 
@@ -153,20 +155,20 @@ def _stored(message: dict[str, Any]) -> Stored:
     return Stored(message["subject"], decode(message.get("hdrs", "")), decode(message.get("data", "")))
 
 
-def judge_content(stream: str, content: Content, values: Values, verdict: Verdict) -> None:
+def judge_content(stream: str, content: Content, values: Values, findings: Findings) -> None:
     found: dict[str, list[int]] = {}
     chains: dict[str, int] = {}
     for seq, stored in content.items():
         value = values.of(stored.body)
         if value is None or (value.stream, value.subject) != (stream, stored.subject):
-            verdict.note("strange", f"{stream} {seq}: {stored.subject} {stored.body[:40]!r}")
+            findings.note("strange", f"{stream} {seq}: {stored.subject} {stored.body[:40]!r}")
             continue
         found.setdefault(value.name, []).append(seq)
         if value.outcome is Outcome.REFUSED:
-            verdict.note("returned", f"{value.name} at {seq} was refused: {value.why}")
+            findings.note("returned", f"{value.name} at {seq} was refused: {value.why}")
         if value.expected >= 0:
             if chains.get(value.subject, 0) != value.expected or EXPECTED.encode() not in stored.header:
-                verdict.note(
+                findings.note(
                     "chains",
                     f"{value.name} at {seq} was to follow {value.expected}, "
                     f"and follows {chains.get(value.subject, 0)}",
@@ -174,18 +176,18 @@ def judge_content(stream: str, content: Content, values: Values, verdict: Verdic
             chains[value.subject] = seq
     for name, places in found.items():
         if len(places) > 1:
-            verdict.note("twice", f"{name} at {places}")
+            findings.note("twice", f"{name} at {places}")
     if stream == BUCKET:
-        judge_keys(content, values, verdict)
+        judge_keys(content, values, findings)
         return
     for value in values.acked(stream):
         if value.name not in found:
-            verdict.note("lost", f"{value.name}, acknowledged at {value.seq}")
+            findings.note("lost", f"{value.name}, acknowledged at {value.seq}")
         elif value.seq not in found[value.name]:
-            verdict.note("moved", f"{value.name}, acknowledged at {value.seq}, is at {found[value.name]}")
+            findings.note("moved", f"{value.name}, acknowledged at {value.seq}, is at {found[value.name]}")
 
 
-def judge_keys(content: Content, values: Values, verdict: Verdict) -> None:
+def judge_keys(content: Content, values: Values, findings: Findings) -> None:
     """Check that each key has its last acknowledged value or one that came later."""
     last = {stored.subject: (seq, stored) for seq, stored in content.items()}
     newest: dict[str, Value] = {}
@@ -195,99 +197,103 @@ def judge_keys(content: Content, values: Values, verdict: Verdict) -> None:
     for subject, value in newest.items():
         seq, stored = last.get(subject, (0, None))
         if stored is None or seq < value.seq:
-            verdict.note("lost", f"{value.name} of {subject}, acknowledged at {value.seq}; there is {seq}")
+            findings.note("lost", f"{value.name} of {subject}, acknowledged at {value.seq}; there is {seq}")
         elif seq == value.seq and stored.body != value.body:
-            verdict.note("moved", f"{value.name} of {subject}, acknowledged at {seq}: {stored.body[:40]!r}")
+            findings.note("moved", f"{value.name} of {subject}, acknowledged at {seq}: {stored.body[:40]!r}")
     for subject, count in Counter(stored.subject for stored in content.values()).items():
         if count > 1:
-            verdict.note("twice", f"{subject} has {count} values")
+            findings.note("twice", f"{subject} has {count} values")
 
 
-def _judge_infos(site: Site, stream: str, leader: str, content: Content, verdict: Verdict) -> None:
+def _judge_infos(
+    cluster: FaultyCluster, stream: str, leader: str, content: Content, findings: Findings
+) -> None:
     """Check that every server reports the same about the stream and its consumer."""
-    for server in site.servers:
-        state = site.call(f"STREAM.INFO.{stream}", through=server, fits=is_led)["state"]
+    for server in cluster.servers:
+        state = cluster.call(f"STREAM.INFO.{stream}", through=server, fits=is_led)["state"]
         told = state["messages"], state["first_seq"] if content else 0, state["last_seq"]
         real = len(content), min(content, default=0), max(content, default=state["last_seq"])
         if told != real:
-            verdict.note("differing", f"{stream} led by {leader}, through {server.name}: {told}, read {real}")
+            findings.note(
+                "differing", f"{stream} led by {leader}, through {server.name}: {told}, read {real}"
+            )
         if stream != BUCKET:
-            _judge_consumer(site, server, stream, leader, state["last_seq"], verdict)
+            _judge_consumer(cluster, server, stream, leader, state["last_seq"], findings)
 
 
 # --- the consumer
 
 
-def drain(site: Site, handled: Handled, verdict: Verdict) -> None:
+def drain(cluster: FaultyCluster, handled: Handled, findings: Findings) -> None:
     """Process what the consumer has, to its end; a message that was confirmed before is an error."""
     before = set(handled.confirmed)
     delivered = len(handled.again)
-    worker = Worker("drain", site.servers[0], handled)
+    worker = Worker("drain", cluster.servers[0], handled)
     info: dict[str, Any] = {}
 
     def empty() -> bool:
         nonlocal info
         try:
-            with site.wire(site.servers[0]) as wire:
+            with cluster.wire(cluster.servers[0]) as wire:
                 while worker.pull(wire, batch=200, seconds=0.5):
                     pass
         except (OSError, EOFError):
             return False
-        info = site.call(f"CONSUMER.INFO.{handled.stream}.{CONSUMER}", fits=is_led)
+        info = cluster.call(f"CONSUMER.INFO.{handled.stream}.{CONSUMER}", fits=is_led)
         return not info["num_pending"] and not info["num_ack_pending"]
 
     try:
         eventually(empty, QUIET_SECONDS)
     except AssertionError:
-        verdict.note("consumer", f"never at its end: {json.dumps(info)}")
+        findings.note("consumer", f"never at its end: {json.dumps(info)}")
     for seq, _ in handled.again[delivered:]:
         if seq in before:
-            verdict.note(
+            findings.note(
                 "consumer", f"{seq} was delivered again when all was quiet, after its ack was confirmed"
             )
 
 
-def judge_deliveries(content: Content, handled: Handled, verdict: Verdict) -> None:
+def judge_deliveries(content: Content, handled: Handled, findings: Findings) -> None:
     """Check that what was delivered is what is stored, and that all of it was."""
     for text in handled.changed:
-        verdict.note("consumer", text)
+        findings.note("consumer", text)
     for seq, value in handled.seen.items():
         if value is None or seq not in content or content[seq].body != value.body:
             name = value.name if value else "something unknown"
-            verdict.note("consumer", f"{name} was delivered as {seq}, where something else is")
+            findings.note("consumer", f"{name} was delivered as {seq}, where something else is")
     for seq in content.keys() - handled.seen.keys():
-        verdict.note("consumer", f"{seq} was never delivered")
+        findings.note("consumer", f"{seq} was never delivered")
 
 
-def judge_jobs(content: Content, handled: Handled, values: Values, verdict: Verdict) -> None:
+def judge_jobs(content: Content, handled: Handled, values: Values, findings: Findings) -> None:
     """Check a work queue: everything was delivered, from where it was acknowledged, and nothing is left."""
     for seq in content:
-        verdict.note("consumer", f"{handled.stream} {seq} is still there")
+        findings.note("consumer", f"{handled.stream} {seq} is still there")
     for text in handled.changed:
-        verdict.note("consumer", text)
+        findings.note("consumer", text)
     places: dict[str, list[int]] = {}
     for seq, value in handled.seen.items():
         if value is None:
-            verdict.note("strange", f"{handled.stream} {seq} was delivered, and never published")
+            findings.note("strange", f"{handled.stream} {seq} was delivered, and never published")
         else:
             places.setdefault(value.name, []).append(seq)
             if value.outcome is Outcome.REFUSED:
-                verdict.note("returned", f"{value.name} at {seq} was refused: {value.why}")
+                findings.note("returned", f"{value.name} at {seq} was refused: {value.why}")
     for value in values.acked(handled.stream):
         if value.name not in places:
-            verdict.note("lost", f"{value.name}, acknowledged at {value.seq}, was never delivered")
+            findings.note("lost", f"{value.name}, acknowledged at {value.seq}, was never delivered")
         elif value.seq not in places[value.name]:
-            verdict.note("moved", f"{value.name}, acknowledged at {value.seq}, is at {places[value.name]}")
+            findings.note("moved", f"{value.name}, acknowledged at {value.seq}, is at {places[value.name]}")
 
 
 def _judge_consumer(
-    site: Site, server: ServerProcess, stream: str, leader: str, last: int, verdict: Verdict
+    cluster: FaultyCluster, server: ServerProcess, stream: str, leader: str, last: int, findings: Findings
 ) -> None:
-    info = site.call(f"CONSUMER.INFO.{stream}.{CONSUMER}", through=server, fits=is_led)
+    info = cluster.call(f"CONSUMER.INFO.{stream}.{CONSUMER}", through=server, fits=is_led)
     told = info["num_pending"], info["num_ack_pending"], info["ack_floor"]["stream_seq"]
     delivered = info["delivered"]["stream_seq"]
     if told != (0, 0, last) or delivered != last:
-        verdict.note(
+        findings.note(
             "consumer",
             f"{stream} led by {leader}, through {server.name}: pending, unacknowledged, floor {told}, "
             f"delivered {delivered}; the stream ends at {last}",

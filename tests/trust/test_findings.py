@@ -1,13 +1,13 @@
-"""The verdict on runs that went wrong: each broken promise is seen, under its name."""
+"""Runs that went wrong: each broken promise is found, under its name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
+from lib.trust.findings import Content, Findings, Stored, judge_content, judge_deliveries, judge_jobs
 from lib.trust.publishers import EXPECTED
 from lib.trust.values import BUCKET, JOB, JOBS, KEYS, STREAM, SUBJECT, Outcome, Value, Values
-from lib.trust.verdict import Content, Stored, Verdict, judge_content, judge_deliveries, judge_jobs
 from lib.trust.worker import Handled
 
 CHAIN = f"{SUBJECT}.chain"
@@ -57,9 +57,9 @@ def fork(values: Values, content: Content) -> None:
 
 def test_nothing_is_found_where_nothing_is_wrong() -> None:
     values, content = played()
-    verdict = Verdict()
-    judge_content(STREAM, content, values, verdict)
-    assert verdict.good and verdict.notes == []
+    findings = Findings()
+    judge_content(STREAM, content, values, findings)
+    assert findings.good and findings.notes == []
 
 
 @pytest.mark.parametrize(
@@ -76,9 +76,9 @@ def test_nothing_is_found_where_nothing_is_wrong() -> None:
 def test_a_broken_promise_is_seen(kind: str, harm: Callable[[Values, Content], None], count: int) -> None:
     values, content = played()
     harm(values, content)
-    verdict = Verdict()
-    judge_content(STREAM, content, values, verdict)
-    assert {name: found for name, found in verdict.counts.items() if found} == {kind: count}
+    findings = Findings()
+    judge_content(STREAM, content, values, findings)
+    assert {name: found for name, found in findings.counts.items() if found} == {kind: count}
 
 
 def test_a_key_that_fell_back_is_lost() -> None:
@@ -86,23 +86,23 @@ def test_a_key_that_fell_back_is_lost() -> None:
     content: Content = {}
     for number in (5, 10):
         stored(values.new(f"k0.{number}", BUCKET, f"{KEYS}.k0"), content)
-    verdict = Verdict()
-    judge_content(BUCKET, {2: content[2]}, values, verdict)
-    assert verdict.good
-    judge_content(BUCKET, {1: content[1]}, values, verdict)
-    assert verdict.lost == 1
+    findings = Findings()
+    judge_content(BUCKET, {2: content[2]}, values, findings)
+    assert findings.good
+    judge_content(BUCKET, {1: content[1]}, values, findings)
+    assert findings.lost == 1
 
 
 def test_deliveries_of_what_is_not_stored_and_missing_ones_are_seen() -> None:
     values, content = played()
     handled = Handled(values, STREAM)
     handled.seen = {seq: values.of(message.body) for seq, message in content.items()}
-    verdict = Verdict()
-    judge_deliveries(content, handled, verdict)
-    assert verdict.good
+    findings = Findings()
+    judge_deliveries(content, handled, findings)
+    assert findings.good
     handled.seen[9] = handled.seen.pop(3)
-    judge_deliveries(content, handled, verdict)
-    assert verdict.consumer == 2
+    judge_deliveries(content, handled, findings)
+    assert findings.consumer == 2
 
 
 def test_a_job_that_nobody_got_is_lost() -> None:
@@ -112,9 +112,9 @@ def test_a_job_that_nobody_got_is_lost() -> None:
         stored(values.new(f"j0.{number}", JOBS, f"{JOB}.j0"), content)
     handled = Handled(values, JOBS)
     handled.seen = {seq: values.of(message.body) for seq, message in content.items()}
-    verdict = Verdict()
-    judge_jobs({}, handled, values, verdict)
-    assert verdict.good
+    findings = Findings()
+    judge_jobs({}, handled, values, findings)
+    assert findings.good
     del handled.seen[1]
-    judge_jobs({2: content[2]}, handled, values, verdict)
-    assert (verdict.lost, verdict.consumer) == (1, 1)
+    judge_jobs({2: content[2]}, handled, values, findings)
+    assert (findings.lost, findings.consumer) == (1, 1)

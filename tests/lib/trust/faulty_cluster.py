@@ -64,7 +64,7 @@ class Server(ServerProcess):
         super().launch(seconds)
 
 
-class Site(JetMesh):
+class FaultyCluster(JetMesh):
     """A `JetMesh` under faults, with servers s0, s1, …
 
     faulty: whether its disks can lose power and fail (pyjs only)
