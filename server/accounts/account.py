@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ..config.options import AccountJetStream, AccountOptions
     from .account_token import AccountToken
     from .flusher import Flusher
+    from .inbox_routes import Receiver
     from .users import User
 
 UNLIMITED = -1
@@ -72,6 +73,20 @@ class AccountConnection(Protocol):
 
     def fail(self, text: str, reason: str) -> None:
         """Tell the peer why, then close."""
+
+
+def _send_once(receiver: Receiver, shown: bytes, reply: bytes, header: bytes, body: bytes) -> None:
+    """Queue one message of the server for the only receiver of its subject.
+
+    Such a subject hardly ever comes again: a plan would cost more than it saves, and push others out of the
+    cache.
+    """
+    subscription, queue = receiver
+    if header and not queue.headers:
+        header = b""
+    subscription.delivered += 1
+    lead = b"%b %b %b " % (b"HMSG" if header else b"MSG", shown, subscription.sid)
+    queue.send_message(lead, tail_of(reply, header, body), len(header) + len(body))
 
 
 def _hand_out(plan: Plan, header: bytes, size: int, tail: bytes, shown: bytes) -> int:
@@ -197,15 +212,19 @@ class Account(SubjectSpace):
         Mappings do not apply.
         """
         raw = subject.encode("utf-8", "surrogateescape")
+        raw_reply = reply.encode("utf-8", "surrogateescape")
+        shown = show_as.encode("utf-8", "surrogateescape")
         plan = self.plans.get(raw)
         if plan is None:
+            if source is None and (receiver := self.inbox_routes.receiver(raw)) is not None:
+                _send_once(receiver, shown or raw, raw_reply, header, body)
+                self.flusher.schedule()
+                return 1
             plan = self.plan(raw)
         if plan.silent or (plan.request and source is None and not own):
             return 0
-        raw_reply = reply.encode("utf-8", "surrogateescape")
         size = len(header) + len(body)
         tail = tail_of(raw_reply, header, body)
-        shown = show_as.encode("utf-8", "surrogateescape")
         plainly = (plan.headers or not header) and not (shown and plan.leafs)
         if plan.direct and plainly and source is None:
             delivered = _hand_out(plan, header, size, tail, shown)
@@ -220,7 +239,7 @@ class Account(SubjectSpace):
 
     def publish_each(self, messages: Iterable[tuple[bytes, bytes]]) -> None:
         """Send many messages (subject, body) in order, each as `publish` would."""
-        plans = self.plans
+        plans, receiver_of = self.plans, self.inbox_routes.receiver
         known: list[Op] = []
         for subject, body in messages:
             size = len(body)
@@ -231,8 +250,13 @@ class Account(SubjectSpace):
             if known:
                 self._fan_out(known)
                 known.clear()
-            if not self._send_once(subject, size, tail):
+            receiver = receiver_of(subject)
+            if receiver is None:
                 self.publish(subject.decode("utf-8", "surrogateescape"), body)
+                continue
+            subscription, queue = receiver
+            subscription.delivered += 1
+            queue.send_message(b"MSG %b %b " % (subject, subscription.sid), tail, size)
         if known:
             self._fan_out(known)
         self.flusher.schedule()
@@ -246,27 +270,6 @@ class Account(SubjectSpace):
                 return
             _, subject, _, _, size, tail = operation
             self.publish(subject.decode("utf-8", "surrogateescape"), tail[-2 - size : -2])
-
-    def _send_once(self, subject: bytes, size: int, tail: bytes) -> bool:
-        """Send to the only subscriber, if that is a client subscribed by a pattern, as to inboxes.
-
-        Return False if it is not. Such a subject hardly ever comes again: a plan would cost more than it
-        saves, and push others out of the cache.
-        """
-        text = subject.decode("utf-8", "surrogateescape")
-        plain, groups = self.sublist.match(text)
-        if groups or len(plain) != 1 or is_request(subject):
-            return False
-        subscription = plain[0]
-        sink = subscription.sink
-        queue = sink.outbound
-        if subscription.kind != ConnectionKind.CLIENT or not sink.fast or queue is None:
-            return False
-        if subscription.subject == text or subscription.transform is not None or subscription.max:
-            return False
-        subscription.delivered += 1
-        queue.send_message(b"MSG %b %b " % (subject, subscription.sid), tail, size)
-        return True
 
     # --- interest
 

@@ -17,6 +17,7 @@ from ...protocol.subject_tree import SubjectTree
 from ...protocol.transform import SubjectTransform, with_placeholders, without_placeholders
 from .ack_routes import ACKS, AckRouteCache
 from .exports import StreamExport
+from .inbox_routes import InboxRouteCache
 from .mapping import Mappings
 from .plan import Draw, Plan, is_request
 from .sublist import Sublist
@@ -62,6 +63,7 @@ class SubjectSpace(SubscriptionOwner):
         self.imports_streams: list[StreamImport] = []
         self.plans: dict[bytes, Plan] = {}
         self.ack_routes = AckRouteCache(self.sublist, draw)
+        self.inbox_routes = InboxRouteCache(self.sublist)
         self.generation = 0
         self._hearers = 0  # in plans
         self._imports_at: SubjectTree[list[int]] = SubjectTree()  # places in imports_streams, by `local`
@@ -193,6 +195,7 @@ class SubjectSpace(SubscriptionOwner):
         """Drop all plans: the next message makes new ones."""
         self.generation += 1
         self.ack_routes.clear()
+        self.inbox_routes.clear()
         self._clear_plans()
 
     def _clear_plans(self) -> None:
@@ -205,7 +208,9 @@ class SubjectSpace(SubscriptionOwner):
         plans = self.plans
         if not has_wildcard(subject):
             plans.pop(subject.encode("utf-8", "surrogateescape"), None)
-        elif len(plans) > _FEW_PLANS:
+            return
+        self.inbox_routes.clear()
+        if len(plans) > _FEW_PLANS:
             self._clear_plans()
         else:
             for stale in [raw for raw, plan in plans.items() if matches(subject, plan.text)]:

@@ -68,14 +68,15 @@ Subjects = dict[str, _Bucket]
 class Sublist:
     """A set of subscriptions, found by subject. `len()` is how many there are.
 
+    literal: what subscribes to exactly one subject, by that subject; see `_in_tree`.
     leaving: the sinks whose subscriptions are no longer found, although some have yet to be removed. Each has
     the number of the latest watch that knew its subscriptions.
     """
 
-    __slots__ = ("_count", "_literal", "_patterns", "_tree", "leaving")
+    __slots__ = ("_count", "_patterns", "_tree", "leaving", "literal")
 
     def __init__(self) -> None:
-        self._literal: dict[str, _Bucket] = {}
+        self.literal: dict[str, _Bucket] = {}
         self._patterns: dict[str, _Bucket] = {}  # the buckets in the tree, by subject
         self._tree: SubjectTree[_Bucket] = SubjectTree()
         self._count = 0
@@ -85,13 +86,13 @@ class Sublist:
         return self._count
 
     def __iter__(self) -> Iterator[Subscription]:
-        for buckets in (self._literal, self._patterns):
+        for buckets in (self.literal, self._patterns):
             for bucket in list(buckets.values()):
                 yield from list(bucket)
 
     def subjects(self) -> Subjects:
         """Return all subjects as a new dict, which belongs to the caller. There may be very many."""
-        return self._literal | self._patterns
+        return self.literal | self._patterns
 
     def exactly(self, subject: str) -> dict[Subscription, None]:
         """Return the subscriptions of exactly this subject or pattern, as a new dict."""
@@ -107,7 +108,7 @@ class Sublist:
             if _in_tree(subject):
                 self._patterns[subject] = self._tree[subject] = bucket
             else:
-                self._literal[subject] = bucket
+                self.literal[subject] = bucket
         bucket.add(subscription)
         self._count += 1
 
@@ -117,7 +118,7 @@ class Sublist:
         bucket = self._bucket(subject)
         if bucket is None or not bucket.discard(subscription):
             return False
-        if not bucket and self._literal.pop(subject, None) is None:
+        if not bucket and self.literal.pop(subject, None) is None:
             del self._patterns[subject]
             self._tree.pop(subject)
         self._count -= 1
@@ -134,7 +135,7 @@ class Sublist:
         return sum(s.weight for s in bucket.groups.get(queue, ())) if queue else len(bucket.plain)
 
     def _bucket(self, subject: str) -> _Bucket | None:
-        bucket = self._literal.get(subject)
+        bucket = self.literal.get(subject)
         return self._patterns.get(subject) if bucket is None else bucket
 
     def match(self, subject: str) -> tuple[list[Subscription], Groups]:
@@ -165,16 +166,19 @@ class Sublist:
             return bool(found)
         return any(each.sink not in self.leaving for bucket in found for each in bucket)
 
-    def on_acks(self, pattern: str) -> Iterator[Subscription]:
-        """Yield the subscriptions that match a part of `pattern`, which is a pattern of acks.
+    def colliding(self, pattern: str) -> Iterator[Subscription]:
+        """Yield the subscriptions that match a part of `pattern`.
 
-        It begins with `ACK`.
+        Those in `literal` are left out, unless `pattern` begins with `ACK`: then there are none.
         """
         for bucket in self._tree.colliding(pattern):
-            yield from bucket
+            if not self.leaving:
+                yield from bucket
+            else:
+                yield from self._staying(list(bucket))
 
     def _matching(self, subject: str) -> list[_Bucket]:
-        literal = self._literal.get(subject)
+        literal = self.literal.get(subject)
         if not self._patterns:
             return [] if literal is None else [literal]
         if not subject or subject[0] == "." or subject[-1] == "." or ".." in subject:
@@ -186,7 +190,7 @@ class Sublist:
 def _in_tree(subject: str) -> bool:
     """Return whether `subject` goes into the tree.
 
-    All patterns do, and the literal subjects of acks too, because `on_acks` looks for what collides with a
+    All patterns do, and the literal subjects of acks too, because `colliding` looks for what collides with a
     pattern.
     """
     return has_wildcard(subject) or subject.startswith(ACK)

@@ -62,7 +62,7 @@ LAYERS = {
         "flusher | mapping | exports | permissions",
         "subscription",
         "sublist",
-        "plan ack_routes route_cache",
+        "plan ack_routes inbox_routes",
         "space",
         "fanout | routing",
         "imports | leaving | advertiser",

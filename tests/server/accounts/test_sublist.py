@@ -57,7 +57,7 @@ def test_a_match_is_what_a_scan_finds(steps: list[tuple[bool, str, str]], subjec
     for one in held:
         sublist.remove(one)
     assert not sublist._tree
-    assert not sublist._literal
+    assert not sublist.literal
 
 
 @given(st.lists(st.tuples(st.sampled_from("+-?"), PATTERN, LITERAL), max_size=40))

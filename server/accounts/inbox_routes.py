@@ -1,0 +1,82 @@
+"""InboxRouteCache: who receives subjects that differ in their last token only, as replies to one client do.
+
+Each request has a reply subject of its own, `_INBOX.<client>.<request>`, so a plan for it is hardly ever used
+twice. But nearly always one subscription of the client, `_INBOX.<client>.*`, receives all of them, and nobody
+else does. That is worked out here once, for all subjects that share all tokens but the last.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...protocol.subject import has_wildcard, is_subset, is_valid
+from .subscription import ConnectionKind, Subscription
+
+if TYPE_CHECKING:
+    from .flusher import OutboundQueue
+    from .sublist import Sublist
+
+Receiver = tuple[Subscription, "OutboundQueue"]
+_MOST = 4096
+
+
+class InboxRouteCache:
+    """The only receivers of the inboxes of one account, by all tokens of the subject but the last.
+
+    It holds at most `_MOST` of them, and is emptied when it would hold more.
+    """
+
+    __slots__ = ("_receivers", "_sublist")
+
+    def __init__(self, sublist: Sublist) -> None:
+        self._sublist = sublist
+        self._receivers: dict[bytes, Receiver | None] = {}
+
+    def receiver(self, subject: bytes) -> Receiver | None:
+        """Return the only subscription that receives a literal `subject`, and its connection's queue.
+
+        That is a subscription of a client by a pattern, which takes every message as it is. None means that
+        the subject needs a plan. No subject of the server's services (see `is_request`) has a receiver.
+        """
+        head, _, last = subject.rpartition(b".")
+        try:
+            found = self._receivers[head]
+        except KeyError:
+            found = self._find(head)
+        if found is None or not last or subject.decode("utf-8", "surrogateescape") in self._sublist.literal:
+            return None
+        return found
+
+    def _find(self, head: bytes) -> Receiver | None:
+        text = head.decode("utf-8", "surrogateescape")
+        if len(self._receivers) >= _MOST:
+            self._receivers.clear()
+        found: Subscription | None = None
+        if is_valid(text) and not has_wildcard(text) and not text.startswith("$"):
+            found = self._only(text + ".*")
+        self._receivers[head] = receiver = None if found is None else _as_it_is(found)
+        return receiver
+
+    def _only(self, pattern: str) -> Subscription | None:
+        """Return the only subscription to all subjects of `pattern`; None if others receive some of them."""
+        found: Subscription | None = None
+        for subscription in self._sublist.colliding(pattern):
+            if found is not None or not is_subset(pattern, subscription.subject):
+                return None
+            found = subscription
+        return found
+
+    def clear(self) -> None:
+        """Forget everything, because the interest in a pattern has changed."""
+        if self._receivers:
+            self._receivers.clear()
+
+
+def _as_it_is(subscription: Subscription) -> Receiver | None:
+    """Return the receiver, if the subscription takes every message as it is."""
+    sink, queue = subscription.sink, subscription.sink.outbound
+    if subscription.kind != ConnectionKind.CLIENT or not sink.fast or queue is None:
+        return None
+    if subscription.queue or subscription.max or subscription.transform is not None:
+        return None
+    return subscription, queue
