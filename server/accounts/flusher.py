@@ -89,23 +89,35 @@ class Flusher:
     stalled: those whose peer, after a write, has too much unread; the producer of the batch is stalled for
     them.
     overflows: how often there was more to write than one turn allows.
+    reading: whether a connection serves what it read, and flushes afterwards.
     """
 
-    __slots__ = ("_late", "_scheduled", "_waiting", "clock", "overflows", "pending_flush", "stalled")
+    __slots__ = (
+        "_late",
+        "_scheduled",
+        "_waiting",
+        "clock",
+        "overflows",
+        "pending_flush",
+        "reading",
+        "stalled",
+    )
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.pending_flush: list[OutboundQueue] = []
         self.stalled: list[OutboundQueue] = []
         self.overflows = 0
+        self.reading = False
         self._late: deque[OutboundQueue] = deque()  # still marked as `flush_pending`, and in order
         self._waiting: list[Callable[[], None]] = []
         self._scheduled = False
 
     def schedule(self) -> None:
-        """Flush in the loop's next round, for what was not sent within a read."""
-        if self.pending_flush:
-            self._again()
+        """Flush in the loop's next round, unless the read that is being served does so at its end."""
+        if self.pending_flush and not (self.reading or self._scheduled):
+            self._scheduled = True
+            self.clock.call_later(0, self._run)
 
     def flush(self) -> None:
         """Write now to as many as one turn allows, to the rest in the next ones."""

@@ -176,9 +176,6 @@ class ClientConnection(ClientPeer):
             self.context.statistics.in_msgs += 1
             self.context.statistics.in_bytes += size
 
-    def _source(self) -> ClientConnection:
-        return self
-
     def _publish(
         self, code: int, subject: bytes, reply: bytes, header_size: int, size: int, tail: bytes
     ) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from ...protocol.wire import encode
 from ...protocol.wire.client import ClientParser
-from ..accounts.subscription import ConnectionKind, MessageEndpoint
+from ..accounts.subscription import ConnectionKind
 from ..connection import Connection, ConnectionContext
 from .connect import ConnectOptions
 from .permissions import ClientPermissions
@@ -91,7 +91,7 @@ class ClientContext(ConnectionContext):
         self.events: ClientEvents | None = None
 
 
-class ClientPeer(Connection, MessageEndpoint):
+class ClientPeer(Connection):
     """What is known of one client, and how to answer it.
 
     options: what the client sent in CONNECT.

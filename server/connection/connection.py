@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...protocol.timestamp import format_rfc3339
 from ...protocol.wire import encode
-from ..accounts.subscription import Message
+from ..accounts.subscription import Message, MessageEndpoint
 from .buffer_budget import SMALL
 from .input_buffer import SLOW, InputBuffer
 from .outbound import Outbound
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..accounts import Account
     from ..accounts.flusher import OutboundQueue
     from ..accounts.plan import Plan
-    from ..accounts.subscription import ConnectionKind, MessageEndpoint
+    from ..accounts.subscription import ConnectionKind
     from .context import ConnectionContext
     from .ping_timer import PingTimer
     from .secure import TLSState
@@ -37,7 +37,7 @@ _MOST_QUEUED = 1 << 16
 _LINGER = 20_000_000  # ns in which the unread input of a waiting connection is dropped before its close
 
 
-class Connection(Outbound):
+class Connection(Outbound, MessageEndpoint):
     """A connection of any kind.
 
     peer: (host, port) of the other end.
@@ -94,10 +94,6 @@ class Connection(Outbound):
         """Serve until the end, until closed, or until on hold; the rest stays in `_pending_operations`."""
         raise NotImplementedError
 
-    def _source(self) -> MessageEndpoint:
-        """Return the source of a publish that `serve_special` serves."""
-        raise NotImplementedError
-
     def _let_go(self, reason: str) -> None:
         """Release what is this kind's own after the close, and report it.
 
@@ -140,50 +136,59 @@ class Connection(Outbound):
         overflows = flusher.overflows
         began = now()
         self.until = began + _TURN
-        while not (self.closed_reason or self._held):
-            if piece:
-                pass
-            elif self._pending_operations:
-                self._serve_pending()
-                began = now()
+        flusher.reading = True
+        try:
+            while not (self.closed_reason or self._held):
+                if piece:
+                    pass
+                elif self._pending_operations:
+                    self._serve_pending()
+                    began = now()
+                    if began >= self.until:
+                        break
+                    continue
+                elif buffer.reads:
+                    piece = buffer.take_all() if parser.awaits_connect else buffer.take()
+                else:
+                    break
+                operations = parser.feed(piece)
+                if operations:  # bytes alone do not count: a line or payload that never ends is no activity
+                    self.last_activity = began
+                if self._in_part or parser.buffer.need > SMALL:
+                    self._count_part(anew=bool(operations))
+                left = parser.left
+                if left:
+                    buffer.give_back(piece, left)
+                self._serve(iter(operations))
+                size = len(piece) - left
+                piece = b""
+                ended = now()
+                if size >= buffer.piece or ended - began > SLOW:
+                    buffer.took(size, ended - began)
+                began = ended
                 if began >= self.until:
                     break
-                continue
-            elif buffer.reads:
-                piece = buffer.take_all() if parser.awaits_connect else buffer.take()
-            else:
-                break
-            operations = parser.feed(piece)
-            if operations:  # bytes alone do not count: a line or payload that never ends is no activity
-                self.last_activity = began
-            if self._in_part or parser.buffer.need > SMALL:
-                self._count_part(anew=bool(operations))
-            left = parser.left
-            if left:
-                buffer.give_back(piece, left)
-            self._serve(iter(operations))
-            size = len(piece) - left
-            piece = b""
-            ended = now()
-            if size >= buffer.piece or ended - began > SLOW:
-                buffer.took(size, ended - began)
-            began = ended
-            if began >= self.until:
-                break
+        except BaseException:
+            flusher.reading = False
+            flusher.schedule()
+            raise
+        flusher.reading = False
         if flusher.pending_flush:
             flusher.flush()
-        if flusher.overflows != overflows:
-            self._wait_for_writes()
-        elif self.flush_pending:
-            self.flush()  # if it is among those that are written to later, its answers need not wait for that
+        if self.flush_pending or flusher.overflows != overflows:
+            self._write_later(overflowed=flusher.overflows != overflows)
         if self._paused or self._over or self.closed_reason or buffer.reads or self._pending_operations:
             self._read_on()
 
-    def _wait_for_writes(self) -> None:
-        """Read nothing until everything that this connection caused is written.
+    def _write_later(self, *, overflowed: bool) -> None:
+        """Go on after a turn of which not everything is written.
 
-        It caused more than the flusher could write in one turn.
+        overflowed: this connection caused more than the flusher could write in one turn. Then it reads
+        nothing until all of that is written.
         """
+        if not overflowed:
+            self.flush()  # it is among those that are written to later: its answers need not wait for that
+            return
         if self.closed_reason or self._stalled:
             return
         self._stalled = True
@@ -312,14 +317,18 @@ class Connection(Outbound):
 
     # --- publishes that need more than to be queued for their targets
 
-    def serve_special(self, plan: Plan, operation: Op, operations: Iterator[Op]) -> bool:
-        """See `fanout.Producer`."""
+    def serve_special(
+        self, plan: Plan, operation: Op, operations: Iterator[Op], source: MessageEndpoint | None = None
+    ) -> bool:
+        """See `fanout.Producer`. source: where the publish comes from; None means this connection."""
         if plan.callbacks:
             _, _, reply, header_size, size, tail = operation
             start = len(tail) - 2 - size
             body_at = start + header_size
             shown = reply.decode("utf-8", "surrogateescape")
-            message = Message(plan.text, shown, tail[start:body_at], tail[body_at:-2], self._source())
+            message = Message(
+                plan.text, shown, tail[start:body_at], tail[body_at:-2], self if source is None else source
+            )
             for subscription in plan.callbacks:
                 subscription.delivered += 1
                 if subscription.callback is not None:

@@ -169,9 +169,6 @@ class LeafConnection(LeafPeer):
             account.in_msgs += messages
             account.in_bytes += size
 
-    def _source(self) -> LeafConnection:
-        return self
-
     def _message(
         self,
         subject: bytes,

@@ -16,7 +16,7 @@ from ...protocol.identifier import new_id
 from ...protocol.quoting import quoted
 from ...protocol.wire.leaf import LeafParser
 from ..accounts.mapping import Mapping as SubjectMapping
-from ..accounts.subscription import ConnectionKind, MessageEndpoint
+from ..accounts.subscription import ConnectionKind
 from ..connection import Connection, ConnectionContext
 from ..slices import Shared
 from .authentication import LeafAuthenticator
@@ -162,7 +162,7 @@ class LeafContext(ConnectionContext):
         return subject
 
 
-class LeafPeer(Connection, MessageEndpoint):
+class LeafPeer(Connection):
     """What is known of the server at the other end, and how to answer it.
 
     remote: the remote that solicited the connection; None if it was accepted.

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from ..accounts import Account
     from ..accounts.flusher import OutboundQueue
     from ..accounts.plan import Plan
+    from ..accounts.subscription import MessageEndpoint
     from ..clock import Timer
     from ..connection import Wire
     from .remote import RouteRemote
@@ -214,10 +215,14 @@ class RouteConnection(RoutePeer):
         known = account is not None and operation[1] in account.plans
         return not known and self.clock.now() >= self.until
 
-    def _source(self) -> AccountRoute:
-        assert self._account_route is not None
-        self._account_route.remote_cluster = ""  # the publish comes from no leaf
-        return self._account_route
+    def serve_special(
+        self, plan: Plan, operation: Op, operations: Iterator[Op], source: MessageEndpoint | None = None
+    ) -> bool:
+        """See `fanout.Producer`: the source is the account's part of this route."""
+        if self._account_route is not None:
+            source = self._account_route
+            source.remote_cluster = ""  # the publish comes from no leaf
+        return super().serve_special(plan, operation, operations, source)
 
     def _interest(self, operation: Op) -> None:
         """Anything but a message."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from lib.fake_clock import FakeClock, FakeTimer
 from lib.fake_wire import ClientsFixture
+from pyjs.server.accounts import Message
 from pyjs.server.accounts.flusher import Flusher, OutboundQueue
 
 MS = 1_000_000
@@ -102,3 +104,35 @@ def test_the_producer_of_a_wide_message_reads_on_when_it_is_written() -> None:
     fixture.clock.advance(1000 * MS)
     assert not producer.wire.paused
     assert all(consumer.wire.sent == b"MSG a 1 1\r\nx\r\nMSG a 1 1\r\ny\r\n" for consumer in consumers)
+
+
+def test_what_is_sent_within_a_read_is_written_at_its_end_and_nothing_is_scheduled() -> None:
+    fixture = ClientsFixture()
+    account = fixture.registry.global_account
+    account.subscribe("ask", lambda message: account.publish("told", b"x"))
+    client = fixture.connected()
+    client.says("SUB told 1\r\n")
+    timers = fixture.clock.pending()
+    client.connection.receive(b"PUB ask 0\r\n\r\n")
+    assert client.wire.sent == b"MSG told 1 1\r\nx\r\n"
+    assert fixture.clock.pending() == timers
+
+
+def test_a_read_that_fails_leaves_nothing_unwritten() -> None:
+    fixture = ClientsFixture()
+    account = fixture.registry.global_account
+
+    def fail(message: Message) -> None:
+        account.publish("told", b"x")
+        raise RuntimeError("a defect")
+
+    account.subscribe("ask", fail)
+    client, other = fixture.connected(), fixture.connected()
+    other.says("SUB told 1\r\n")
+    with pytest.raises(RuntimeError):
+        client.connection.receive(b"PUB ask 0\r\n\r\n")
+    fixture.clock.advance(0)
+    assert other.read() == b"MSG told 1 1\r\nx\r\n"
+    account.publish("told", b"y")
+    fixture.clock.advance(0)
+    assert other.read() == b"MSG told 1 1\r\ny\r\n"
