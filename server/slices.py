@@ -27,7 +27,7 @@ _RUN = 256  # items sorted in one step
 class LoopTurns(Protocol):
     """Runs callbacks in later turns of the loop."""
 
-    def soon(self, callback: Callable[[], None]) -> None:
+    def soon(self, callback: Callable[[], None], /) -> None:
         """Run `callback` in a later turn: the next one, or as soon as there is time."""
 
 

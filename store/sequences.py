@@ -91,7 +91,7 @@ class Sequences:
         """Return the smallest member that is not below `seq`, 0 if there is none."""
         if not self.count:
             return 0
-        index = self._chunk_of(seq)
+        index = self._chunk_of(seq) if len(self._chunks) > 1 else 0
         chunk = self._chunks[index]
         place = bisect_left(chunk, seq, self._head if index == 0 else 0)
         return chunk[place] if place < len(chunk) else 0
@@ -111,8 +111,8 @@ class Sequences:
         """Count the members that are not below `seq`."""
         if not self.count:
             return 0
-        index = self._chunk_of(seq)
         chunks = self._chunks
+        index = self._chunk_of(seq) if len(chunks) > 1 else 0
         chunk = chunks[index]
         place = bisect_left(chunk, seq, self._head if index == 0 else 0)
         if index * 2 >= len(chunks):

@@ -405,7 +405,7 @@ class SubjectIndex:
 
     def next_seq(self, filters: Sequence[str], from_seq: int) -> int:
         """Return the first sequence from `from_seq` on that the filters match, 0 if there is none."""
-        return self._select(filters).at_or_after(from_seq)
+        return (self._select(filters) if filters else self.live).at_or_after(from_seq)
 
     def run(self, filters: Sequence[str], from_seq: int, up_to: int, most: int) -> list[int]:
         """Return the first sequences, at most `most`, from `from_seq` to `up_to` that the filters match."""
@@ -417,7 +417,7 @@ class SubjectIndex:
 
     def count(self, filters: Sequence[str], from_seq: int) -> int:
         """Count the messages from `from_seq` on that the filters match."""
-        return self._select(filters).count_from(from_seq)
+        return (self._select(filters) if filters else self.live).count_from(from_seq)
 
     def newest(self, filters: Sequence[str], count: int) -> int:
         """Return the first of the `count` newest messages that the filters match, 0 if there are no more."""

@@ -63,7 +63,7 @@ class Quota:
         """Count `size` bytes more, or fewer if it is negative."""
         self.used += size
         if self.parent is not None:
-            self.parent.add(size)
+            self.parent.used += size
 
     def set_reported(self, elsewhere: int, reported: int) -> None:
         """Note that the other servers use `elsewhere` bytes, and that this one reported `reported`."""

@@ -104,37 +104,11 @@ class FileStream(IndexedStream):
 
     # -- appending
 
-    def append(self, subject: str, header: bytes, body: bytes, time: int) -> int:
-        """Store a message and return its sequence."""
-        seq = self.last_seq + 1
-        self.append_at(seq, subject, header, body, time)
-        return seq
-
-    def append_run(self, subject: str, bodies: Sequence[bytes], time: int) -> int:
-        """Store messages of one subject, without headers, and return the sequence of the first."""
-        block = self._active
-        first = self.last_seq + 1
-        count = len(bodies)
-        key = subject.encode("utf-8", "surrogateescape")
-        total = (_FIXED + len(key)) * count + sum(map(len, bodies))
-        fits = block.end + total <= self._block_size and len(block) + count <= BLOCK_ROWS
-        dense = block.sparse is None and first == block.first + len(block)
-        if self._refusal is not None or not fits or not dense or count == 1:
-            for body in bodies:
-                self.append(subject, b"", body, time)
-            return first
-        block.append_run(self._index.add_run(subject, first, count), key, bodies, first, time)
-        self.bytes += total - 2 * count
-        self.last_seq = first + count - 1
-        self.last_time = time
-        return first
-
-    def append_at(self, seq: int, subject: str, header: bytes, body: bytes, time: int) -> None:
-        """Store a message under a sequence above `last_seq`."""
+    def append(self, subject: str, header: bytes, body: bytes, time: int, seq: int = 0) -> int:
+        """Store a message and return its sequence: `seq` (above `last_seq`), or the next one if that is 0."""
         if self._refusal is not None:
             raise self._refusal
-        if seq <= self.last_seq:
-            raise ValueError(f"sequence {seq} is not above {self.last_seq}")
+        seq = seq or self.last_seq + 1
         block = self._active
         offset = block.end
         offsets = block.offsets
@@ -169,6 +143,31 @@ class FileStream(IndexedStream):
         self.bytes += size
         self.last_seq = seq
         self.last_time = time
+        return seq
+
+    def append_run(self, subject: str, bodies: Sequence[bytes], time: int) -> int:
+        """Store messages of one subject, without headers, and return the sequence of the first."""
+        block = self._active
+        first, count = self.last_seq + 1, len(bodies)
+        key = subject.encode("utf-8", "surrogateescape")
+        total = (_FIXED + len(key)) * count + sum(map(len, bodies))
+        fits = block.end + total <= self._block_size and len(block) + count <= BLOCK_ROWS
+        dense = block.sparse is None and first == block.first + len(block)
+        if self._refusal is not None or not fits or not dense or count == 1:
+            for body in bodies:
+                self.append(subject, b"", body, time)
+            return first
+        block.append_run(self._index.add_run(subject, first, count), key, bodies, first, time)
+        self.bytes += total - 2 * count
+        self.last_seq = first + count - 1
+        self.last_time = time
+        return first
+
+    def append_at(self, seq: int, subject: str, header: bytes, body: bytes, time: int) -> None:
+        """Store a message under a sequence above `last_seq`."""
+        if seq <= self.last_seq:
+            raise ValueError(f"sequence {seq} is not above {self.last_seq}")
+        self.append(subject, header, body, time, seq)
 
     def skip_to(self, last_seq: int) -> None:
         """Consume the sequences up to `last_seq` without a message."""
@@ -206,7 +205,7 @@ class FileStream(IndexedStream):
 
     def _first_needed(self) -> int:
         """Return the floor, below which all is removed. Lost messages stay above it, to be reported again."""
-        first = self.first_seq or 1
+        first = self._index.live.first or self.last_seq + 1
         return min(first, *self._lost) if self._lost else first
 
     # -- reading
@@ -216,7 +215,7 @@ class FileStream(IndexedStream):
         block = self._active
         if seq <= block.header.last_seq:
             block = self._blocks[bisect_right(self._bases, seq - 1) - 1]
-        return block, block.row_of(seq)
+        return block, seq - block.first if block.sparse is None else block.row_of(seq)
 
     def _load(self, seq: int) -> StoredMessage:
         block, row = self._find(seq)
@@ -238,9 +237,8 @@ class FileStream(IndexedStream):
         while len(found) < len(seqs) and size > 0:
             seq = seqs[len(found)]
             block, row = self._find(seq)
-            read: list[StoredMessage] = []
-            if row < block.tail_row:
-                read = read_run(self._reader, block, seqs[len(found) :], self._index.names, size)
+            rest, in_file = seqs[len(found) :], row < block.tail_row
+            read = read_run(self._reader, block, rest, self._index.names, size) if in_file else []
             read = read or [self._load(seq)]
             found += read
             size -= sum([len(message.body) for message in read])
@@ -335,7 +333,8 @@ class FileStream(IndexedStream):
         """Take what is buffered; see `store.stream.StreamStore`."""
         if self._commit is not None:
             raise RuntimeError("the last commit is not finished")
-        self._check_open()
+        if self._refusal is not None:
+            raise self._refusal
         noted, self._noted = self._noted != self.note, self.note
         if noted and self._active.end >= self._block_size:
             self._roll()
@@ -359,7 +358,7 @@ class FileStream(IndexedStream):
             note, time = self.note, self.last_time
             end = record.encode(record.COMMIT, self.last_seq, active.seed, time=time, body=note)
             active.add_pending(end)
-            active.dead_size += len(end) if self.note else 0
+            active.dead_size += len(end) if note else 0
             active.state_last, active.state_time = self.last_seq, self.last_time
         for block in self._sealed:
             self._take(block, commit)
@@ -369,7 +368,8 @@ class FileStream(IndexedStream):
         if active.pending or not active.created:
             self._take(active, commit)
         commit.note = self._manifest.note(active, deletes, self.last_seq, self.last_time)
-        commit.erasures, self._erasures = [erasure(*one) for one in self._erasures], []
+        if self._erasures:
+            commit.erasures, self._erasures = [erasure(*one) for one in self._erasures], []
         commit.removals = removals
         self._commit = commit
         return commit

@@ -101,7 +101,7 @@ LARGEST_CIRCLE: dict[str, int] = {}
 # The modules that stand in circles at all.
 IN_CIRCLES = {"late imports": 0, "types": 2}
 # Chains such as `self.a.b.c.d`: what needs `d` should be handed it. What puts the server together may do so.
-CHAINS = 5
+CHAINS = 4
 COMPOSERS = ("server/app.py", "server/banner.py", "server/system/", "server/process/")
 # Classes that are handed the object that makes them.
 PARENTS = 0

@@ -36,7 +36,7 @@ class PendingJob:
         self._ran = False
         self._error: BaseException | None = None
 
-    def wait(self) -> BaseException | None:
+    def result(self) -> BaseException | None:
         if not self._ran:
             self._ran = True
             try:
@@ -46,7 +46,7 @@ class PendingJob:
         return self._error
 
     def finish(self) -> None:
-        self._done(self.wait())
+        self._done(self.result())
 
 
 class HandRunner:

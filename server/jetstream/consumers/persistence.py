@@ -38,7 +38,7 @@ class ConsumerPersistence(Protocol):
         """Save the state soon, because it changed."""
 
     def after(self, done: Callable[[], None]) -> None:
-        """Call `done` when all changes so far are safe."""
+        """Save at once what changed, whether `changed` was called or not, and then call `done`."""
 
     def close(self) -> None:
         """Save what is not saved yet, if possible, and end. Blocks."""
@@ -139,10 +139,7 @@ class ConsumerStateWriter:
             return
         self._dirty = True
         if self._running is None:
-            self._arm()
-
-    def _arm(self) -> None:
-        self._timer.at(max(self._last + INTERVAL, self._host.clock.now()))
+            self._timer.at(max(self._last + INTERVAL, self._host.clock.now()))
 
     def after(self, done: Callable[[], None]) -> None:
         """Save as soon as the disk is free, and then call `done`."""
@@ -184,7 +181,7 @@ class ConsumerStateWriter:
             if self._waiting:
                 self._timer.at(self._host.clock.now())
             elif self._dirty:
-                self._arm()
+                self._timer.at(max(self._last + INTERVAL, self._host.clock.now()))
 
         job = self._host.executor.work(commit.run, finished)
         self._job = job if self._running is commit else None
@@ -214,7 +211,7 @@ class ConsumerStateWriter:
         if ending is None:
             return
         commit, job = ending
-        error = None if job is None else job.wait()
+        error = None if job is None else job.result()
         self._store.finish(commit)
         if error is not None:
             self._failed(error)

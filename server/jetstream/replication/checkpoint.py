@@ -165,7 +165,7 @@ class Checkpoint:
         self._timer.clear()
         self._gathering = None
         if self._job is not None:
-            self._done(self._job.wait())
+            self._done(self._job.result())
         self._timer.clear()
         self._closed = True
 

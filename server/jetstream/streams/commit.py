@@ -10,6 +10,7 @@ Promises:
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from ....store.errors import StoreError
@@ -57,6 +58,7 @@ class AckQueue(Protocol):
         """Send the answers."""
 
 
+@dataclass(slots=True, eq=False)
 class _Batch:
     """The messages of one commit, and what happens once they are on disk.
 
@@ -66,21 +68,12 @@ class _Batch:
     commit, job: the running commit; None before it begins.
     """
 
-    __slots__ = ("answers", "commit", "job", "last", "republish", "waiting")
-
-    def __init__(
-        self,
-        last: int,
-        answers: list[Answer],
-        republish: list[tuple[str, bytes, bytes]],
-        waiting: list[Done],
-    ) -> None:
-        self.last = last
-        self.answers = answers
-        self.republish = republish
-        self.waiting = waiting
-        self.commit: Commit | None = None
-        self.job: Job | None = None
+    last: int
+    answers: list[Answer]
+    republish: list[tuple[str, bytes, bytes]]
+    waiting: list[Done]
+    commit: Commit | None = None
+    job: Job | None = None
 
 
 class GroupCommit:
@@ -223,7 +216,7 @@ class GroupCommit:
         """Commit all that is stored, after waiting for the running commit. Blocks; may run in any thread."""
         running, self._ending = self._ending, None
         if running is not None and running.job is not None and running.commit is not None:
-            self.error = running.job.wait()
+            self.error = running.job.result()
             self._store.finish(running.commit)
             self._finished.append((running, self.error))
         batch = self._take()

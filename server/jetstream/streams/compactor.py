@@ -85,7 +85,7 @@ class Compactor:
         """Wait for the work that was running at `halt`. Blocks; may run in any thread."""
         work, self._ending = self._ending, None
         if work is not None and self._job is not None:
-            error = self._job.wait()
+            error = self._job.result()
             self._store.finish(work)
             if error is not None:
                 self._failed(error)

@@ -70,7 +70,7 @@ def test_a_failed_sync_is_told_to_its_publishers_and_ends_the_stream(fixture: Je
     fixture.runner.paused = True
     publish(fixture, "s", "ack")
     job = fixture.runner.jobs.pop()
-    assert job.wait() is None
+    assert job.result() is None
     job._error = OSError(5, "Input/output error")
     job.finish()
     publish(fixture, "s", "ack")
@@ -113,7 +113,7 @@ def test_a_stop_answers_what_was_stored_also_if_the_files_are_not_closed_well(tm
     spy = Spy(fixture.account, "ack")
     fixture.runner.paused = True
     publish(fixture, "s", "ack")
-    assert fixture.runner.jobs[0].wait() is None
+    assert fixture.runner.jobs[0].result() is None
     disk.fail("write", path="manifest")
     fixture.close()
     assert spy.bodies == [b'{"stream":"S","seq":1}']
