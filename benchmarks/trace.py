@@ -33,9 +33,9 @@ QUIET = 0.1  # seconds without a call, after which nothing of the previous path 
 # Calls and files of each path on the event loop; a number may only fall. It is the larger count where a timer
 # that a path arms may be armed already, or a worker thread may be done before the message is read.
 BUDGET = {
-    "publish": (60, 29),
-    "pull": (89, 27),
-    "ack": (57, 23),
+    "publish": (46, 26),
+    "pull": (69, 26),
+    "ack": (45, 22),
     "core publish": (10, 8),
 }
 TITLES = {

@@ -8,6 +8,7 @@ Promises:
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...accounts.subscription import message_of
@@ -70,7 +71,7 @@ class AckHandler:
         # An ack of very many messages that goes on in slices: its (consumer sequence, stream sequence), and
         # the reply subjects to answer at its end.
         self._through: tuple[int, int] | None = None
-        self._confirms: list[str] = []
+        self._confirms: list[bytes] = []
         self.acked_at = 0
         self.configure(config)
 
@@ -82,37 +83,43 @@ class AckHandler:
     def read(self, run: list[Publish]) -> None:
         """Take messages on the ack subject that came together. The result is that of `receive` for each."""
         simple = self._policy == "explicit" and not self._sampling
-        acked: list[int] = []
+        acked: list[tuple[int, bytes]] = []
         for publish in run:
             subject, reply, header_size, size, tail = publish
-            if not simple or reply or header_size or (size and tail[-size - 2 : -2] not in _PLAIN):
-                self._ack_run(acked)
+            if not simple or header_size or (size and tail[-size - 2 : -2] not in _PLAIN):
+                if acked:
+                    self._ack_run(acked)
+                    acked.clear()
                 self.receive(message_of(publish))
             elif sequence := acks.stream_sequence(subject):
-                acked.append(sequence)
-        self._ack_run(acked)
+                acked.append((sequence, reply))
+        if acked:
+            self._ack_run(acked)
 
-    def _ack_run(self, sequences: list[int]) -> None:
-        """Acknowledge each of these messages (explicit ack policy), and empty the list."""
-        if not sequences:
-            return
+    def _ack_run(self, acked: list[tuple[int, bytes]]) -> None:
+        """Acknowledge each of these messages (explicit ack policy), and confirm it if there is a reply."""
         parts, delivery_state = self._parts, self._delivery_state
         stalled, releases = delivery_state.stalled, parts.releases
         known = max(parts.selector.next_seq - 1, delivery_state.stream_seq)
         changed = False
-        for seq in sequences:
+        confirms: list[bytes] = []
+        for seq, reply in acked:
             if seq > known:
                 continue
             if delivery_state.ack(seq):
                 changed = True
             if releases:
                 parts.remove_acked(seq)
-        sequences.clear()
+            if reply:
+                confirms.append(reply)
         if changed:
             self.acked_at = self._clock.now()
-            self._persistence.changed()
+            if not confirms:
+                self._persistence.changed()
         if stalled:
             self._deliverer.deliver()
+        if confirms:
+            self._confirm(confirms)
 
     def receive(self, message: Message) -> None:
         """Take a message on the ack subject."""
@@ -144,7 +151,7 @@ class AckHandler:
             advisories = self._parts.advisories
             advisories.terminated(delivery.consumer_seq, delivery.stream_seq, delivery.deliveries, reason)
         if message.reply:
-            self._confirm(message.reply)
+            self._confirm([message.reply.encode("utf-8", "surrogateescape")])
 
     def _known(self, delivery: AckReplyInfo) -> bool:
         return (
@@ -152,16 +159,13 @@ class AckHandler:
             or delivery.stream_seq <= self._delivery_state.stream_seq
         )
 
-    def _confirm(self, reply: str) -> None:
-        account = self._parts.account
-
-        def confirm() -> None:
-            account.publish(reply)
-
+    def _confirm(self, replies: list[bytes]) -> None:
+        """Answer these acks when all changes so far are safe."""
         if self._through is not None:
-            self._confirms.append(reply)
+            self._confirms += replies
         else:
-            self._persistence.after(confirm)
+            answers = [(reply, b"") for reply in replies]
+            self._persistence.after(partial(self._parts.account.publish_each, answers))
 
     def _ack(self, delivery: AckReplyInfo, *, sample: bool) -> None:
         if self._policy == "all":
@@ -210,8 +214,8 @@ class AckHandler:
     def _all_acked(self) -> None:
         self._through = None
         confirms, self._confirms = self._confirms, []
-        for reply in confirms:
-            self._confirm(reply)
+        if confirms:
+            self._confirm(confirms)
 
     def restart(self) -> None:
         """Drop the ack that is going on in slices, because the consumer starts over."""

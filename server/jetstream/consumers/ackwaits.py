@@ -67,7 +67,8 @@ class AckWaits:
     def delivered(self) -> None:
         """Set the timer, if needed, after a run of deliveries."""
         delivery_state = self._delivery_state
-        if delivery_state.irregular or (delivery_state.pending and not self._timer.pending):
+        irregular = delivery_state.aside or delivery_state.backoff  # a later delivery may be due earlier
+        if irregular or (delivery_state.pending and not self._timer.pending):
             self.arm()
 
     def _expire(self) -> None:

@@ -157,7 +157,7 @@ class DeliveryState:
 
     def saved(self) -> None:
         """Take note that the state is saved. If it is large, `to_save` returns only later changes."""
-        much = self.outstanding + len(self.redelivered) > MANY
+        much = len(self.pending) + len(self.aside) + len(self.redelivered) > MANY
         self._changes = ConsumerChange() if much else None
 
     # -- delivery ---------------------------------------------------------------------------------
@@ -482,11 +482,6 @@ class DeliveryState:
             oldest = next(iter(self.pending.values()))[1] + self.ack_wait + GRACE
             nearest = oldest if nearest is None else min(nearest, oldest)
         return nearest
-
-    @property
-    def irregular(self) -> bool:
-        """Whether a later delivery may be due before an earlier one."""
-        return bool(self.aside) or bool(self.backoff)
 
     def last_deadline(self) -> int:
         """Return a time (ns) when all waits are over; 0 if nothing waits."""

@@ -41,7 +41,7 @@ class Pull:
     group: its priority group, "" for none.
     min_pending, min_ack_pending: see `overflow_turn`; 0 for none.
     pin: the pin id that it carries, "" for none.
-    priority: 0 (first) to 9.
+    priority: 0 (first) to 9; the queue sets it to 0 unless it goes by priority.
     delivered: how many messages it got.
     over: whether it has left the queue.
     """
@@ -177,15 +177,15 @@ class WaitQueue:
         """Put a request in its place; False if the queue is full."""
         if self.live >= self.limit:
             return False
-        self._line(pull).append(pull)
+        if not self.prioritized:
+            pull.priority = 0
+        self._lines[pull.priority].append(pull)
         self.live += 1
         if pull.no_wait and not pull.expires:
             self.ending[pull] = None
-        self.watch(pull)
+        if pull.expires or pull.heartbeat_at:
+            self.watch(pull)
         return True
-
-    def _line(self, pull: Pull) -> deque[Pull]:
-        return self._lines[pull.priority if self.prioritized else 0]
 
     def watch(self, pull: Pull) -> None:
         """Make a request come up in `due` at its next heartbeat or end."""
@@ -206,7 +206,7 @@ class WaitQueue:
         """Move the head behind all others of its line."""
         head = self.head()
         if head is not None:
-            self._line(head).rotate(-1)
+            self._lines[head.priority].rotate(-1)
 
     def served(self, head: Pull) -> None:
         """Count one message for the head. It leaves if its batch is full; otherwise it moves to the end."""
@@ -217,7 +217,7 @@ class WaitQueue:
             return
         self.got(head)
         if self.live > 1:
-            self._line(head).rotate(-1)
+            self._lines[head.priority].rotate(-1)
 
     def got(self, pull: Pull) -> None:
         """Take note that a request got messages and can get more."""
@@ -231,7 +231,7 @@ class WaitQueue:
         pull.over = True
         self.live -= 1
         self.ending.pop(pull, None)
-        line = self._line(pull)
+        line = self._lines[pull.priority]
         if line[0] is pull:
             line.popleft()
         if sum(map(len, self._lines)) > 2 * self.live + _SPARE:

@@ -239,7 +239,7 @@ class PullDelivery:
                 return False
             pull = queue.head()
             if pull is None or not in_turn or pull.max_bytes or pull not in trusted:
-                pull = self._choose(size, now, trusted)
+                pull = self._choose(pull, size, now, trusted)
                 if pull is None:
                     selector.give_back(message, count)
                     return True
@@ -288,15 +288,16 @@ class PullDelivery:
                 pull.reply, statuses.with_pending(statuses.BATCH_COMPLETED, pull.left, pull.max_bytes)
             )
 
-    def _choose(self, size: int, now: int, trusted: set[Pull]) -> Pull | None:
+    def _choose(self, head: Pull | None, size: int, now: int, trusted: set[Pull]) -> Pull | None:
         """Return the request that gets the next message, of `size` bytes; None if no request can have it.
 
-        Requests that are over, or too small for it, are refused on the way.
+        head: the head of the queue. Requests that are over, or too small for it, are refused on the way.
         """
         queue = self.queue
         policy, client = self._config.priority_policy, self._parts.sender.client
         passed = 0
-        while (pull := queue.head()) is not None:
+        while (pull := head or queue.head()) is not None:
+            head = None
             if pull.expires and now >= pull.expires:
                 self._refuse(pull, statuses.REQUEST_TIMEOUT)
                 continue

@@ -35,6 +35,7 @@ class MessageSender:
         "_ack_waits",
         "_delivery_state",
         "_fast_sender",
+        "_flusher",
         "_num_pending",
         "_persistence",
         "_prefix",
@@ -53,6 +54,7 @@ class MessageSender:
         persistence: ConsumerPersistence,
     ) -> None:
         self._fast_sender = fast_sender
+        self._flusher = fast_sender.flusher
         self.client = fast_sender.client
         self._prefix = prefix
         self._delivery_state = delivery_state
@@ -104,7 +106,7 @@ class MessageSender:
 
     def done(self) -> None:
         """Let a run of deliveries be written to its receivers and kept, and its acks be waited for."""
-        self._fast_sender.done()
+        self._flusher.schedule()
         self._ack_waits.delivered()
         self._persistence.changed()
 
@@ -113,14 +115,15 @@ class FastSender:
     """The short way to the one client that subscribes to a subject, mostly the same subject as before.
 
     When the plan of the subject is a single client that takes messages as they are, a message costs two
-    appends to its outbound list; whoever sends calls `done` after a run, so that it is written. Everything
-    else goes through the account.
+    appends to its outbound list. Whoever sends schedules the `flusher` after a run, so that it is written.
+    Everything else goes through the account.
     """
 
-    __slots__ = ("_account", "_plan", "_prefixes", "_raw", "_subject", "_target")
+    __slots__ = ("_account", "_plan", "_prefixes", "_raw", "_subject", "_target", "flusher")
 
     def __init__(self, account: Account) -> None:
         self._account = account
+        self.flusher = account.flusher
         self._subject = ""
         self._raw = b""
         self._plan: Plan | None = None
@@ -147,7 +150,7 @@ class FastSender:
         queue.out_bytes += len(body)
         if not queue.flush_pending:
             queue.flush_pending = True
-            self._account.flusher.pending_flush.append(queue)
+            self.flusher.pending_flush.append(queue)
         return 1
 
     def client(self, to: str) -> Target | None:
@@ -158,10 +161,6 @@ class FastSender:
         if plan is None or plan is not self._plan:
             self._look()
         return self._target
-
-    def done(self) -> None:
-        """See that what was sent is written."""
-        self._account.flusher.schedule()
 
     def _look(self) -> Plan:
         """Find out who subscribes to the subject now."""
