@@ -87,10 +87,13 @@ class AccountRegistry:
         for name in sorted(names):
             plan = prepared[name] = _Prepared(self, self.accounts[name], options.accounts.get(name), options)
             yield from plan.preparing()
+            yield
         for plan in prepared.values():
             yield from plan.resolve(prepared)
+            yield
         for plan in prepared.values():
             yield from plan.refuse_cycles(prepared)
+            yield
         gone = [
             account
             for name, account in self.accounts.items()
@@ -99,8 +102,10 @@ class AccountRegistry:
         for account in gone:
             yield from account.replacing_imports((), ())
             del self.accounts[account.name]
+            yield
         for plan in prepared.values():
             yield from plan.apply()
+            yield
         self.system = self._appointed or (self.accounts[system] if system else None)
         return gone
 
