@@ -370,7 +370,7 @@ class Server:
         if self.leafs is not None:
             self.leafs.reload(options, self.clients.authenticator)
         if self.routes is not None:
-            self.routes.reload(options)
+            yield from self.routes.reloading(options)
         if self.system is not None:
             self.system.accounts_changed()
         for account in gone:

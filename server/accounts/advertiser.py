@@ -3,11 +3,11 @@
 It counts the interest that the peer may know of by subject, queue and whatever else the peer distinguishes.
 It advertises the first plain subscription and the end of the last one, and every change of a queue group's
 size. Promises that the peer's picture is right after each change, in the order of the connection's other
-frames. Promises also that even a very large account keeps nobody waiting: `sync` works in slices, and what
-the peer sends is not served before it ends.
+frames. Promises also that even a very large account keeps nobody waiting: `sync` and `withdraw` work in
+slices, and what the peer sends is not served before they end.
 
 A sync walks through the subjects. A change of a subject that it has not reached yet is not counted, because
-the sync will find it there.
+the sync will find it there. A withdrawal is a sync without subjects.
 """
 
 from __future__ import annotations
@@ -71,17 +71,18 @@ class Advertiser(ABC, Generic[K]):
         self._holding = False
 
     def start(self, account: SubjectSpace) -> None:
-        """Advertise all present interest in `account`, and all changes from now on."""
+        """Advertise all present interest in `account`, and all changes from now on.
+
+        If another account's interest is still being withdrawn, the peer is told the differences only.
+        """
         self._account = account
         self._watch = account.watch_interest(self._changed)
         self.sync()
 
     def stop(self) -> dict[K, int]:
         """Stop advertising, and return what the peer was told."""
-        if self._watch is not None:
-            self._watch.cancel()
+        self._unwatch()
         self._end()
-        self._account = self._watch = None
         told, self._counts = self._counts, {}
         before, self._before = self._before, {}
         if before:
@@ -90,16 +91,23 @@ class Advertiser(ABC, Generic[K]):
 
     def withdraw(self) -> None:
         """Stop advertising, and tell the peer that all of the interest has ended."""
-        for key in self.stop():
-            self._tell(key, 0)
+        self._unwatch()
+        self._walk(repeats=False)
 
     def sync(self, *, repeats: bool = False) -> None:
         """Tell the peer what differs from what it was told, because mappings or permissions have changed.
 
         repeats: tell it everything, because it now takes other interest than before.
         """
-        if self._watch is None:
-            return
+        if self._watch is not None:
+            self._walk(repeats=repeats)
+
+    def _unwatch(self) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+        self._account = self._watch = None
+
+    def _walk(self, *, repeats: bool) -> None:
         if self._sync is not None:
             repeats = repeats or self._sync.repeats
         sync = self._sync = _Sync[K](repeats=repeats)
@@ -164,17 +172,17 @@ class Advertiser(ABC, Generic[K]):
     # --- a sync
 
     def _begin(self, sync: _Sync[K]) -> None:
-        if self._sync is not sync or self._account is None:
+        if self._sync is not sync:
             return  # it was stopped, or another was begun
         if self._before:
             self._before.update(self._counts)
         else:
             self._before = self._counts
         self._counts = {}
-        sync.ahead = self._account.sublist.subjects()
+        sync.ahead = {} if self._account is None else self._account.sublist.subjects()
         Slices(self._turns, paced(self._while_current(sync, self._account)), lambda _: None)
 
-    def _while_current(self, sync: _Sync[K], account: SubjectSpace) -> Steps[None]:
+    def _while_current(self, sync: _Sync[K], account: SubjectSpace | None) -> Steps[None]:
         """Walk until the end, unless the walk is stopped or another one begins."""
         for _ in self._steps(sync, account):
             if self._sync is not sync:
@@ -190,17 +198,21 @@ class Advertiser(ABC, Generic[K]):
             self._holding = False
             self._go_on()
 
-    def _steps(self, sync: _Sync[K], account: SubjectSpace) -> Steps[None]:
+    def _steps(self, sync: _Sync[K], account: SubjectSpace | None) -> Steps[None]:
+        if account is not None:
+            yield from self._advertising(sync, account)
+        while self._before:
+            key, _ = self._before.popitem()
+            self._tell(key, 0)
+            yield
+
+    def _advertising(self, sync: _Sync[K], account: SubjectSpace) -> Steps[None]:
         assert sync.ahead is not None
         for subject in list(sync.ahead):
             del sync.ahead[subject]
             yield from self._count(sync, account, subject)
         for key in self._besides(account):
             self._add(key, 1)
-            yield
-        while self._before:
-            key, _ = self._before.popitem()
-            self._tell(key, 0)
             yield
 
     def _count(self, sync: _Sync[K], account: SubjectSpace, subject: str) -> Steps[None]:

@@ -7,6 +7,7 @@ A peer that comes back has another sink, and is found at once.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..slices import EachTurn, Slices, Steps, at_once, paced
@@ -23,52 +24,71 @@ _FREED = 64  # between two looks at the clock
 class Leaver(NamedTuple):
     """A connection that leaves an account, where it will never receive anything again.
 
+    account: None if it had ended before.
     sink: the connection's endpoint.
     subscriptions: all subscriptions of `sink` in `account` and in the accounts that it imports from.
-    told: the interest of these accounts that was announced to the peer.
+    stop: ends the advertising of the account's interest to the peer, and returns what it was told; None if
+        none was advertised.
     """
 
-    account: SubjectSpace
+    account: SubjectSpace | None
     sink: MessageEndpoint
     subscriptions: dict[Any, Subscription]
-    told: dict[Any, int]
+    stop: Callable[[], dict[Any, int]] | None = None
 
 
 def leave(clock: Clock, leavers: list[Leaver]) -> None:
-    """Remove the subscriptions of all `leavers`. Empties their `subscriptions` and `told`."""
-    if sum(len(leaver.subscriptions) + len(leaver.told) for leaver in leavers) <= _AT_ONCE:
-        at_once(_removing(leavers))
-        return
-    marked = [
-        (leaver.sink, account.sublist)
-        for leaver in leavers
-        if leaver.subscriptions
-        for account in _mark(leaver)
-    ]
+    """Remove the subscriptions of all `leavers`, and call each `stop`. Empties their `subscriptions`."""
+    marked = []
+    if sum(len(leaver.subscriptions) for leaver in leavers) <= _AT_ONCE:
+        for leaver in leavers:
+            at_once(_removing(leaver))
+        if all(leaver.stop is None for leaver in leavers):
+            return
+    else:
+        marked = [
+            (leaver.sink, account.sublist)
+            for leaver in leavers
+            if leaver.subscriptions
+            for account in _mark(leaver)
+        ]
 
     def done(_: None) -> None:
         for sink, sublist in marked:
             sublist.leaving.pop(sink, None)
 
     # Each connection has steps of its own: the work keeps up with connections that come and go all the time.
-    Slices(EachTurn(clock), paced(_removing(leavers)), done)
+    Slices(EachTurn(clock), paced(_ending(leavers)), done)
 
 
-def _mark(leaver: Leaver) -> set[SubjectSpace]:
-    accounts = {leaver.account, *(stream.exporter for stream in leaver.account.imports_streams)}
-    for account in accounts:
-        account.leave(leaver.sink)
-    return accounts
+def _mark(leaver: Leaver) -> Collection[SubjectSpace]:
+    account, sink = leaver.account, leaver.sink
+    if account is None:
+        return ()
+    account.leave(sink)
+    if not account.imports_streams:
+        return (account,)
+    exporters = {stream.exporter for stream in account.imports_streams} - {account}
+    for exporter in exporters:
+        exporter.leave(sink)
+    return account, *exporters
 
 
-def _removing(leavers: list[Leaver]) -> Steps[None]:
-    for _, _, subscriptions, told in leavers:
-        while subscriptions:
-            _, subscription = subscriptions.popitem()
-            if subscription.account is not None:
-                subscription.account.remove_subscription(subscription)
-            yield
+def _ending(leavers: list[Leaver]) -> Steps[None]:
+    for leaver in leavers:
+        told = {} if leaver.stop is None else leaver.stop()
+        yield from _removing(leaver)
         while told:
             for _ in range(min(len(told), _FREED)):
                 told.popitem()
             yield
+        yield
+
+
+def _removing(leaver: Leaver) -> Steps[None]:
+    subscriptions = leaver.subscriptions
+    while subscriptions:
+        _, subscription = subscriptions.popitem()
+        if subscription.account is not None:
+            subscription.account.remove_subscription(subscription)
+        yield

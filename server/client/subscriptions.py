@@ -129,7 +129,7 @@ class Subscriptions(Part["ClientPeer"]):
         connection = self._connection
         subscriptions, self._by_sid = self._by_sid, {}
         if subscriptions and connection.account is not None:
-            leave(connection.clock, [Leaver(connection.account, connection, subscriptions, {})])
+            leave(connection.clock, [Leaver(connection.account, connection, subscriptions)])
 
     def changed(self) -> None:
         """Drop the plans that hold these subscriptions: the connection takes other messages now."""

@@ -115,10 +115,10 @@ class LeafConnection(LeafPeer):
 
     def _let_go(self, reason: str) -> None:
         self.handshake.leave()
-        subscriptions, told = self.subscriptions.take(), self.advertiser.stop()
+        subscriptions = self.subscriptions.take()
         if self.account is not None:
             self.account.leafs.discard(self)
-            leave(self.clock, [Leaver(self.account, self, subscriptions, told)])
+            leave(self.clock, [Leaver(self.account, self, subscriptions, self.advertiser.stop)])
         self.stop_writing()
         self.outbound = None  # itself: only the collector of cycles could free it
         self.context.log.info(f"{self} - Leafnode connection closed: {reason}{self._bound_to()}")

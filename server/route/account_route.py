@@ -5,7 +5,7 @@ While the account does not exist here, the peer's interest is kept. The account 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...protocol.subject import is_valid
 from ..accounts.leaving import Leaver
@@ -103,33 +103,23 @@ class AccountRoute(MessageEndpoint):
 
     def unbind(self) -> None:
         """Stop, because the account is gone. The peer's interest is kept for another account of that name."""
-        account = self.account
-        if account is None:
-            return
-        for subscription in self._subscriptions.values():
-            account.remove_subscription(subscription)
-        self.advertiser.withdraw()
-        self._stop()
+        if self.account is not None:
+            self.account = None
+            self.permit()
+            self.advertiser.withdraw()
 
-    def leave(self) -> list[Leaver]:
-        """Stop, because the route is gone. Return its interest, if the account exists here."""
-        account = self.account
-        if account is None:
-            return []
-        gone, self._subscriptions = self._subscriptions, {}
-        return [Leaver(account, self, gone, self._stop())]
-
-    def _stop(self) -> dict[Any, int]:
-        """Neither receive nor advertise from now on. Return what was advertised."""
-        self.account = None
+    def leave(self) -> Leaver:
+        """Stop, because the route is gone. Return what has to be removed."""
+        account, self.account = self.account, None
         if self._taking is not None:
             self._taking.stop()
-        return self.advertiser.stop()
+        gone, self._subscriptions = self._subscriptions, {}
+        return Leaver(account, self, gone, self.advertiser.stop)
 
     def permit(self) -> None:
-        """Take that part of the peer's interest that is permitted now.
+        """Take that part of the peer's interest that is permitted now, and no other, in slices.
 
-        Called when the permissions have changed, or the account was made.
+        Called when the permissions have changed, or the account was made or has ended.
         """
         if self._subscriptions:
             self._turns.now(self._take)
@@ -137,18 +127,17 @@ class AccountRoute(MessageEndpoint):
     def _take(self) -> None:
         if self._taking is not None:
             self._taking.stop()
-        if self.account is not None:
-            steps = paced(self._takes(self.account))
-            self._taking = Slices(self._turns, steps, lambda _: None)
+        self._taking = Slices(self._turns, paced(self._takes()), lambda _: None)
 
-    def _takes(self, account: Account) -> Steps[None]:
+    def _takes(self) -> Steps[None]:
         for key, subscription in list(self._subscriptions.items()):
-            taken = subscription.account is not None and not subscription.closed
-            if taken != self.connection.may_take(subscription.subject):
-                if taken:
-                    account.remove_subscription(subscription)
-                elif self._subscriptions.get(key) is subscription:
-                    account.add_subscription(subscription)
+            present = None if subscription.closed else subscription.account
+            wanted = self.account if self.connection.may_take(subscription.subject) else None
+            if present is not wanted:
+                if present is not None:
+                    present.remove_subscription(subscription)
+                if wanted is not None and self._subscriptions.get(key) is subscription:
+                    wanted.add_subscription(subscription)
             yield
 
     # --- messages

@@ -43,12 +43,13 @@ from .connect_info import RouteConnect, RouteInfo
 from .peer import RouteContext, RoutePeer
 
 if TYPE_CHECKING:
-    from ..accounts import Account
+    from ..accounts import Account, AccountRegistry
     from ..accounts.flusher import OutboundQueue
     from ..accounts.plan import Plan
     from ..accounts.subscription import MessageEndpoint
     from ..clock import Timer
     from ..connection import Wire
+    from ..slices import Steps
     from .remote import RouteRemote
 
 _FIRST_PING = SECOND
@@ -137,9 +138,23 @@ class RouteConnection(RoutePeer):
         self.joined = True
         self._stop_timer()
         self.ping_timer.start()
-        registry = self.context.registry
+        self.hold_during(self._sharing(self.context.registry))
+
+    def _sharing(self, registry: AccountRegistry) -> Steps[None]:
         for account in list(registry.accounts.values()):
-            self.share(account.name.encode()).bind(account)
+            if self.closed_reason:
+                return
+            if registry.get(account.name) is account:  # it has not ended meanwhile
+                self.share(account.name.encode()).bind(account)
+            yield
+
+    def advertising_again(self) -> Steps[None]:
+        """Advertise all interest again, in steps: the peer now takes other interest than before."""
+        for account_route in list(self.account_routes.values()):
+            if self.closed_reason:
+                return
+            account_route.advertiser.sync(repeats=True)
+            yield
 
     def fail(self, text: str, reason: str) -> None:
         """Tell the peer and the log why, then close."""
@@ -165,7 +180,7 @@ class RouteConnection(RoutePeer):
         self._stop_greeting()
         routes, self.account_routes = self.account_routes, {}
         self._account_route = None
-        leave(self.clock, [leaver for route in routes.values() for leaver in route.leave()])
+        leave(self.clock, [route.leave() for route in routes.values()])
         self.stop_writing()
         self.context.log.info(f"{self} - Router connection closed: {reason}")
         self._observer.closed(self, reason)

@@ -17,7 +17,7 @@ from ..accounts.permissions import Permissions
 from ..accounts.subscription import ConnectionKind
 from ..clock import SECOND
 from ..connection import Connection, ConnectionContext
-from ..slices import Shared
+from ..slices import Shared, Slices, Steps, paced
 from .info import RouteDocuments
 
 if TYPE_CHECKING:
@@ -123,6 +123,24 @@ class RoutePeer(Connection):
         if self.info is None:
             return {}
         return {"name": self.info.server_id, "ver": self.info.version}
+
+    def hold_during(self, steps: Steps[None]) -> None:
+        """Do the steps in slices, the first now, and serve nothing that the peer sends before they are done.
+
+        They must end when the connection is closed.
+        """
+        ended = held = False
+
+        def done(_: None) -> None:
+            nonlocal ended
+            ended = True
+            if held:
+                self.go_on()
+
+        Slices(self.context.turns, paced(steps), done)
+        if not ended:
+            held = True
+            self.hold()
 
     # --- permissions: import is what we may receive from peers, export is what they may receive from us
 

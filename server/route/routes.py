@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..client import Clients
     from ..config.options import Options
     from ..connection import Wire
+    from ..slices import Steps
     from .connect_info import RouteInfo
 
 SHUTDOWN = "Server Shutdown"
@@ -112,8 +113,8 @@ class Routes(RouteContext):
             self._change.clear()
             await self._change.wait()
 
-    def reload(self, options: Options) -> None:
-        """Apply new options: dial new addresses, close routes to removed ones, and apply permissions."""
+    def reloading(self, options: Options) -> Steps[None]:
+        """Apply new options in steps: dial new addresses, close routes to removed ones, apply permissions."""
         name, permissions = self.name, self.cluster.permissions
         self.take(options)
         if self.documents.dynamic and not self.cluster.name:
@@ -131,16 +132,16 @@ class Routes(RouteContext):
         for account in list(self.registry.accounts.values()):
             account.forget_plans()
             self.account_made(account)
+            yield
         for peer in list(self.peers.values()):
-            for account_route in peer.account_routes.values():
-                if (
-                    account_route.account is not None
-                    and self.registry.get(account_route.account.name) is not account_route.account
-                ):
+            for account_route in list(peer.account_routes.values()):
+                bound = account_route.account
+                if bound is not None and self.registry.get(bound.name) is not bound:
                     account_route.unbind()
                 else:
                     account_route.advertiser.sync()
                     account_route.permit()
+                yield
         if self.cluster.permissions != permissions:
             self.tell_peers()
         self.flusher.flush()
@@ -268,8 +269,7 @@ class Routes(RouteContext):
         self._tell_others()
         assert connection.info is not None
         if connection.info.given.get("export") != before.given.get("export"):
-            for account_route in connection.account_routes.values():
-                account_route.advertiser.sync(repeats=True)
+            connection.hold_during(connection.advertising_again())
 
     def closed(self, connection: RouteConnection, reason: str) -> None:
         """Forget a route that is closed."""

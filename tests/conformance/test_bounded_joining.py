@@ -1,16 +1,18 @@
 """Who joins an account with very many interests is told of all of them, and keeps nobody waiting.
 
-A leaf and a route come to a server whose clients have 40,000 interests. Processor time is counted
-(lib/callbacks.py).
+A leaf and a route come to a server whose clients have 40,000 interests, and a route to one of 5,000 accounts;
+a reload removes an account that a route shares. Processor time is counted (lib/callbacks.py).
 """
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
 import pytest
 from lib.callbacks import Callbacks
+from lib.eventually import eventually
 from lib.process import ServerProcess
 from lib.raw_peer import Peer, leaf, route
 
@@ -73,6 +75,59 @@ def test_a_peer_is_told_of_all_interest_and_its_changes(
         assert ended + b"a." not in told
         assert told.count(ended + b"gone\r\n") == told.count(added + b"gone\r\n")
         assert added + b"late\r\n" in told
+
+
+def reload(server: ServerProcess, config: str) -> None:
+    server.configure(config)
+    server.signal(signal.SIGHUP)
+    eventually(lambda: "Reloaded server configuration" in server.log())
+
+
+def test_a_peer_is_told_that_all_interest_in_an_account_has_ended(
+    callbacks: Callbacks, launch: Callable[[str], ServerProcess]
+) -> None:
+    account = "A { users: [{ user: a, password: p }] }"
+    without = CONFIG.replace(account, "B { users: [{ user: b, password: p }] }")
+    without = without.replace("no_auth_user: a", "no_auth_user: b")
+    server = launch(without.replace("accounts {", f"accounts {{ {account}"))
+    with closing(route(server)) as peer, server.connect(user="a", **{"pass": "p"}) as busy:
+        for first in range(0, COUNT, 1000):
+            numbers = range(first, first + 1000)
+            busy.send(b"".join(b"SUB a.%d.x %d\r\n" % (number, number) for number in numbers))
+            busy.sync()
+            peer.hears(b"".join(b"RS+ A b.%d.x\r\n" % number for number in numbers))
+        with callbacks.bounded(server):
+            reload(server, without)
+            busy.ends()
+            told = peer.hears(b"")
+            while told.count(b"RS- A a.") < COUNT:
+                told += peer.hears(b"")
+    assert told.count(b"RS- A a.") == COUNT, "each end is told once"
+
+
+def test_a_peer_shares_very_many_accounts(
+    callbacks: Callbacks, launch: Callable[[str], ServerProcess]
+) -> None:
+    accounts = "".join(
+        f"A{number} {{ users: [{{ user: u{number}, password: p }}] }}\n" for number in range(5000)
+    )
+    config = CONFIG.replace("accounts {", f"accounts {{ {accounts}")
+    server = launch(config)
+    with ExitStack() as ending:
+        for number in (0, 2500, 4999):
+            wire = ending.enter_context(server.connect(user=f"u{number}", **{"pass": "p"}))
+            wire.sub("here")
+            wire.sync()
+        with callbacks.bounded(server):
+            peer = route(server)
+            told = peer.hears(b"")
+            while b"RS+ A4999 here" not in told:
+                told += peer.hears(b"")
+            assert told.count(b" here\r\n") == 3
+            reload(server, config + "max_payload: 1000000\n")
+            assert b"PONG" in peer.hears(b"")
+            peer.close()
+            eventually(lambda: server.log().count("Router connection closed") == 1)
 
 
 def test_very_many_subscriptions_are_counted(server: ServerProcess, callbacks: Callbacks) -> None:

@@ -76,6 +76,7 @@ class Play:
         self.clock = TurnClock()
         self.account = Account("A", Flusher(self.clock))
         self.peer = Peer(self.clock)
+        self.started = False
         self.sinks = [InternalEndpoint() for _ in range(4)]
         self.present: list[Subscription] = []
         self.gone: list[Subscription] = []
@@ -111,7 +112,15 @@ class Play:
         leaving = dict(enumerate(each for each in self.present if each.sink is sink))
         self.present = [each for each in self.present if each.sink is not sink]
         self.gone = [each for each in self.gone if each.sink is not sink]
-        leave(self.clock, [Leaver(self.account, sink, leaving, {})])
+        leave(self.clock, [Leaver(self.account, sink, leaving)])
+
+    def withdraw(self) -> None:
+        """The account ends, as far as the peer is concerned, or is there again."""
+        self.started = not self.started
+        if self.started:
+            self.peer.start(self.account)
+        else:
+            self.peer.withdraw()
 
     def turn(self) -> None:
         self.clock.advance(1)
@@ -135,7 +144,7 @@ def test_the_picture_is_right_whatever_changes_during_a_sync(seed: int) -> None:
     play = Play(seed)
     for _ in range(play.random.randrange(20)):
         play.add()
-    play.peer.start(play.account)
+    play.withdraw()
     operations = [
         play.add,
         play.add,
@@ -144,15 +153,15 @@ def test_the_picture_is_right_whatever_changes_during_a_sync(seed: int) -> None:
         play.weigh,
         play.permit,
         play.leave,
+        play.withdraw,
         play.turn,
     ]
-    weights = [4, 4, 4, 4, 2, 1, 1, 12]
+    weights = [4, 4, 4, 4, 2, 1, 1, 1, 12]
     for _ in range(60):
         play.random.choices(operations, weights)[0]()
     play.converge()
-    assert {key: count if key[1] else 1 for key, count in play.peer.picture.items()} == wanted(
-        play.account, play.peer.hidden
-    )
+    right = wanted(play.account, play.peer.hidden) if play.started else {}
+    assert {key: count if key[1] else 1 for key, count in play.peer.picture.items()} == right
     told = play.peer.stop()
     assert told.keys() == play.peer.picture.keys()
     play.add()
@@ -169,11 +178,36 @@ def test_what_is_stopped_half_way_withdraws_what_it_told_and_serves_on() -> None
         play.turn()
     assert play.peer.held == 1
     play.peer.withdraw()
-    assert play.peer.held == 0
+    assert play.peer.held == 1
+    left = len(play.peer.picture)
+    while play.peer.held:
+        play.turn()
+        assert left - len(play.peer.picture) <= 1, "a turn tells one end"
+        left = len(play.peer.picture)
     assert play.peer.picture == {}
     for _ in range(50):
         play.turn()
     assert play.peer.picture == {}
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_an_account_that_comes_back_meanwhile_is_told_by_differences() -> None:
+    play = Play(1)
+    for _ in range(30):
+        play.add()
+    play.peer.start(play.account)
+    play.converge()
+    before = dict(play.peer.picture)
+    play.peer.told.clear()
+    play.peer.withdraw()
+    play.turn()
+    ended = {key for key, count in play.peer.told if not count}
+    assert ended and len(ended) < len(before)
+    play.peer.told.clear()
+    play.peer.start(play.account)
+    play.converge()
+    assert play.peer.picture == before
+    assert {key for key, _ in play.peer.told} == ended
 
 
 @pytest.mark.usefixtures("small_steps")

@@ -48,7 +48,7 @@ class Play:
         return subscription
 
     def leave(self) -> None:
-        leave(self.clock, [Leaver(self.account, self.gone, self.held, {})])
+        leave(self.clock, [Leaver(self.account, self.gone, self.held)])
 
     def finds(self, subject: str) -> list[Subscription]:
         plan = self.account.plan(subject.encode())
@@ -98,6 +98,6 @@ def test_watchers_are_told_of_what_they_have_known(play: Play) -> None:
 
 def test_few_are_gone_at_once(play: Play) -> None:
     few = dict(list(play.held.items())[:200])
-    leave(play.clock, [Leaver(play.account, play.gone, few, {})])
+    leave(play.clock, [Leaver(play.account, play.gone, few)])
     assert len(play.account.sublist) == COUNT - 200
     assert play.clock.pending() == 0
