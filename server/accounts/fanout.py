@@ -83,7 +83,7 @@ def fan_out(
         _, subject, reply, header_size, size, tail = operation
         plan = known(subject)
         if plan is None and producer is not None and producer.clock.now() < producer.until:
-            plan = space.shared_plan(subject) if kind == _CLIENT else space.plan(subject)
+            plan = space.uncached_plan(subject, kind)
         if (
             plan is None
             or (

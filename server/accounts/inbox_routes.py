@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Receiver = tuple[Subscription, "OutboundQueue"]
 _MOST = 4096
+_OTHERS = ("$", "_GR_")  # begin what clients may not publish to, and what the server serves
 
 
 class InboxRouteCache:
@@ -36,7 +37,7 @@ class InboxRouteCache:
         """Return the only subscription that receives a literal `subject`, and its connection's queue.
 
         That is a subscription of a client by a pattern, which takes every message as it is. None means that
-        the subject needs a plan. No subject of the server's services (see `is_request`) has a receiver.
+        the subject needs a plan, as those of the server's services do (see `is_request`).
         """
         head, _, last = subject.rpartition(b".")
         try:
@@ -52,7 +53,7 @@ class InboxRouteCache:
         if len(self._receivers) >= _MOST:
             self._receivers.clear()
         found: Subscription | None = None
-        if is_valid(text) and not has_wildcard(text) and not text.startswith("$"):
+        if is_valid(text) and not has_wildcard(text) and not text.startswith(_OTHERS):
             found = self._only(text + ".*")
         self._receivers[head] = receiver = None if found is None else _as_it_is(found)
         return receiver

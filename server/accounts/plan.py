@@ -192,6 +192,21 @@ class Plan:
         plan.special = self.special
         return plan
 
+    @classmethod
+    def to_one(cls, subject: bytes, subscription: Subscription, queue: OutboundQueue) -> Plan:
+        """Return the plan of a subject that only this client's subscription receives, as it is."""
+        plan = cls.__new__(cls)
+        plan.subject, plan.text, plan.mapping = subject, subject.decode("utf-8", "surrogateescape"), None
+        lead = b"MSG %b %b " % (subject, subscription.sid)
+        targets = ((subscription, queue, queue.out.append, lead, b"H" + lead),)
+        plan.plain, plan.groups, plan.remotes = (subscription,), (), ()
+        plan.targets, plan.choices, plan.callbacks, plan.reader = targets, (), (), None
+        plan.targets_for = (targets, targets, targets, targets)
+        plan.headers, plan.simple, plan.direct = queue.headers, True, True
+        plan.silent = plan.special = plan.leafs = plan.request = False
+        plan.wide, plan._draw = 0, _never
+        return plan
+
     def _simplify(self) -> bool:
         callbacks = [s for s in self.plain if s.kind is _INTERNAL and s.transform is None]
         clients = self.plain
@@ -266,6 +281,11 @@ class Plan:
                 header_prefix = b"H" + prefix
             targets.append((subscription, queue, queue.out.append, prefix, header_prefix))
         return targets
+
+
+def _never() -> float:
+    """Draw nothing: there is no choice."""
+    return 0.0
 
 
 def is_request(subject: bytes) -> bool:

@@ -26,6 +26,7 @@ from .subscription import ConnectionKind, InterestChange, MessageEndpoint, Subsc
 _MOST_PLANS = 8192
 _MOST_HEARERS = 1 << 16  # in all plans together: limits their memory, and what is freed at once
 _FEW_PLANS = 64
+_CLIENT = ConnectionKind.CLIENT.value
 
 Watcher = Callable[[InterestChange], None]
 
@@ -66,6 +67,7 @@ class SubjectSpace(SubscriptionOwner):
         self.inbox_routes = InboxRouteCache(self.sublist)
         self.generation = 0
         self._hearers = 0  # in plans
+        self._seen: set[bytes] = set()  # inboxes that came once
         self._imports_at: SubjectTree[list[int]] = SubjectTree()  # places in imports_streams, by `local`
         self._watches: SubjectTree[dict[InterestWatch, None]] = SubjectTree()  # by subject, `>` for all
         self._last_watch = 0
@@ -178,12 +180,23 @@ class SubjectSpace(SubscriptionOwner):
             self._hearers += plan.hearers
         return plan
 
-    def shared_plan(self, subject: bytes) -> Plan:
-        """Return a plan as `plan` does. One with a reader may bear another subject of the same ack route."""
-        if subject.startswith(ACKS) and not self.mappings and subject not in self.plans:
-            plan = self.ack_routes.plan(subject)
+    def uncached_plan(self, subject: bytes, kind: int) -> Plan:
+        """Return the plan of a literal subject that is not in the cache, for what comes from this kind.
+
+        An inbox gets a plan of its own, in the cache, only when it comes again: mostly it does not. For what
+        comes from clients, a plan with a reader may bear another subject of the same ack route.
+        """
+        if self.mappings:
+            return self.plan(subject)
+        if subject.startswith(ACKS):
+            plan = self.ack_routes.plan(subject) if kind == _CLIENT else None
             if plan is not None and plan.reader is not None:
                 return plan
+        elif subject not in self._seen and (receiver := self.inbox_routes.receiver(subject)) is not None:
+            if len(self._seen) >= _MOST_PLANS:
+                self._seen.clear()
+            self._seen.add(subject)
+            return Plan.to_one(subject, *receiver)
         return self.plan(subject)
 
     def mapped(self, subject: str) -> str | None:

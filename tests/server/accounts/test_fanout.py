@@ -23,8 +23,8 @@ from pyjs.server.leaf.frames import ACKS, leaf_frame, split_delivery
 from pyjs.server.route.frames import route_frame
 
 CLIENT, LEAF, ROUTER = ConnectionKind.CLIENT, ConnectionKind.LEAF, ConnectionKind.ROUTER
-SUBJECTS = ("a", "a", "b", "$JS.API.INFO", "$JS.ACK.S.C.1.1.1.1.0", "$NRG.x")
-PATTERNS = ("a", "a", "*", ">", "$JS.API.>", "$JS.ACK.S.C.>")
+SUBJECTS = ("a", "a", "b", "_I.1", "_I.2", "$JS.API.INFO", "$JS.ACK.S.C.1.1.1.1.0", "$NRG.x")
+PATTERNS = ("a", "a", "*", ">", "_I.*", "$JS.API.>", "$JS.ACK.S.C.>")
 REPLIES = (
     b"",
     b"",

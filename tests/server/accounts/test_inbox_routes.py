@@ -21,6 +21,7 @@ SUBJECTS = (
     b"one",
     b"$JS.ACK.1",
     b"_I.*.1",
+    b"_GR_.1",
 )
 
 
@@ -79,7 +80,7 @@ def check(account: Account, subject: bytes) -> None:
     if found is not None:
         assert takes_all == plain == [found[0]] and not groups
         assert found[1] is found[0].sink.outbound
-        assert not subject.startswith(b"$")
+        assert not subject.startswith((b"$", b"_GR_."))
 
 
 def test_the_receiver_of_many_inboxes_is_found_once() -> None:
@@ -128,3 +129,14 @@ def test_it_holds_a_bounded_number() -> None:
     for number in range(3 * inbox_routes._MOST):
         account.publish(f"{number}.x", b"")
     assert len(account.inbox_routes._receivers) <= inbox_routes._MOST
+
+
+def test_an_inbox_gets_a_place_in_the_cache_when_it_comes_again() -> None:
+    account = new_account()
+    client = Client(account.flusher)
+    account.add_subscription(Subscription("_I.*", client, sid=b"1"))
+    assert account.uncached_plan(b"_I.a", ConnectionKind.CLIENT).targets[0][0].sink is client
+    account.uncached_plan(b"_I.b", ConnectionKind.CLIENT)
+    assert not account.plans
+    again = account.uncached_plan(b"_I.a", ConnectionKind.CLIENT)
+    assert account.plans == {b"_I.a": again}
