@@ -1,0 +1,39 @@
+"""The page docs/cli.md: the commands in its tables exist, and have the flags that are named beside them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from lib.cli import Cli
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text("utf-8")
+SECTIONS = {"stream": "Streams", "consumer": "Consumers", "server": "Servers and accounts"}
+ROW = re.compile(r"(?m)^\| (`.*?) \| (.*) \|$")
+IN_CODE = re.compile(r"`([^`]+)`")
+FLAG = re.compile(r"`(--?[a-z][\w-]*)")
+
+
+@pytest.mark.parametrize("family", SECTIONS)
+def test_the_commands_of_a_table_exist(tmp_path: Path, family: str) -> None:
+    cli = Cli(tmp_path)
+    section = PAGE.partition(f"\n## {SECTIONS[family]}\n")[2].partition("\n## ")[0]
+    rows = ROW.findall(section)
+    assert len(rows) > 5
+    for names, text in rows:
+        helps = described(cli, family, IN_CODE.findall(names))
+        assert [flag for flag in FLAG.findall(text) if not re.search(rf"{flag}\b", helps)] == [], names
+
+
+def described(cli: Cli, family: str, names: list[str]) -> str:
+    """The help texts of the commands of one row; after the first one a group's name may be left out."""
+    found, group = "", ""
+    for name in names:
+        words = name.removesuffix(" …").split()
+        group = words[0] if len(words) > 1 else group
+        tried = [cli.run(family, *before, *words, "--help") for before in ((), (group,))]
+        shown = next((each.out for each in tried if each.code == 0), "")
+        assert shown, f"pyjs {family} {name}"
+        found += shown
+    return found
