@@ -1,4 +1,4 @@
-"""Shell completion of names that are stored elsewhere: contexts, streams, consumers.
+"""Shell completion of names that are stored elsewhere: contexts, streams, consumers, buckets.
 
 Promises: answers within BUDGET seconds or returns nothing; never prints, never raises. Servers are asked with
 the settings of the line typed so far.
@@ -35,6 +35,24 @@ def consumers(context: click.Context, _param: click.Parameter, incomplete: str) 
     if not stream:
         return []
     return _matching(context, incomplete, lambda connection: connection.js.consumer_names(stream))
+
+
+def key_value_buckets(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of key-value buckets that start so."""
+    return _buckets(context, incomplete, "KV_")
+
+
+def object_buckets(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of object buckets that start so."""
+    return _buckets(context, incomplete, "OBJ_")
+
+
+def _buckets(context: click.Context, incomplete: str, prefix: str) -> list[str]:
+    async def names(connection: NatsConnection) -> list[str]:
+        streams = await connection.js.stream_names()
+        return [name.removeprefix(prefix) for name in streams if name.startswith(prefix)]
+
+    return _matching(context, incomplete, names)
 
 
 def _matching(

@@ -42,7 +42,15 @@ ROWS: tuple[CommandRow, ...] = (
     ),
     CommandRow("demo", "pyjs.plugins.demo:demo", "Played and checked demonstrations", section=OTHER),
     CommandRow("help", "pyjs.plugins.help:help_command", "Help for a command", section=OTHER),
+    CommandRow("kv", "pyjs.plugins.kv:kv", "Key-value buckets", section=JETSTREAM),
     CommandRow("nsc", "pyjs.plugins.nsc:nsc", "Manage operators, accounts and users", section=ADMIN),
+    CommandRow(
+        "object",
+        "pyjs.plugins.object:object_store",
+        "Object buckets: files of any size",
+        ("obj",),
+        section=JETSTREAM,
+    ),
     CommandRow(
         "pipeline",
         "pyjs.plugins.pipeline:pipeline",

@@ -25,11 +25,13 @@ class Shape:
 
     page: the name of the document in `pyjs schema cli`.
     legacy: what `--json` prints, where that is the shape of `nats`; empty: as `-o json`.
+    either: whether it prints one of the tables, not all of them.
     """
 
     tables: tuple[Table, ...] = ()
     page: str = ""
     legacy: str = ""
+    either: bool = False
 
 
 @dataclass

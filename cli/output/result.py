@@ -39,7 +39,7 @@ def show(*tables: Rows, document: object = None, before: str = "", aside: Rows |
     if aside is not None and aside.records and not is_for_people():
         warn(f"{aside.title}: {', '.join(str(each[aside.table.key]) for each in aside.values())}")
     fields = [column.field for column in main.table.columns]
-    several = len(choice.shape.tables) > 1
+    several = len(choice.shape.tables) > 1 and not choice.shape.either
     if choice.json:
         shape = formats.of_tables(tables, several=several) if document is None else document
         _write(formats.as_json(shape))

@@ -1,0 +1,137 @@
+"""The buckets of an account, of either kind: found by name, chosen on the terminal, listed in a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from ...cli import output, prompt, render
+from ...cli.connection import NatsConnection
+from ...cli.errors import CliError, NotFoundError, RemoteError, UsageError, close_matches
+from ...cli.ordered_consumer import stream_is_gone
+from ...cli.output import BYTES, NAME, NUMBER, SPAN, TEXT, TIME, WORD, Column, Record, Table
+from ...protocol.buckets.naming import BucketError, check_bucket
+from ..stream.listing import collected, inaccessible
+
+Info = dict[str, Any]
+
+
+class BucketKind(NamedTuple):
+    """A kind of buckets. prefix: of the names of their streams. command: the family of commands."""
+
+    prefix: str
+    name: str
+    title: str
+    command: str
+
+
+@contextmanager
+def validated() -> Iterator[None]:
+    """Turn an invalid name or setting into the error that the user sees."""
+    try:
+        yield
+    except BucketError as error:
+        raise UsageError(f"nats: {error.message}", error.reason) from None
+
+
+async def stream_of(connection: NatsConnection, name: str, kind: BucketKind) -> Info:
+    """Return the STREAM.INFO of the stream of a bucket; without a name one is chosen on the terminal.
+
+    Raises CliError if there is no such bucket.
+    """
+    name = name or await _chosen(connection, kind)
+    with validated():
+        check_bucket(name)
+    try:
+        return await connection.js.stream_info(kind.prefix + name)
+    except RemoteError as error:
+        if not stream_is_gone(error):
+            raise
+        raise await _not_found(connection, name, kind) from None
+
+
+async def _chosen(connection: NatsConnection, kind: BucketKind) -> str:
+    known = await _names(connection, kind)
+    if not known:
+        raise NotFoundError(f"no {kind.name} buckets found", f"'{kind.command} add' creates one")
+    return await prompt.pick("Bucket", known, argument="<BUCKET>")
+
+
+async def _names(connection: NatsConnection, kind: BucketKind) -> list[str]:
+    streams = await connection.js.stream_names()
+    return [each.removeprefix(kind.prefix) for each in streams if each.startswith(kind.prefix)]
+
+
+async def _not_found(connection: NatsConnection, name: str, kind: BucketKind) -> CliError:
+    """Return the error for an unknown bucket, with similar names that exist."""
+    try:
+        near = close_matches(name, await _names(connection, kind))
+    except CliError:  # we may not read the list: the first error is the one that matters
+        near = ""
+    where = f"there is no bucket {name!r} under {connection.js.prefix}"
+    return NotFoundError(
+        "nats: bucket not found", near or where, f"'{kind.command} ls' shows those there are"
+    )
+
+
+def table_of(kind: BucketKind, *columns: Column) -> Table:
+    """Return the table of the buckets of a kind, with `columns` between the size and the last update."""
+    return Table(
+        f"{kind.command}_buckets",
+        f"{kind.title} Buckets",
+        (
+            Column("bucket", "Bucket", NAME),
+            Column("description", "Description", TEXT),
+            Column("created", "Created", TIME),
+            Column("bytes", "Size", BYTES),
+            *columns,
+            Column("last_update", "Last Update", SPAN),
+            Column("ttl", "TTL", SPAN, wide=True),
+            Column("max_bytes", "Max Size", BYTES, show=_limit, wide=True),
+            Column("storage", "Storage", WORD, wide=True),
+            Column("replicas", "Replicas", NUMBER, wide=True),
+        ),
+        key="bucket",
+        empty=f"No {kind.title} buckets found",
+    )
+
+
+def _limit(record: Record) -> str:
+    return render.size_limit(record["max_bytes"])
+
+
+async def show_list(connection: NatsConnection, kind: BucketKind, table: Table, *, only_names: bool) -> None:
+    """Show the buckets, smallest first."""
+    streams, missing = await collected(connection)
+    found = [info for info in streams if info["config"]["name"].startswith(kind.prefix)]
+    if only_names:
+        for info in found:
+            render.show(info["config"]["name"].removeprefix(kind.prefix))
+        return
+    absent = [name for name in missing if name.startswith(kind.prefix)]
+    output.show(table.of(_record(info, kind) for info in found), aside=inaccessible(absent))
+
+
+def _record(info: Info, kind: BucketKind) -> Info:
+    """Return a bucket as a record of the table."""
+    config, state = info["config"], info["state"]
+    return {
+        "bucket": config["name"].removeprefix(kind.prefix),
+        "description": config.get("description", ""),
+        "created": info["created"],
+        "bytes": state["bytes"],
+        "values": state["messages"],
+        "last_update": render.since(state["last_ts"], info.get("ts", "")),
+        "ttl": config.get("max_age") or -1,
+        "max_bytes": config.get("max_bytes", -1),
+        "storage": config["storage"],
+        "replicas": config.get("num_replicas", 1),
+        "history": config.get("max_msgs_per_subject", 1),
+    }
+
+
+def local_time(text: str) -> str:
+    """Return an RFC 3339 time as local time, to the second: `2021-06-28 12:52:29`."""
+    moment = render.parse_time(text)
+    return f"{moment.astimezone():%Y-%m-%d %H:%M:%S}" if moment else "never"
