@@ -327,8 +327,7 @@ class SolicitedHandshake(Part["LeafPeer"]):
         first = not self._greeted
         if first and not self._greet(info):
             return
-        if info.leafnode_urls and not self._remote.options.ignore_discovered_servers:
-            self._remote.targets.discovered(info.leafnode_urls)
+        self._learn(info)
         if "import" in info.given or "export" in info.given:
             self._permit(info)
         if info.remote_account:
@@ -373,6 +372,16 @@ class SolicitedHandshake(Part["LeafPeer"]):
         connection.send_line(context.documents.connect(self._remote.options, credentials, jetstream))
         self._timer = connection.clock.call_later(_FINISH, self._unanswered)
         return True
+
+    def _learn(self, info: HubInfo) -> None:
+        """Take the addresses of other servers, unless they came in the clear before TLS.
+
+        Anybody on the way could have written those. The hub repeats them in the INFO that accepts our login.
+        """
+        remote = self._remote
+        forgeable = self._connection.secure is None and (remote.wants_tls or info.tls_required)
+        if info.leafnode_urls and not forgeable and not remote.options.ignore_discovered_servers:
+            remote.targets.discovered(info.leafnode_urls)
 
     def _permit(self, info: HubInfo) -> None:
         """Apply the hub's permissions and our own deny lists."""

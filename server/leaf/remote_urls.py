@@ -80,12 +80,16 @@ class RemoteUrls:
         return self._urls[self._index]
 
     def discovered(self, addresses: Iterable[str]) -> None:
-        """Replace the discovered addresses by the hub's new list of `host:port`."""
+        """Replace the discovered addresses by the hub's new list of `host:port`.
+
+        If a configured URL asks for TLS, so do they, because they get the same user and password.
+        """
         known = {(t.host, t.port) for t in self._configured}
+        scheme = "tls" if any(t.secure for t in self._configured) else "nats-leaf"
         found = []
         for address in addresses:
             try:
-                target = RemoteUrl.parse(f"nats-leaf://{address}")
+                target = RemoteUrl.parse(f"{scheme}://{address}")
             except ValueError:
                 continue
             if (target.host, target.port) not in known:

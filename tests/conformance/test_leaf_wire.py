@@ -531,6 +531,24 @@ def test_a_remote_logs_in(remote: ServerProcess, hub: FakeHub) -> None:
     assert any(subject.startswith("$LDS.") for subject in interest)
 
 
+def test_a_remote_with_a_tls_url_sends_nothing_in_the_clear(
+    launch: Callable[[str], ServerProcess], hub: FakeHub, implementation: str
+) -> None:
+    """The reference sends CONNECT with the password. pyjs takes no addresses from such an INFO, either."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        info = HUB_INFO | {"leafnode_urls": [f"127.0.0.1:{other.getsockname()[1]}"]}
+        launch(REMOTE.replace("nats-leaf://", "tls://").replace("@hub@", str(hub.port)))
+        for _ in range(2 if implementation == "pyjs" else 1):
+            sock, _ = hub.sock.accept()
+            with sock:
+                sock.sendall(f"INFO {json.dumps(info)} \r\n".encode())
+                assert sock.recv(1) == (b"\x16" if implementation == "pyjs" else b"C")
+        other.setblocking(False)
+        if implementation == "pyjs":
+            with pytest.raises(BlockingIOError):
+                other.accept()
+
+
 def test_a_remote_serves_its_domain(remote: ServerProcess, hub: FakeHub) -> None:
     wire, _ = hub.accept()
     wire.lines_until_pong()

@@ -154,6 +154,15 @@ def test_targets_are_tried_in_turn_and_learnt() -> None:
     assert len(targets) == 2
 
 
+def test_learnt_targets_ask_for_tls_where_a_configured_one_does() -> None:
+    targets = RemoteUrls(["tls://u:p@a:1"], None)
+    targets.discovered(["b:2"])
+    assert [(str(target), target.secure) for target in (targets.next(), targets.next())] == [
+        ("b:2", True),
+        ("a:1", True),
+    ]
+
+
 def test_credentials_are_read_and_sign(tmp_path: Path) -> None:
     account, user = KeyPair.create(KeyRole.ACCOUNT), KeyPair.create(KeyRole.USER)
     token = encode(UserClaims.new(user.public_key, "leaf"), account, now=1_000_000_000)
