@@ -224,7 +224,7 @@ class PullDelivery:
                 self._runner.later()
             return not queue.live
         spent, until = 0, parts.host.deliveries.until()
-        while spent <= BYTES_BUDGET and perf_counter() < until:
+        while True:  # at least once, so that a machine that is slow for a moment gets on
             taken = selector.take(stream.committed_seq)
             if taken is None:
                 return not parts.delivery_state.stalled
@@ -247,19 +247,20 @@ class PullDelivery:
             header = out.header
             if pinned:
                 header = headers.add(header, b"Nats-Pin-Id", self.pin.identifier.encode())
-            if not sender.send(out, count, pull.reply, ack_subject, header, now):
+            if sender.send(out, count, pull.reply, ack_subject, header, now):
+                spent += size
+                if not tracked and parts.releases:
+                    parts.remove_acked(message.seq)
+                self._served(pull, now)
+                if not queue.live:
+                    return True
+            else:
                 selector.give_back(message, count)
                 queue.drop_head()
                 trusted.clear()
-                continue
-            spent += size
-            if not tracked and parts.releases:
-                parts.remove_acked(message.seq)
-            self._served(pull, now)
-            if not queue.live:
-                return True
-        self._runner.later()
-        return False
+            if spent > BYTES_BUDGET or perf_counter() >= until:
+                self._runner.later()
+                return False
 
     def _deliver_run(self, now: int) -> bool:
         """Deliver many messages at once, if that is possible now; return whether it was."""
