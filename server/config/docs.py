@@ -184,7 +184,8 @@ def _flags() -> str:
     lines += ["| flag | argument | meaning |", "|---|---|---|"]
     for flag in FLAGS:
         names = ", ".join(f"`-{name}`" for name in flag.names)
-        lines.append(f"| {names} | {flag.argument} | {flag.help} |")
+        text = flag.help.replace("<", chr(92) + "<")
+        lines.append(f"| {names} | {flag.argument} | {text}{_support(flag.option)} |")
     return "\n".join([*lines, ""])
 
 

@@ -63,7 +63,9 @@ GROUPS: dict[str, tuple[ServerFlag, ...]] = {
             "signal[=pid]",
             "Send stop, quit, term, reopen, reload or ldm to a process id or pid file",
         ),
-        ServerFlag(("client_advertise",), "text", "address", "Address told to clients", "client_advertise"),
+        ServerFlag(
+            ("client_advertise",), "text", "address", "Address announced to clients", "client_advertise"
+        ),
         ServerFlag(
             ("ports_file_dir",),
             "text",
@@ -90,25 +92,27 @@ GROUPS: dict[str, tuple[ServerFlag, ...]] = {
             ("max_traced_msg_len",),
             "int",
             "bytes",
-            "Most of a payload shown in protocol lines",
+            "Bytes of a payload shown in protocol lines",
             "max_traced_msg_len",
         ),
     ),
     "JetStream": (
         ServerFlag(("js", "jetstream"), "bool", "", "Enable JetStream", "jetstream.enabled"),
-        ServerFlag(("sd", "store_dir"), "text", "dir", "Directory of its files", "jetstream.store_dir"),
+        ServerFlag(
+            ("sd", "store_dir"), "text", "dir", "Directory of the stored files", "jetstream.store_dir"
+        ),
     ),
     "Authorization": (
-        ServerFlag(("user",), "text", "user", "User clients must name", "authorization.user"),
+        ServerFlag(("user",), "text", "user", "User that clients must name", "authorization.user"),
         ServerFlag(("pass",), "text", "password", "Password of the user", "authorization.password"),
-        ServerFlag(("auth",), "text", "token", "Token clients must send", "authorization.token"),
+        ServerFlag(("auth",), "text", "token", "Token that clients must send", "authorization.token"),
     ),
     "TLS": (
-        ServerFlag(("tls",), "bool", "", "TLS for clients, who are not verified"),
+        ServerFlag(("tls",), "bool", "", "TLS for clients; do not verify them"),
         ServerFlag(("tlscert",), "text", "file", "Certificate of the server"),
         ServerFlag(("tlskey",), "text", "file", "Private key of the certificate"),
-        ServerFlag(("tlsverify",), "bool", "", "TLS for clients, who are verified"),
-        ServerFlag(("tlscacert",), "text", "file", "Authority that verifies clients"),
+        ServerFlag(("tlsverify",), "bool", "", "TLS for clients; verify their certificates"),
+        ServerFlag(("tlscacert",), "text", "file", "Certificate authority that verifies clients"),
     ),
     "Cluster": (
         ServerFlag(("routes",), "text", "url,url", "Routes to connect to"),
@@ -117,11 +121,17 @@ GROUPS: dict[str, tuple[ServerFlag, ...]] = {
         ),
         ServerFlag(("cluster_name",), "text", "name", "Name of the cluster", "cluster.name"),
         ServerFlag(
-            ("no_advertise",), "bool", "", "Do not tell clients of the cluster", "cluster.no_advertise"
+            ("no_advertise",), "bool", "", "Do not announce the cluster to clients", "cluster.no_advertise"
         ),
-        ServerFlag(("cluster_advertise",), "text", "address", "Address told to servers", "cluster.advertise"),
         ServerFlag(
-            ("connect_retries",), "int", "number", "Attempts for routes learnt", "cluster.connect_retries"
+            ("cluster_advertise",), "text", "address", "Address announced to servers", "cluster.advertise"
+        ),
+        ServerFlag(
+            ("connect_retries",),
+            "int",
+            "number",
+            "Attempts to connect to an announced server",
+            "cluster.connect_retries",
         ),
     ),
     "Profiling": (ServerFlag(("profile",), "int", "port", "Port of the profiler", "prof_port"),),

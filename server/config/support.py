@@ -71,7 +71,7 @@ UNSUPPORTED: tuple[UnsupportedOption, ...] = (
     UnsupportedOption(
         "leafnodes.remotes.*.proxy",
         "refuse",
-        "proxies are not served yet, and the hub would be dialled directly",
+        "proxies are not served yet, and the hub would be connected to directly",
     ),
     UnsupportedOption("ocsp", "warn", "OCSP stapling is not served yet"),
     UnsupportedOption("ocsp_cache", "warn", "OCSP is not served yet"),
