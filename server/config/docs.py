@@ -185,7 +185,8 @@ def _flags() -> str:
     for flag in FLAGS:
         names = ", ".join(f"`-{name}`" for name in flag.names)
         text = flag.help.replace("<", chr(92) + "<")
-        lines.append(f"| {names} | {flag.argument} | {text}{_support(flag.option)} |")
+        support = _support(flag.option)
+        lines.append(f"| {names} | {flag.argument} | {text}{'.' if support else ''}{support} |")
     return "\n".join([*lines, ""])
 
 

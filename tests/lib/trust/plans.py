@@ -227,17 +227,17 @@ def mixed(scenario: Scenario, number: int) -> Fault:
 
 # So many rounds that `make trust` takes less than half an hour, and 3 or 5 servers meet every variant.
 PLANS = [
-    Plan("kill", "SIGKILL (at times SIGTERM) of one, a minority, a majority, all", kill, rounds=4),
-    Plan("pause", "SIGSTOP of the leader, a minority, a majority, then SIGCONT", pause, rounds=3),
+    Plan("kill", "SIGKILL (at times SIGTERM) of one server, a minority, a majority or all", kill, rounds=4),
+    Plan("pause", "SIGSTOP of the leader, a minority or a majority, then SIGCONT", pause, rounds=3),
     Plan(
         "partition",
-        "routes held or broken: the leader alone, halves, one way only, a bridge",
+        "routes stalled or broken: the leader alone, halves, one direction only, all but a bridge",
         partition,
         rounds=4,
     ),
     Plan(
         "power",
-        "power cut of one, a majority, all: what was not synced is gone",
+        "power cut of one server, a majority or all: what was not synced is lost",
         power,
         rounds=3,
         faulty=True,
@@ -245,7 +245,7 @@ PLANS = [
     ),
     Plan(
         "kill, then power",
-        "everybody killed, and a power cut soon after the start",
+        "all servers killed, and a power cut soon after they are started again",
         killed_then_power,
         rounds=2,
         faulty=True,
@@ -253,7 +253,7 @@ PLANS = [
     ),
     Plan(
         "crash schedule",
-        "a writer loses its power and comes back among those who were away",
+        "a server that has acknowledged loses its power, and comes back among servers that were away",
         crash_schedule,
         rounds=2,
         faulty=True,
@@ -261,14 +261,14 @@ PLANS = [
     ),
     Plan(
         "damage",
-        "bit flips, truncation, removal, old bytes, in each kind of file, on a minority",
+        "bit flips, truncation, removal and old content, in each kind of file, on a minority",
         damaged,
         rounds=4,
         faulty=True,
     ),
     Plan(
         "disk",
-        "full disk, EIO on write, EIO on sync",
+        "a full disk, EIO on write, EIO on sync",
         bad_disk,
         rounds=3,
         faulty=True,
@@ -276,11 +276,18 @@ PLANS = [
     ),
     Plan(
         "members",
-        "scaling, removed peers and servers, emptied servers, streams made again, under partition",
+        "scaling, removed peers and servers, emptied disks, recreated streams, under partition",
         members,
         rounds=3,
         faulty=True,
         replicas=3,
     ),
-    Plan("mixed", "any of these at random", mixed, rounds=2, faulty=True, reference=False),
+    Plan(
+        "mixed",
+        "kill, pause, partition, power and disk at random",
+        mixed,
+        rounds=2,
+        faulty=True,
+        reference=False,
+    ),
 ]
