@@ -32,7 +32,7 @@ class Finished:
 
     error: Exception | None
 
-    def wait(self) -> BaseException | None:
+    def result(self) -> BaseException | None:
         return self.error
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -20,6 +21,10 @@ def bucket(cli: Cli, unique: str) -> Iterator[str]:
     yield unique
     for name in cli.ok("kv", "ls", "--names").split():
         cli.run("kv", "del", name, "--force")
+
+
+def holds(cli: Cli, bucket: str, key: str, value: str) -> bool:
+    return cli.run("kv", "get", bucket, key, "--raw").out == value
 
 
 def config(cli: Cli, bucket: str) -> dict[str, Any]:
@@ -162,7 +167,7 @@ def test_sources_bring_keys_of_other_buckets(cli: Cli, bucket: str) -> None:
     cli.ok("kv", "add", bucket, "--source", f"{bucket}-one")
     cli.ok("kv", "edit", bucket, "--source", f"{bucket}-two")
     for name in ("one", "two"):
-        eventually(lambda name=name: cli.run("kv", "get", bucket, name, "--raw").out == "from " + name)
+        eventually(partial(holds, cli, bucket, name, "from " + name))
     assert cli.ok("kv", "info", bucket).count("Source Bucket: ") == 2
 
 

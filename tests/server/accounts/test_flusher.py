@@ -109,7 +109,11 @@ def test_the_producer_of_a_wide_message_reads_on_when_it_is_written() -> None:
 def test_what_is_sent_within_a_read_is_written_at_its_end_and_nothing_is_scheduled() -> None:
     fixture = ClientsFixture()
     account = fixture.registry.global_account
-    account.subscribe("ask", lambda message: account.publish("told", b"x"))
+
+    def answer(_: Message) -> None:
+        account.publish("told", b"x")
+
+    account.subscribe("ask", answer)
     client = fixture.connected()
     client.says("SUB told 1\r\n")
     timers = fixture.clock.pending()

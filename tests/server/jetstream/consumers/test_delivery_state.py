@@ -155,7 +155,7 @@ def test_an_ack_of_many_is_confirmed_when_all_of_it_is_done() -> None:
     fixture.clock.advance(0)
     messages = got.take()
     later: list[Callable[[], None]] = []
-    fixture.host.executor.soon = later.append  # type: ignore[method-assign,assignment]
+    fixture.host.executor.soon = later.append  # type: ignore[method-assign]
     fixture.ack(messages[1499], reply="confirmed")
     confirmed = fixture.subscribe("confirmed")
     while later:
