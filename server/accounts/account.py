@@ -120,7 +120,7 @@ class Account(SubjectSpace):
         random_bytes: Callable[[int], bytes] = random.randbytes,
         draw: Draw = random.random,
     ) -> None:
-        super().__init__(name, draw)
+        super().__init__(name, flusher.pending_flush, draw)
         self.options: AccountOptions | None = None
         self.nkey = ""
         self.display = name
@@ -265,7 +265,7 @@ class Account(SubjectSpace):
         """Send messages without headers whose plans are known."""
         rest = iter(publishes)
         while True:
-            operation = fan_out(rest, self, _INTERNAL, self.flusher.pending_flush)[0]
+            operation = fan_out(rest, self, _INTERNAL)[0]
             if operation is None:
                 return
             _, subject, _, _, size, tail = operation

@@ -1,11 +1,11 @@
-"""The fan-out: what one read of a producer brought, given to everyone who receives it.
+"""The fan-out: queues the publishes of one read for everyone who receives them.
 
-One loop for clients, leafs, routes and the server itself. It serves publishes as long as each goes the quick
-way, by appending two slices to the queue of every target, and gives back the first operation that needs more:
-one that is no publish, one whose message must be looked at, one for which the turn has no time left. The
-producer serves that one and calls again.
+There is one loop for clients, leafs, routes and the server itself. It serves publishes as long as it can do
+so by appending two slices to the queue of each target. It stops at the first operation that needs more, and
+returns it: an operation that is no publish, a publish that must be looked at, or one without a plan when the
+turn has no time left to make one. The caller serves that operation, and calls again.
 
-Promises: operations are served in order; a target receives here what `route` would have given it.
+Promises: operations are served in order, and a target receives here what `route` would have sent to it.
 """
 
 from __future__ import annotations
@@ -24,25 +24,24 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..clock import Clock
-    from .flusher import OutboundQueue
     from .space import SubjectSpace
 
 # Replies to which no client may have others answer.
 RESERVED_REPLIES = tuple(prefix.encode() for prefix in (SERVICE_REPLY, ACK, GATEWAY_REPLY))
-_FIRST_OF_RESERVED = frozenset(b"_$")
-_TOGETHER = 32  # publishes that a reader is given first; then twice as many, as long as the turn lasts
+_RESERVED_STARTS = frozenset(prefix[:2] for prefix in RESERVED_REPLIES)
+_TOGETHER = 32  # publishes that a reader gets first; then twice as many, as long as the turn lasts
 _CLIENT = ConnectionKind.CLIENT.value
 
-# The first operation that needs more (None: all are served), of a publish its plan (None: there was no time
-# to make one), and how many messages were served before it, of how many bytes.
+# The first operation that needs more, None if all are served; its plan, None if it is a publish and there was
+# no time to make one; and how many messages were served before it, of how many bytes together.
 Served = tuple[Op | None, Plan | None, int, int]
 
 
 class Producer(Protocol):
-    """Whoever the operations come from.
+    """The connection that the operations come from.
 
-    until: when the turn is over (ns): then no more plans are made.
-    headers: it may send messages with headers.
+    headers: whether it may send messages with headers.
+    until: when its turn is over, in ns; no more plans are made then.
     """
 
     headers: bool
@@ -50,31 +49,27 @@ class Producer(Protocol):
 
     @property
     def clock(self) -> Clock:
-        """What `until` is compared with."""
+        """The clock that `until` is compared with."""
 
     def rests(self, operations: Iterator[Op]) -> bool:
-        """Whether nothing more is served now; then it has kept the rest of `operations`."""
+        """Return whether to serve nothing more now; the rest of `operations` is then kept."""
 
     def serve_special(self, plan: Plan, operation: Op, operations: Iterator[Op]) -> bool:
-        """Do what a special plan asks for once its targets are served; gives what `rests` gives."""
+        """Do what a special plan needs after its targets are served. Return what `rests` returns."""
 
 
 def fan_out(
-    operations: Iterator[Op],
-    space: SubjectSpace,
-    kind: int,
-    pending_flush: list[OutboundQueue],
-    producer: Producer | None = None,
+    operations: Iterator[Op], space: SubjectSpace, kind: int, producer: Producer | None = None
 ) -> Served:
-    """Serve the publishes that `operations` begins with, of a producer of this kind; see `Served`.
+    """Serve the publishes that `operations` begins with, which come from a connection of this kind.
 
-    producer: None for the server itself, which gets back what has no plan or has headers.
+    producer: None for the server itself, whose publishes need a plan in the cache and have no headers.
     """
-    known = space.plans.get
-    count = size_sum = 0
+    known, pending_flush = space.plans.get, space.pending_flush
+    headers = producer is not None and producer.headers
+    count, size_sum, together = 0, 0, _TOGETHER
     reader: Subscription | None = None
-    run: list[Publish] | None = None
-    together = _TOGETHER
+    run: list[Publish] = []  # for the reader
     operation: Op | None
     plan: Plan | None = None
     for operation in operations:
@@ -86,43 +81,28 @@ def fan_out(
             plan = space.uncached_plan(subject, kind)
         if (
             plan is None
-            or (
-                reply
-                and reply[0] in _FIRST_OF_RESERVED
-                and (reply.startswith(RESERVED_REPLIES) if kind == _CLIENT else _carries_subject(reply))
-            )
-            or (
-                code != PUB
-                and (
-                    producer is None
-                    or not (producer.headers and header_size and plan.headers)
-                    or tail.find(TRACED, 0, len(tail) - size + header_size) >= 0
-                )
-            )
+            or (reply and reply[:2] in _RESERVED_STARTS and _is_reserved(reply, kind))
+            or (code != PUB and not (headers and header_size and plan.headers))
+            or (header_size and tail.find(TRACED, 0, len(tail) - size + header_size) >= 0)
         ):
             break
-        targets: Sequence[Target] | None = plan.targets_for[kind]
         if run and plan.reader is not reader:
             _hand_over(reader, run)
-        if targets is None:
-            if kind != _CLIENT or not plan.simple:
-                break
-            if plan.reader is not None:
-                count += 1
-                size_sum += size
-                reader = plan.reader
-                run = run or []
-                run.append((subject, reply, header_size, size, tail))
-                if len(run) == together:
-                    _hand_over(reader, run)
-                    if producer is not None and producer.rests(operations):
-                        return None, None, count, size_sum
-                    together <<= 1  # no more than was served quickly so far
-                continue
-            targets = plan.pick()
+        targets: Sequence[Target] | None = plan.targets_for[kind]
+        if targets is None and (kind != _CLIENT or not plan.simple):
+            break
         count += 1
         size_sum += size
-        for subscription, queue, append, prefix, header_prefix in targets:
+        if targets is None and plan.reader is not None:
+            reader = plan.reader
+            run.append((subject, reply, header_size, size, tail))
+            if len(run) == together:
+                _hand_over(reader, run)
+                if producer is not None and producer.rests(operations):
+                    return None, None, count, size_sum
+                together <<= 1  # no more than was served quickly so far
+            continue
+        for subscription, queue, append, prefix, header_prefix in plan.pick() if targets is None else targets:
             subscription.delivered += 1
             append(header_prefix if header_size else prefix)
             append(tail)
@@ -135,18 +115,24 @@ def fan_out(
     else:
         operation = plan = None
     if run and reader is not None and reader.reader is not None:
-        reader.delivered += len(run)
+        reader.delivered += len(run)  # as `_hand_over`, once a read
         reader.reader(run)
     return operation, plan, count, size_sum
 
 
-def _carries_subject(reply: bytes) -> bool:
-    """Whether the subject that a delivery is shown under travels in its reply, see `split_delivery`."""
+def _is_reserved(reply: bytes, kind: int) -> bool:
+    """Return whether a publish with this reply must be looked at.
+
+    From a client it is an error. From another server, the subject that a delivery is shown under may travel
+    in the reply; see `leaf.frames.split_delivery`.
+    """
+    if kind == _CLIENT:
+        return reply.startswith(RESERVED_REPLIES)
     return reply.startswith(ACKS) and b"@" in reply
 
 
 def _hand_over(reader: Subscription | None, run: list[Publish]) -> None:
-    """Let a reader have the publishes gathered for it."""
+    """Pass to a reader the publishes that were gathered for it, and empty the list."""
     if reader is not None and reader.reader is not None:
         reader.delivered += len(run)
         reader.reader(run)

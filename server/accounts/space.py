@@ -11,6 +11,7 @@ that space, which delivers to the same sink.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from ...protocol.subject import ANY_REST, collide, has_wildcard, is_subset, matches
 from ...protocol.subject_tree import SubjectTree
@@ -22,6 +23,9 @@ from .mapping import Mappings
 from .plan import Draw, Plan, is_request
 from .sublist import Sublist
 from .subscription import ConnectionKind, InterestChange, MessageEndpoint, Subscription, SubscriptionOwner
+
+if TYPE_CHECKING:
+    from .flusher import OutboundQueue
 
 _MOST_PLANS = 8192
 _MOST_HEARERS = 1 << 16  # in all plans together: limits their memory, and what is freed at once
@@ -54,11 +58,13 @@ class SubjectSpace(SubscriptionOwner):
     """The interest, mappings and stream imports of the account `name`, and the plans that follow from them.
 
     plans: the cache of the hot path, from subject bytes to Plan; `plan()` fills it.
+    pending_flush: the queues that the flusher writes next; the fan-out adds to it.
     generation: counts the changes of interest and mappings.
     """
 
-    def __init__(self, name: str, draw: Draw) -> None:
+    def __init__(self, name: str, pending_flush: list[OutboundQueue], draw: Draw) -> None:
         self.name = name
+        self.pending_flush = pending_flush
         self.sublist = Sublist()
         self.mappings = Mappings()
         self.imports_streams: list[StreamImport] = []

@@ -139,9 +139,7 @@ class ClientConnection(ClientPeer):
         while True:
             account = self.account
             if self._quick and account is not None:
-                operation, plan, count, size = fan_out(
-                    operations, account, _CLIENT, self._flusher.pending_flush, self
-                )
+                operation, plan, count, size = fan_out(operations, account, _CLIENT, self)
                 self.in_msgs += count
                 self.in_bytes += size
                 account.in_msgs += count

@@ -136,9 +136,7 @@ class LeafConnection(LeafPeer):
                 and self.leaf_permissions.accept.open
                 and not self.context.options.trace
             ):
-                operation, plan, count, size = fan_out(
-                    operations, account, _LEAF, self._flusher.pending_flush, self
-                )
+                operation, plan, count, size = fan_out(operations, account, _LEAF, self)
                 self._count(account, count, size)
                 if operation is None:
                     return

@@ -194,9 +194,7 @@ class RouteConnection(RoutePeer):
             account_route = self._account_route
             account = None if account_route is None else account_route.account
             if account is not None and self.joined:
-                operation, plan, count, size = fan_out(
-                    operations, account, _ROUTER, self._flusher.pending_flush, self
-                )
+                operation, plan, count, size = fan_out(operations, account, _ROUTER, self)
                 self._count(account, count, size)
             else:
                 operation = next(operations, None)

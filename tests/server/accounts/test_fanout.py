@@ -145,8 +145,7 @@ class FanOutFixture:
             while True:
                 self.until = self.clock.now() + next(self._turns)
                 producer = None if self.source is INTERNAL else self
-                pending = self.flusher.pending_flush
-                operation, _, messages, size = fan_out(rest, self.account, self.kind, pending, producer)
+                operation, _, messages, size = fan_out(rest, self.account, self.kind, producer)
                 self.messages += messages
                 self.size += size
                 if operation is None:
