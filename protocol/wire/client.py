@@ -1,11 +1,11 @@
-"""ClientParser: what a client sends, as operations. The hottest code of the server.
+"""ClientParser: parses what a client sends. The hottest code of the server.
 
-It promises, besides what `parser` does: one pass per read, no work per byte. It never looks into subjects,
-JSON or permissions, and knows nothing of connection state: what is allowed when, once there was a CONNECT, is
-the owner's matter.
+Besides what `parser` promises: it reads the input once, and does nothing for each byte. It does not look into
+subjects or JSON, and knows neither permissions nor the state of the connection: the caller decides what is
+allowed after CONNECT.
 
-Common forms (upper case verb, single blanks, CRLF) take the short way, all others the patient one, where
-verbs have any case, blanks and tabs run, and CR before LF is optional, as on the reference server.
+Common forms (verb in upper case, single blanks, CRLF) are parsed fast. All others are parsed as the reference
+does it: the verb may have any case, there may be several blanks and tabs, and CR before LF is optional.
 """
 
 from ..errors import PeerError
@@ -27,10 +27,9 @@ _VERBS = (*_SPACED, *_UNSPACED)
 
 
 class ClientParser(Parser):
-    """Incremental parser of one client connection.
+    """Incremental parser of one client connection; see `Parser` for the other fields.
 
-    `max_payload` (bytes, negative: no limit), `max_control_line` (bytes of arguments) and `headers` (False:
-    HPUB is a violation) may be changed between two calls of `feed`.
+    headers: whether HPUB is allowed; otherwise it is a violation. May be changed between two calls of `feed`.
     """
 
     __slots__ = ("_header_sizes", "_sizes", "headers")
@@ -81,7 +80,7 @@ class ClientParser(Parser):
             stop = newline + size + 3
             tail_at = pos + 5 + len(subject)
             if subject == last and reply == last_reply:
-                # A line that was there twice is likely to come again: then nothing of it needs to be read.
+                # A line that came twice is likely to come again; then it need not be read.
                 length = stop - pos
                 again = b"\r\n" + data[pos : newline + 1]
                 for _ in turns:
@@ -102,7 +101,7 @@ class ClientParser(Parser):
         return None
 
     def _headed(self, data: bytes, pos: int, newline: int, parts: list[bytes], ops: list[Op]) -> int:
-        """Parse a whole HPUB of known sizes and give where the next frame starts; 0 if it is not one."""
+        """Parse a whole HPUB of known sizes. Return where the next frame starts, 0 if it is not one."""
         count = len(parts)
         if not 4 <= count <= 5 or b"" in parts or newline - pos > self.max_control_line or not self.headers:
             return 0
@@ -120,22 +119,19 @@ class ClientParser(Parser):
         return stop
 
     def _learn_size(self, digits: bytes, size: int) -> None:
-        """Remember the size that ends a common line, with its CR, so that it is read only once."""
+        """Remember the size at the end of a line, with its CR, so that its digits are read only once."""
         if len(self._sizes) >= _SIZES_KEPT:
             self._sizes.clear()
         self._sizes[digits + b"\r"] = size
 
     def _learn_header_size(self, digits: bytes, size: int) -> None:
-        """As `_learn_size`; apart from those, because these digits end without a CR."""
+        """Remember the size of a header, as `_learn_size` does; its digits end without a CR."""
         if len(self._header_sizes) >= _SIZES_KEPT:
             self._header_sizes.clear()
         self._header_sizes[digits] = size
 
     def _other(self, data: bytes, pos: int, newline: int, ops: list[Op]) -> int:
-        """Parse the frame at `pos`, no PUB of known size, the short way if it has a common form.
-
-        Gives what `_frame` gives.
-        """
+        """Parse the frame at `pos`, which is not a PUB of known size. Return what `_frame` returns."""
         if data[newline - 1] != _CR or newline - pos > self.max_control_line:
             return self._frame(data, pos, newline, ops)
         parts = data[pos : newline - 1].split(b" ")
@@ -170,11 +166,11 @@ class ClientParser(Parser):
         return self._frame(data, pos, newline, ops)
 
     def _hold(self, data: bytes, pos: int, stop: int) -> PeerError | None:
-        """Keep a frame whose payload is not whole; what is there of its end must already be right."""
+        """Buffer a frame whose payload is not complete. What is there of its end must be right."""
         missing = stop - len(data)
         if missing == 1 and data[-1] != _CR:
             return violations.bad_payload_end("PUB")
-        # Woken with one byte missing, so that a payload longer than announced is seen at once.
+        # One byte less, so that a payload that is longer than announced is noticed at once.
         self.buffer.keep(data[pos:], stop - pos - 1)
         return None
 
@@ -211,7 +207,7 @@ class ClientParser(Parser):
         return newline + 1
 
     def _publish(self, data: bytes, pos: int, newline: int, op: int, arguments: bytes, ops: list[Op]) -> int:
-        """Parse a PUB or HPUB and its payload; gives what `_frame` gives."""
+        """Parse a PUB or HPUB and its payload. Return what `_frame` returns."""
         verb = NAMES[op]
         if op == HPUB and not self.headers:
             return self._fail(violations.headers_not_supported())

@@ -1,7 +1,7 @@
-"""LeafParser: what the other end of a leaf connection sends, as operations. For both ends.
+"""LeafParser: parses what the other end of a leaf connection sends. Both ends use it.
 
-Promises what `parser` does. The control line may be sixteen times as long as a client's, for it carries names
-of queue groups.
+Promises what `parser` promises. A control line may be longer than a client's, because it may name many queue
+groups: see `limits.LEAF_CONTROL_LINE_FACTOR`.
 """
 
 from typing import ClassVar
@@ -23,11 +23,14 @@ _UNSPACED = (b"CONNECT", b"INFO", b"PING", b"PONG", b"+OK")
 
 
 class LeafParser(Parser):
-    """Incremental parser of one leaf connection. `max_control_line` is the client's; times 16 here."""
+    """Incremental parser of one leaf connection; see `Parser` for the fields.
+
+    max_control_line: the limit for clients. Here it is multiplied by LEAF_CONTROL_LINE_FACTOR.
+    """
 
     __slots__ = ()
     spaced: ClassVar[tuple[bytes, ...]] = (b"LMSG", b"HMSG", b"LS+", b"LS-", b"-ERR")
-    # Of a message: fields before its subject, sizes after it.
+    # By the verb of a message: how many fields come before its subject, and how many sizes after it.
     shapes: ClassVar[dict[bytes, tuple[int, int]]] = {b"LMSG": (0, 1), b"HMSG": (0, 2)}
 
     def __init__(self, max_control_line: int = 4096, max_payload: int = 1048576) -> None:
@@ -51,7 +54,7 @@ class LeafParser(Parser):
     def _common(self, data: bytes, pos: int, newline: int, ops: list[Op]) -> int:
         """Parse a whole ``LMSG subject [reply] size`` or ``HMSG subject [reply] header_size size``.
 
-        Gives where the next frame starts, or 0 if this one is something else, odd or wrong: see `_frame`.
+        Return where the next frame starts; 0 if this one is something else, odd or wrong (see `_frame`).
         """
         parts = data[pos : newline - 1].split(b" ")
         verb = parts[0]
@@ -95,7 +98,7 @@ class LeafParser(Parser):
         return newline + 1
 
     def _own(self, data: bytes, pos: int, newline: int, verb: bytes, arguments: bytes, ops: list[Op]) -> int:
-        """Parse a frame that only this kind of connection has; as `_frame`."""
+        """Parse a frame that only this kind of connection has. Return what `_frame` returns."""
         if verb == b"LS+":
             return self._sub(newline, arguments, ops)
         if verb != b"LS-":
@@ -155,7 +158,10 @@ class LeafParser(Parser):
         return stop
 
     def _emit(self, lead: list[bytes], message: Message, ops: list[Op]) -> None:
-        """Give a message the form that it has when it comes in the common one."""
+        """Add the operation of a message: PUB or HPUB, or LMSG if it names queue groups.
+
+        lead: the fields before its subject.
+        """
         subject, reply, queues, header_size, size, payload = message
         if queues:
             ops.append((LMSG, *message, *lead))

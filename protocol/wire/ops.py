@@ -1,14 +1,31 @@
-"""Operation codes of parsed frames. The parsers give tuples whose first field is one of these.
+"""Operations: what the parsers make of frames. Each is a tuple that begins with one of these codes.
 
-client connection:  (PUB | HPUB, subject, reply, header_size, size, tail), (SUB, subject, queue, sid),
-                    (UNSUB, sid, max)
-leaf connection:    (LSUB, subject, queue, weight), (LUNSUB, subject, queue),
-                    (PUB | HPUB, ...) as a client's for what is meant for all who hear it, and
-                    (LMSG, subject, reply, queues, header_size, size, payload) for all else
-route:              the same with more fields at the end, see `route.RouteParser`
-both:              (CONNECT, json), (INFO, json), (PING,), (PONG,), (OK,), (ERR, text), (VIOLATION, PeerError)
+Of a client:
+    (PUB | HPUB, subject, reply, header_size, size, tail)
+    (SUB, subject, queue, sid)
+    (UNSUB, sid, max)
 
-Plain ints, not an enum: they are compared once per message.
+Of a leaf:
+    (PUB | HPUB, subject, reply, header_size, size, tail): a message to every plain subscription
+    (LMSG, subject, reply, queues, header_size, size, payload): a message that names queue groups, too
+    (LSUB, subject, queue, weight)
+    (LUNSUB, subject, queue)
+
+Of a route:
+    (ACCOUNT, account): the account of each PUB and HPUB that follows, until the next ACCOUNT
+    (PUB | HPUB, ...): as of a leaf
+    (LMSG, subject, reply, queues, header_size, size, payload, [origin,] account): a message that names queue
+        groups or the cluster that it comes from
+    (LSUB, subject, queue, weight, origin, account)
+    (LUNSUB, subject, queue, origin, account)
+
+Of all:
+    (CONNECT, json), (INFO, json), (PING,), (PONG,), (OK,), (ERR, text), (VIOLATION, PeerError)
+
+tail: everything after the subject, in the form that MSG and HMSG need: `[reply ][header_size ]size`, and the
+payload in CRLF. size: the bytes of header and payload together.
+
+The codes are plain ints, not an enum, because they are compared for each message.
 """
 
 from typing import Any, Final

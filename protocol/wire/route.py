@@ -1,7 +1,7 @@
-"""RouteParser: what another server of the cluster sends over a route, as operations.
+"""RouteParser: parses what another server of the cluster sends over a route.
 
-As `leaf.LeafParser`, but that every frame names the account it is for, and that interest and messages of a
-leaf of the other server may name the cluster they come from (`origin`).
+It differs from `leaf.LeafParser` in two ways. Every frame names its account. Interest and messages of a leaf
+of the other server may name the cluster that they come from (`origin`).
 """
 
 from typing import ClassVar
@@ -13,11 +13,10 @@ from .ops import ACCOUNT, HPUB, LMSG, LSUB, LUNSUB, PUB, Op
 
 
 class RouteParser(LeafParser):
-    """Operations: (LSUB, subject, queue, weight, origin, account), (LUNSUB, subject, queue, origin, account),
-    (ACCOUNT, account) whenever the messages (PUB | HPUB, ...) that follow are of another account than those
-    before, (LMSG, subject, reply, queues, header_size, size, payload, [origin,] account).
+    """Incremental parser of one route; `ops` lists the operations.
 
-    origins: LS- says its origin, as LS+ does (lnocu of the peer's INFO); an older peer's does not.
+    origins: whether LS- names its origin, as LS+ does. An older peer's LS- does not; `lnocu` in the peer's
+        INFO tells.
     """
 
     __slots__ = ("_account", "origins")
@@ -27,10 +26,13 @@ class RouteParser(LeafParser):
     def __init__(self, max_control_line: int = 4096, max_payload: int = 1048576) -> None:
         super().__init__(max_control_line, max_payload)
         self.origins = False
-        self._account: bytes | None = None  # of the last message
+        self._account: bytes | None = None  # of the last message that became a PUB or HPUB
 
     def _common(self, data: bytes, pos: int, newline: int, ops: list[Op]) -> int:
-        """Parse a whole ``RMSG account subject [reply] size`` or ``HMSG ... header_size size``, or give 0."""
+        """Parse a whole ``RMSG account subject [reply] size`` or ``HMSG account ... header_size size``.
+
+        Return what `LeafParser._common` returns.
+        """
         parts = data[pos : newline - 1].split(b" ")
         verb = parts[0]
         fixed = 4 if verb == b"RMSG" else 5
@@ -69,7 +71,7 @@ class RouteParser(LeafParser):
     def _own(self, data: bytes, pos: int, newline: int, verb: bytes, arguments: bytes, ops: list[Op]) -> int:
         if verb in self.shapes:
             return self._message(data, pos, newline, verb, arguments, ops)
-        if verb in {b"A+", b"A-"}:  # of gateways; a route may say it and means nothing
+        if verb in {b"A+", b"A-"}:  # used by gateways; on a route they have no meaning
             return newline + 1
         parts = fields(arguments)
         origin = b""

@@ -1,8 +1,8 @@
-"""What waits to be written, and when it is: once per destination at the end of a batch.
+"""Flusher: writes what is queued, once for each destination at the end of a batch.
 
-A batch is one read of a producer, or, for messages the server itself makes, one round of the loop. A batch
-for more destinations than one turn of the loop can write to is written over the next turns, and its producer
-waits for that; what others send to few goes before it.
+A batch is what one read of a producer causes or, for messages of the server itself, one turn of the loop. If
+a batch has more destinations than one turn can write to, the rest is written over the next turns. Its
+producer waits for that, but others do not: what they send to a few destinations is written first.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ..clock import Clock
 
-_TURN = 4_000_000  # ns of one turn in which is written
-_STEP = 8  # destinations between two looks at the clock
+_TURN = 4_000_000  # ns for writing in one turn
+_STEP = 8  # destinations that are written to between two looks at the clock
 EARLY_FLUSH = (
     1 << 20
 )  # bytes gathered for one destination that are written without waiting for the batch's end
 
 
 class OutboundQueue:
-    """What one destination is sent, in order. Who writes it defines `flush` and `when_writable`.
+    """What is to be written to one destination, in order. A subclass defines `flush` and `when_writable`.
 
-    headers: messages with headers are taken too.
-    out: slices to write, two per message, until the next flush.
-    flush_pending: the flusher knows that there is something to write.
-    out_msgs, out_bytes: messages written, and their bytes queued, ever.
+    headers: whether the destination accepts headers.
+    out: the slices for the next flush, two for each message.
+    flush_pending: whether the flusher will flush it.
+    out_msgs: how many messages were written so far.
+    out_bytes: the bytes of headers and payloads that were queued so far.
     """
 
     def __init__(self, flusher: Flusher) -> None:
@@ -37,8 +38,8 @@ class OutboundQueue:
         self.out_bytes = 0
         self.out_msgs = 0
         self._flusher = flusher
-        self._control = 0  # slices in `out` that are none of a pair
-        self._gathered = 0  # bytes, for EARLY_FLUSH
+        self._control = 0  # slices in `out` that do not belong to a pair
+        self._gathered = 0  # bytes in `out`, for EARLY_FLUSH; without what the fan-out has appended
 
     def send_line(self, line: bytes) -> None:
         """Queue a protocol line, in order with messages."""
@@ -47,19 +48,19 @@ class OutboundQueue:
         self.mark()
 
     def send_message(self, prefix: bytes, tail: bytes, size: int) -> None:
-        """Queue one message; `size` is what counts as its bytes."""
+        """Queue one message, which counts `size` bytes."""
         self.out.append(prefix)
         self.out.append(tail)
         self.out_bytes += size
         self._gathered += len(tail)
-        if not self.flush_pending:  # as `mark`, without a call for each message
+        if not self.flush_pending:  # the same as `mark`, without a call for each message
             self.flush_pending = True
             self._flusher.pending_flush.append(self)
         if self._gathered > EARLY_FLUSH:
             self.flush()
 
     def send_run(self, data: bytes, count: int, size: int) -> None:
-        """Queue `count` whole messages in one slice; `size` is what counts as their bytes."""
+        """Queue `count` whole messages in one slice, which together count `size` bytes."""
         self.out.append(data)
         self._control += 1
         self.out_msgs += count
@@ -70,7 +71,7 @@ class OutboundQueue:
             self.flush()
 
     def mark(self) -> None:
-        """Have it flushed at the end of the batch."""
+        """Let the flusher flush it at the end of the batch."""
         if not self.flush_pending:
             self.flush_pending = True
             self._flusher.pending_flush.append(self)
@@ -80,14 +81,15 @@ class OutboundQueue:
         raise NotImplementedError
 
     def when_writable(self, resume: Callable[[], None]) -> None:
-        """Call `resume` once when the peer has caught up, or is gone."""
+        """Call `resume` once, when the peer has caught up or is gone."""
         raise NotImplementedError
 
 
 class Flusher:
-    """pending_flush: the queues that have something to write.
-    stalled: those whose peer, after a write, has too much unread; the producer of the batch is stalled for
-    them.
+    """Writes what is queued, at the end of each batch.
+
+    pending_flush: the queues to write.
+    stalled: queues whose peer had too much unread after a write; the producer of the batch waits for them.
     overflows: how often there was more to write than one turn allows.
     reading: whether a connection serves what it read, and flushes afterwards.
     """
@@ -109,7 +111,7 @@ class Flusher:
         self.stalled: list[OutboundQueue] = []
         self.overflows = 0
         self.reading = False
-        self._late: deque[OutboundQueue] = deque()  # still marked as `flush_pending`, and in order
+        self._late: deque[OutboundQueue] = deque()  # in order; `flush_pending` stays set
         self._waiting: list[Callable[[], None]] = []
         self._scheduled = False
 
@@ -120,7 +122,7 @@ class Flusher:
             self.clock.call_later(0, self._run)
 
     def flush(self) -> None:
-        """Write now to as many as one turn allows, to the rest in the next ones."""
+        """Write to as many destinations as one turn allows, and to the rest in the next turns."""
         until = self.clock.now() + _TURN
         while self.pending_flush:
             batch = self.pending_flush[:]
@@ -135,11 +137,11 @@ class Flusher:
                     return
 
     def when_written(self, resume: Callable[[], None]) -> None:
-        """Call `resume` once when all that is queued now is written."""
+        """Call `resume` once, when all that is queued now is written."""
         self._waiting.append(resume)
 
     def take_stalled(self) -> list[OutboundQueue]:
-        """Those that have stalled since this was last asked."""
+        """Return the queues that have stalled since the last call."""
         stalled, self.stalled = self.stalled, []
         return stalled
 
@@ -165,5 +167,5 @@ class Flusher:
         waiting, self._waiting = self._waiting, []
         for resume in waiting:
             resume()
-        # Nobody else can be stalled here: the producer is the server itself.
+        # What was written here came from the server itself, which waits for nobody.
         self.stalled.clear()

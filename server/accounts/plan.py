@@ -1,8 +1,8 @@
-"""Plans: for one literal subject, everyone who receives it, worked out once and kept until interest changes.
+"""Plans: everyone who receives one literal subject, worked out once and kept until interest changes.
 
-A plan is a value: it is thrown away, never changed. `simple` plans hold nothing but clients that take
-messages as they are (and internal callbacks): the hot path serves those by appending two slices per target,
-see `Target`.
+A plan never changes: it is dropped, and another one is made. A `simple` plan has only receivers that take
+every message as it is, and internal callbacks. The fan-out serves it by appending two slices to the queue of
+each `Target`.
 """
 
 from __future__ import annotations
@@ -35,10 +35,12 @@ _CLIENT, _LEAF, _ROUTER, _INTERNAL = (
 
 
 class QueueGroup:
-    """A queue group: members in this cluster, and the more distant ones of leafs, each drawn as often as it
-    weighs.
+    """A queue group of a subject. Each member is chosen as often as its weight says.
 
-    What a route announces on behalf of a leaf (`origin`) is distant too.
+    queue: the name of the group.
+    members: those in this cluster: clients, internal subscribers and, by their weight, routes.
+    remotes: the more distant ones, which are served only if no member takes the message: leafs, and what a
+    route announces on behalf of a leaf (`origin`).
     """
 
     __slots__ = ("_draw", "_ends", "_remote_ends", "members", "queue", "remotes")
@@ -63,11 +65,11 @@ class QueueGroup:
         self._remote_ends = _ends([max(1, m.weight) for m in distant]) if distant else None
 
     def first(self) -> int:
-        """The place among `members` of the one to serve, which must not be empty."""
+        """Choose one of `members`, which must not be empty, and return its position."""
         return self._drawn(len(self.members), self._ends)
 
     def first_remote(self) -> int:
-        """The place among `remotes` of the one to serve, which must not be empty."""
+        """Choose one of `remotes`, which must not be empty, and return its position."""
         return self._drawn(len(self.remotes), self._remote_ends)
 
     def _drawn(self, count: int, ends: tuple[int, ...] | None) -> int:
@@ -76,37 +78,50 @@ class QueueGroup:
 
 
 def _ends(weights: list[int]) -> tuple[int, ...] | None:
-    """Where each one's share of the whole ends; None when all have the same. A weight is a peer's word: it
-    costs nothing here, however large.
+    """Return where the share of each member ends, if all shares are laid side by side; None if all are equal.
+
+    A peer may announce any weight: a large one takes no more memory or time than a small one.
     """
     return tuple(accumulate(weights)) if any(weight != 1 for weight in weights) else None
 
 
 _NARROW = 16
-# By the kind of who sends: CLIENT, LEAF, ROUTER, INTERNAL.
+# By the kind of the sender: CLIENT, LEAF, ROUTER, INTERNAL.
 TargetsFor = tuple[
     tuple[Target, ...] | None, tuple[Target, ...] | None, tuple[Target, ...] | None, tuple[Target, ...] | None
 ]
 _NOBODY: TargetsFor = ((), (), (), None)
 _CAREFUL: TargetsFor = (None, None, None, None)
-# Not for clients to publish to: replies routed by gateways, and Raft (but for the system account).
+# Clients may not publish to these: replies through gateways, and Raft (except in the system account).
 RESERVED = (GATEWAY_REPLY.encode(), b"$GR.", b"$NRG.")
-# What the server serves: JetStream's API, acks and flow control, and the system's services.
+# On these subjects the server itself serves: JetStream's API, acks, flow control, the system's services.
 _REQUESTS = (b"$JS.API.", ACK.encode(), b"$JS.FC.", b"$SYS.REQ.", b"$SYS.DEBUG.")
 
 
 class Plan:
     """Who receives one literal subject.
 
-    subject and text: the subject as bytes and str. plain: local subscriptions without a queue; remotes:
-    those of leafs and routes. Only when `simple`: targets, choices (one target of each is served) and
-    callbacks are all. targets_for: by the kind of who sends, the targets of a message; None when they are not
-    the same for all, or not all take it as it is. leafs: some targets are other servers; what comes from a
-    leaf, or is shown under another subject, then goes the careful way. wide: how many targets, if many.
-    headers: all of them take messages with headers.
-    request: on this subject the server itself serves, see `is_request`.
-    direct: there are targets, and nothing else. reader: the only receiver is this reader of runs.
-    `silent`: nobody receives it and no mapping leads elsewhere. special: wide, callbacks or silent is set.
+    subject, text: the subject, as bytes and as str.
+    mapping: the mapping that applies to the subject, if there is one.
+    plain: the local subscriptions without a queue group.
+    remotes: those of leafs and routes.
+    groups: the queue groups.
+    request: whether the server itself serves on this subject; see `is_request`.
+    silent: whether nobody receives it, and no mapping leads elsewhere.
+    simple: whether `targets`, `choices` and `callbacks` are all that receive it. They are empty otherwise.
+    targets: those that every message goes to.
+    choices: of each of these, one target is served.
+    callbacks: the internal subscriptions.
+    targets_for: the targets by the kind of the sender. None if they differ from message to message, or if
+    messages of that kind must be looked at one by one.
+    headers: whether all targets accept headers.
+    leafs: whether some targets are other servers. `route` then serves what comes from a leaf, or is shown
+    under another subject.
+    wide: the number of targets if it is large, else 0.
+    direct: whether there are targets, but neither choices nor callbacks.
+    reader: the only receiver, if that is a subscription with a reader.
+    special: whether there is more to do after the targets are served, as `wide`, `callbacks` or `silent` is
+    set.
     """
 
     __slots__ = (
@@ -169,11 +184,11 @@ class Plan:
 
     @property
     def hearers(self) -> int:
-        """How many subscriptions it holds."""
+        """The number of subscriptions in it."""
         return len(self.plain) + len(self.remotes) + sum(len(group.members) for group in self.groups)
 
     def pick(self) -> list[Target]:
-        """The targets of one message: all plain ones, and one of each group."""
+        """Return the targets of one message: all of `targets`, and one of each of `choices`."""
         draw, picked = self._draw, [*self.targets]
         for choice in self.choices:
             count = len(choice)
@@ -181,7 +196,7 @@ class Plan:
         return picked
 
     def under(self, subject: bytes, text: str) -> Plan:
-        """The same plan for another subject, which the very same callbacks receive (see `ack_routes`)."""
+        """Return the same plan for another subject, which the same callbacks receive (see `ack_routes`)."""
         plan = Plan.__new__(Plan)
         plan.subject, plan.text, plan.mapping = subject, text, None
         plan.plain, plan.groups, plan.remotes = self.plain, self.groups, self.remotes
@@ -240,7 +255,10 @@ class Plan:
         return True
 
     def _add_servers(self, targets: list[Target]) -> bool:
-        """Leafs and routes that take frames as they are, each once however many of its interests match."""
+        """Add the leafs and routes to `targets`, each once however many of its interests match.
+
+        Return False if one of them does not take every message as it is.
+        """
         seen = set()
         for subscription in self.remotes:
             server = subscription.sink
@@ -262,7 +280,7 @@ class Plan:
         return True
 
     def _clients(self, subscriptions: tuple[Subscription, ...]) -> list[Target] | None:
-        """The targets of clients that take every message as it is; None if one does not."""
+        """Return the targets of these clients; None if one of them does not take every message as it is."""
         targets: list[Target] = []
         lead = b"MSG %b " % self.subject
         header_lead = b"H" + lead
@@ -289,7 +307,7 @@ def _never() -> float:
 
 
 def is_request(subject: bytes) -> bool:
-    """Whether what comes on `subject` is a request to a server's own services, of whatever domain."""
+    """Return whether a message on `subject` is a request to a server's own services, of any domain."""
     if not subject.startswith(b"$"):
         return False
     if subject.startswith(_REQUESTS):

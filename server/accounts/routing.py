@@ -1,7 +1,7 @@
-"""Who receives a message: the one table of rules between kinds of parties, and the walk over a plan.
+"""Routing: which kinds of connections may send to which, and the delivery of one message by its plan.
 
-Promises at most one delivery per plain subscription, one per queue group, one per leaf connection. Never
-blocks, never keeps a message.
+Promises at most one delivery for each plain subscription, for each queue group, and for each leaf or route.
+Never blocks, and keeps no message.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class DeliveryRule(enum.Enum):
     """When a message from one kind of source may go to one kind of sink."""
 
     ALWAYS = enum.auto()
-    ECHO = enum.auto()  # back to the publisher itself only if it wants its echo
+    ECHO = enum.auto()  # to the publisher itself only if it wants its own messages
     OTHER_LEAF = enum.auto()  # never to the leaf it came from, nor to another leaf of the same cluster
     NOT_FROM_HUB = enum.auto()  # only if the source leaf is a spoke of ours
     ONLY_TO_SPOKES = (
         enum.auto()
     )  # only to a spoke of ours and not to its sender's cluster; or a service's reply
-    RESPONSE = enum.auto()  # only responses of services
+    RESPONSE = enum.auto()  # only responses of services, on subjects with the prefix SERVICE_REPLY
     NEVER = enum.auto()
 
 
@@ -63,15 +63,16 @@ RULES: dict[tuple[ConnectionKind, ConnectionKind], DeliveryRule] = {
 }
 
 _SERVICE_REPLY = SERVICE_REPLY.encode()
-# The same table by number: the hash of an enum's member is slow.
+# The same table by number, because the hash of an enum member is slow.
 _BY_NUMBER = [
     [RULES.get((source, sink), DeliveryRule.NEVER) for sink in ConnectionKind] for source in ConnectionKind
 ]
 
 
 def may_deliver(msg: RoutedMessage, subscription: Subscription) -> bool:
-    """Whether the table lets `subscription` receive `msg` (deny lists and limits are the sink's own
-    matter).
+    """Return whether `RULES` lets `subscription` receive `msg`.
+
+    The sink itself applies its permissions and limits.
     """
     source = msg.source
     sink = subscription.sink
@@ -95,11 +96,12 @@ def may_deliver(msg: RoutedMessage, subscription: Subscription) -> bool:
 
 
 def route(plan: Plan, msg: RoutedMessage, queues: tuple[bytes, ...] | None = None) -> int:
-    """Deliver `msg` to everyone in `plan`; gives how many took it.
+    """Deliver `msg` to everyone in `plan`, and return how many took it.
 
     queues: the groups to serve, for a message from a leaf or route that names them; None serves all.
-    Mappings are the caller's matter: `plan` is the one of the mapped subject. An answer is never a request:
-    nobody receives one on a subject of the server's services, here or on another server.
+
+    The caller applies mappings: `plan` is the one of the mapped subject. An answer of the server is never a
+    request: nobody receives one on a subject of the server's services, here or on another server.
     """
     if plan.request and msg.answer:
         return 0
@@ -135,7 +137,11 @@ def route(plan: Plan, msg: RoutedMessage, queues: tuple[bytes, ...] | None = Non
 
 
 def _serve(group: QueueGroup, msg: RoutedMessage) -> tuple[bool, Subscription | None]:
-    """Give the message to a member here, or name one of a route, starting anywhere; else one of a leaf."""
+    """Deliver the message to one member of a group, beginning with the one that is drawn.
+
+    Return whether a member on this server took it. If not, return the member of a route or leaf to send it
+    to, None if there is none. Leafs come last.
+    """
     members = group.members
     count = len(members)
     start = group.first() if count else 0

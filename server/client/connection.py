@@ -1,8 +1,9 @@
-"""One client connection: bytes in, messages routed, bytes out. Knows no loop and no socket.
+"""ClientConnection: serves what one client sends, and sends it its messages. Knows no loop and no socket.
 
-The way of a PUB is here and in the plan, nowhere else: parse, plan, append, one write per destination when
-the read is done. Promises: operations are served in order; nothing of a connection is served after it was
-closed; whatever a client sends, the only exception out of `receive` is a defect of ours.
+A PUB is served by the fan-out if that is possible, and otherwise by `_publish`, which checks everything.
+
+Promises: operations are served in order; nothing is served after the connection was closed; whatever a client
+sends, an exception that leaves `receive` is a defect of the server.
 """
 
 from __future__ import annotations
@@ -37,21 +38,25 @@ _CLIENT = ConnectionKind.CLIENT.value
 
 
 class ClientList(Protocol):
-    """The connections that are open, and the latest that were closed."""
+    """The open connections, and the ones that were closed last."""
 
     @property
     def full(self) -> bool:
-        """Whether one more connection would be too many."""
+        """Whether one more connection would exceed the limit."""
 
     def enter(self, connection: ClientConnection) -> None:
-        """A connection begins."""
+        """Add a connection, which has just been made."""
 
     def forget(self, connection: ClientConnection, reason: str) -> None:
-        """A connection is closed."""
+        """Remove a connection, which is closed."""
 
 
 class ClientConnection(ClientPeer):
-    """A client. `peer` is (host, port). States: awaiting CONNECT, serving, closed."""
+    """A client's connection. It awaits CONNECT, then serves, and then is closed.
+
+    subscriptions: its subscriptions, by sid.
+    handshake: its login, and INFO.
+    """
 
     def __init__(
         self, context: ClientContext, clients: ClientList, wire: Wire, peer: tuple[str, int]
@@ -61,14 +66,14 @@ class ClientConnection(ClientPeer):
         self.handshake = ClientHandshake(self, self.subscriptions)
         self.ping_timer = PingTimer(self, context, _FIRST_PING)
         self._clients = clients
-        self._greeted = False  # its first PING was answered
+        self._greeted = False  # whether its first PING was answered
         self._quick = False
         self._told = (0, 0)
 
     # --- start and end
 
     def open(self) -> None:
-        """The wire is there: greet."""
+        """Send INFO, as the wire is there."""
         self.context.statistics.total += 1
         full = self._clients.full
         self._clients.enter(self)
@@ -87,12 +92,12 @@ class ClientConnection(ClientPeer):
         super().slow_consumer(reason)
 
     def stale(self) -> None:
-        """Close a client that leaves pings unanswered."""
+        """Close a client that does not answer pings."""
         self.context.statistics.stale += 1
         super().stale()
 
     def stall(self, stalled: list[OutboundQueue]) -> None:
-        """Read nothing for a moment, see Connection."""
+        """Read nothing for a moment; see `Connection.stall`."""
         before = self.stalls
         super().stall(stalled)
         self.context.statistics.stalls += self.stalls - before
@@ -102,7 +107,7 @@ class ClientConnection(ClientPeer):
         self.handshake.leave()
         self.subscriptions.leave()
         self.stop_writing()
-        self.outbound = None  # itself: only the collector of cycles could free it
+        self.outbound = None  # it is the connection itself: only the collector of cycles could free it
         account, events = self.account, self.context.events
         if account is not None:
             account.connections.discard(self)
@@ -112,7 +117,7 @@ class ClientConnection(ClientPeer):
             events.client_disconnected(self, reason)
 
     def flush(self) -> None:
-        """Write, and let the account count what was written."""
+        """Write what is queued, and count it for the account and the server."""
         super().flush()
         account = self.account
         if account is not None:
@@ -165,7 +170,7 @@ class ClientConnection(ClientPeer):
                 return
 
     def _count(self, account: Account | None, size: int) -> None:
-        """Count one message on its careful way."""
+        """Count one message that the fan-out did not serve."""
         self.in_msgs += 1
         self.in_bytes += size
         if account is not None:
@@ -177,7 +182,7 @@ class ClientConnection(ClientPeer):
     def _publish(
         self, code: int, subject: bytes, reply: bytes, header_size: int, size: int, tail: bytes
     ) -> None:
-        """The careful way of a PUB: everything that may forbid, answer or redirect it."""
+        """Serve one publish, with all checks that may refuse, answer or redirect it."""
         if not self.identified and not self.handshake.may_speak():
             return
         if code == HPUB and not self.headers:
@@ -194,7 +199,7 @@ class ClientConnection(ClientPeer):
         if trace is not None and not self._may_trace(trace):
             return
         if account.mappings and account.plan(subject).mapping is not None:
-            # From here on the message is what it was mapped to: this is what permissions are asked for.
+            # From here on, also for permissions, the subject is the one that it was mapped to.
             mapped = account.mapped(text)
             if mapped is None:
                 return
@@ -221,8 +226,9 @@ class ClientConnection(ClientPeer):
             self._no_responders(subject, reply)
 
     def _may_trace(self, trace: Trace) -> bool:
-        """Whether a message with this trace goes on. No traces are sent; a client that may not ask for one is
-        told so.
+        """Return whether to serve a message that asks for this trace, although no traces are sent.
+
+        A client that may not publish to the trace's destination gets an error.
         """
         if trace.destination and not self.client_permissions.may_publish(trace.destination):
             self.violation(f"Permissions Violation for Publish to {quoted(trace.destination)}")
@@ -268,7 +274,7 @@ class ClientConnection(ClientPeer):
             self.context.log.trace(f"{self} - {text}")
 
     def _pinged(self) -> None:
-        """PING came: answer; after the first, send INFO with what is now known of the connection."""
+        """Answer a PING. After the first one, send INFO with what is now known of the connection."""
         self.send_line(encode.PONG)
         if not self._greeted:
             self._greeted = True
@@ -278,7 +284,7 @@ class ClientConnection(ClientPeer):
     # --- what it receives
 
     def deliver(self, subscription: Subscription, msg: RoutedMessage) -> bool:
-        """Take one message on the careful way: filters, limits and headers are looked at."""
+        """Deliver one message that `route` sends, with regard to permissions, limits and headers."""
         if self.closed_reason:
             return False
         holder = subscription.parent or subscription
@@ -324,7 +330,7 @@ class ClientConnection(ClientPeer):
     # --- state that follows from options and account
 
     def refresh(self) -> None:
-        """Work out what depends on CONNECT, permissions and account."""
+        """Update what depends on CONNECT, permissions and the account."""
         account = self.account
         options = self.options
         self.echo = options.echo
@@ -343,15 +349,15 @@ class ClientConnection(ClientPeer):
         )
 
     def reload(self) -> None:
-        """New options are in force."""
+        """Apply the new options."""
         self.write_deadline = self.context.options.write_deadline
         self.handshake.reload()
 
     def send_async_info(self) -> None:
-        """Send INFO again, to a client that understands it."""
+        """Send INFO again, if the client understands that."""
         if self.options.protocol >= 1 and self._greeted and not self.closed_reason:
             self.handshake.send_info()
 
     def who(self) -> dict[str, Any]:
-        """See Connection."""
+        """See `Connection.who`."""
         return self.handshake.who()

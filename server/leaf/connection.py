@@ -1,9 +1,9 @@
-"""One leaf connection, of either end: bytes in, interest and messages routed, bytes out. Knows no socket.
+"""LeafConnection: one end of a leaf connection, which exchanges interest and messages. Knows no socket.
 
-What differs between the ends until both know each other is the handshake's: `AcceptedHandshake` or
-`SolicitedHandshake`. From then on both do the same. Promises: operations are served in order; nothing of a
-connection is served after it was closed; whatever a peer sends, the only exception out of `receive` is a
-defect of ours.
+The two ends differ only in the handshake (`AcceptedHandshake` or `SolicitedHandshake`).
+
+Promises: operations are served in order; nothing is served after the connection was closed; whatever a peer
+sends, an exception that leaves `receive` is a defect of the server.
 """
 
 from __future__ import annotations
@@ -37,22 +37,24 @@ _LEAF = ConnectionKind.LEAF.value
 
 
 class LeafObserver(Protocol):
-    """Is told of a connection."""
+    """Is notified of what happens to a connection."""
 
     def joined(self, connection: LeafConnection) -> None:
-        """It is bound to its account."""
+        """Take note that the connection is bound to its account."""
 
     def announced(self, connection: LeafConnection) -> None:
-        """It serves from now on."""
+        """Take note that the connection serves from now on."""
 
     def closed(self, connection: LeafConnection, reason: str) -> None:
-        """It is closed."""
+        """Take note that the connection is closed."""
 
 
 class LeafConnection(LeafPeer):
-    """A leaf connection; `remote` says that this server solicited it. peer: (host, port).
+    """A leaf connection. It greets, then is joined to an account, and then is closed.
 
-    States: greeting, joined, closed.
+    subscriptions: the interest of the peer.
+    advertiser: tells the peer of the account's interest.
+    handshake: what both ends say before the connection is joined.
     """
 
     def __init__(
@@ -65,7 +67,7 @@ class LeafConnection(LeafPeer):
     ) -> None:
         super().__init__(context, wire, peer, remote)
         self._observer = observer
-        # A spoke's pings keep the way to the hub open through what stands between.
+        # A spoke pings always, which keeps its connection to the hub open in firewalls between them.
         self.ping_timer = PingTimer(self, context, _FIRST_PING, always=self.is_spoke)
         self.subscriptions = LeafSubscriptions(self)
         self.advertiser = InterestAdvertiser(self, context.turns)
@@ -78,13 +80,13 @@ class LeafConnection(LeafPeer):
     # --- start and end
 
     def open(self) -> None:
-        """The wire is there."""
+        """Begin the handshake, as the wire is there."""
         self.context.log.info(f"{self} - Leafnode connection created{self._for_account()}")
         self.handshake.begin()
         self.flush()
 
     def join(self, account: Account) -> None:
-        """See LeafPeer."""
+        """See `LeafPeer.join`."""
         self.joined = True
         self.account = account
         self.refresh()
@@ -95,11 +97,11 @@ class LeafConnection(LeafPeer):
         self.admit()
 
     def announce(self) -> None:
-        """See LeafPeer."""
+        """See `LeafPeer.announce`."""
         self._observer.announced(self)
 
     def _for_account(self) -> str:
-        """What the log says of the account of a connection that begins."""
+        """Return what the log says of the account when the connection begins."""
         if self.remote is None:
             return ""
         name = self.remote.options.account
@@ -107,7 +109,7 @@ class LeafConnection(LeafPeer):
         return f" for account: {account.label if account is not None else name}"
 
     def _bound_to(self) -> str:
-        """What the log says of a closed connection besides."""
+        """Return what the log says of the account and the peer when the connection is closed."""
         if self.account is None:
             return ""
         remote = f" - Remote: {self.name}" if self.name else ""
@@ -120,7 +122,7 @@ class LeafConnection(LeafPeer):
             self.account.leafs.discard(self)
             leave(self.clock, [Leaver(self.account, self, subscriptions, self.advertiser.stop)])
         self.stop_writing()
-        self.outbound = None  # itself: only the collector of cycles could free it
+        self.outbound = None  # it is the connection itself: only the collector of cycles could free it
         self.context.log.info(f"{self} - Leafnode connection closed: {reason}{self._bound_to()}")
         self._observer.closed(self, reason)
         self._flusher.schedule()
@@ -176,7 +178,7 @@ class LeafConnection(LeafPeer):
         size: int,
         payload: bytes,
     ) -> None:
-        """The careful way of a message: permissions, mappings, a subject that travels in the reply."""
+        """Serve one message, with regard to permissions, mappings and the subject that it is shown under."""
         if not self._may_speak():
             return
         account = self.account
@@ -205,7 +207,7 @@ class LeafConnection(LeafPeer):
         route(plan, RoutedMessage(self, subject, reply, header_size, size, tail, shown), served)
 
     def _may_speak(self) -> bool:
-        """Whether anything but the handshake's words is served; if not, the connection is closed."""
+        """Return whether the peer has logged in. If not, close the connection."""
         if self.account is not None:
             return True
         self.fail("Authorization Violation", "Authentication Failure")
@@ -235,7 +237,7 @@ class LeafConnection(LeafPeer):
             self._broken(operation[1])
 
     def _told(self, text: str) -> None:
-        """-ERR came: the peer closes. Some errors are better not provoked again soon."""
+        """Serve -ERR, after which the peer closes. The remote may wait longer before it dials again."""
         self.context.log.error(f"{self} - Leafnode Error '{text}'")
         if self.remote is not None:
             self.remote.hub_error(text)
@@ -244,15 +246,15 @@ class LeafConnection(LeafPeer):
     # --- what goes to the peer
 
     def may_send(self, subject: str) -> bool:
-        """See MessageEndpoint."""
+        """See `MessageEndpoint.may_send`."""
         return self.leaf_permissions.may_send(subject)
 
     def prefixes(self, subject: bytes) -> tuple[bytes, bytes]:
-        """See MessageEndpoint."""
+        """See `MessageEndpoint.prefixes`."""
         return b"LMSG %b " % subject, b"HMSG %b " % subject
 
     def deliver_leaf(self, msg: RoutedMessage, queues: tuple[bytes, ...]) -> bool:
-        """See MessageEndpoint."""
+        """See `MessageEndpoint.deliver_leaf`."""
         if self.closed_reason or not self.joined:
             return False
         prefix, tail, size = leaf_frame(msg, queues, self.peer_headers, self.context.remote_accounts)
@@ -262,5 +264,5 @@ class LeafConnection(LeafPeer):
         return True
 
     def who(self) -> dict[str, Any]:
-        """See Connection."""
+        """See `Connection.who`."""
         return self.handshake.who()

@@ -1,10 +1,12 @@
-"""One route, of either end: bytes in, interest and messages of all accounts routed, bytes out.
+"""RouteConnection: one end of a route, which exchanges interest and messages of all accounts.
 
-The end that dialled sends CONNECT and INFO, the other INFO; when each knows the other, both announce their
-interest. The accepting end greets after CONNECT, because a nats-server that was greeted and then refused
-dials again at once, more and more often; only a peer that waits for the greeting is greeted before. Knows no
-socket. Promises: nothing else is served before; operations are served in order; nothing of a connection is
-served after it was closed.
+The end that dialled sends CONNECT and INFO, the other one INFO. When each knows the other, both announce
+their interest. The accepting end sends its INFO after the peer's CONNECT, because a nats-server that gets an
+INFO and then is refused dials again at once, more and more often. A peer that waits for the INFO before it
+sends CONNECT gets it after a moment. Knows no socket.
+
+Promises: until both ends are known, nothing else is served; operations are served in order; nothing is served
+after the connection was closed.
 """
 
 from __future__ import annotations
@@ -56,32 +58,37 @@ _FIRST_PING = SECOND
 _ROUTER = ConnectionKind.ROUTER.value
 _REFUSED = "Authentication Failure"
 _PATIENCE = SECOND // 4
-_DEDICATED = "Not possible to have a dedicated route for account"  # sent to the other connections of a pool
+_DEDICATED = "Not possible to have a dedicated route for account"  # -ERR on other connections of a pool
 
 
 class RouteObserver(Protocol):
-    """Is told what a peer says of itself, and decides who may join."""
+    """Is notified of what a peer says of itself, and decides who may join."""
 
     def agrees(self, name: str, *, dynamic: bool) -> bool:
-        """Whether a server of the cluster so called is one of ours."""
+        """Return whether servers of the cluster `name` belong to ours.
+
+        dynamic: whether the peer made up that name itself.
+        """
 
     def introduced(self, connection: RouteConnection, info: RouteInfo) -> None:
-        """The peer has sent its INFO."""
+        """Take note that the peer has sent its first INFO."""
 
     def renewed(self, connection: RouteConnection, before: RouteInfo) -> None:
-        """The peer's INFO has changed."""
+        """Take note that the peer's INFO has changed; `before` is the earlier one."""
 
     def learnt(self, info: RouteInfo) -> None:
-        """The peer announces another server."""
+        """Take note of another server, which the peer announces."""
 
     def closed(self, connection: RouteConnection, reason: str) -> None:
-        """The route is closed."""
+        """Take note that the route is closed."""
 
 
 class RouteConnection(RoutePeer):
-    """A route. remote: the remote that dialled it here; None for an accepted one.
+    """A route. It greets, then is joined, and then is closed.
 
-    account_routes: by the account's name. States: greeting, joined, closed.
+    remote: the remote of this server that dialled it; None if the peer dialled.
+    joined: whether both ends know each other, so that interest and messages are served.
+    account_routes: the parts of the route, one for each account, by the account's name.
     """
 
     def __init__(
@@ -97,7 +104,7 @@ class RouteConnection(RoutePeer):
         self.joined = False
         self.account_routes: dict[bytes, AccountRoute] = {}
         self.ping_timer = PingTimer(self, context, _FIRST_PING)
-        self._account_route: AccountRoute | None = None  # of the messages that come
+        self._account_route: AccountRoute | None = None  # the account that the next messages belong to
         self._observer = observer
         self._timer: Timer | None = None
         self._greeting: Timer | None = None
@@ -106,7 +113,7 @@ class RouteConnection(RoutePeer):
     # --- start and end
 
     def open(self) -> None:
-        """The wire is there: introduce ourselves."""
+        """Begin the handshake, as the wire is there."""
         context = self.context
         context.log.info(f"{self} - Route connection created")
         if self.remote is not None:
@@ -134,7 +141,7 @@ class RouteConnection(RoutePeer):
             self.flush()
 
     def join(self) -> None:
-        """The peer is known and welcome: share every account with it."""
+        """Share every account with the peer, which is known and may join."""
         self.joined = True
         self._stop_timer()
         self.ping_timer.start()
@@ -163,10 +170,10 @@ class RouteConnection(RoutePeer):
         super().fail(text, reason)
 
     def stall(self, stalled: list[OutboundQueue]) -> None:
-        """Never: one that is slow here must not hold up what everyone else gets from the peer."""
+        """Do nothing: one slow client here must not delay what everyone else gets from the peer."""
 
     def share(self, name: bytes) -> AccountRoute:
-        """The part of the route that is an account's."""
+        """Return the part of the route that belongs to the account `name`, which may not exist here yet."""
         found = self.account_routes.get(name)
         if found is None:
             found = self.account_routes[name] = AccountRoute(self, name)
@@ -222,7 +229,7 @@ class RouteConnection(RoutePeer):
             account.in_bytes += size
 
     def _must_wait(self, operation: Op) -> bool:
-        """Whether a message's plan is not made yet, and there is no time to make one."""
+        """Return whether a message has no plan in the cache, and the turn has no time left to make one."""
         account_route = self._account_route if operation[0] <= HPUB else self.share(operation[-1])
         account = None if account_route is None else account_route.account
         known = account is not None and operation[1] in account.plans
@@ -231,14 +238,14 @@ class RouteConnection(RoutePeer):
     def serve_special(
         self, plan: Plan, operation: Op, operations: Iterator[Op], source: MessageEndpoint | None = None
     ) -> bool:
-        """See `fanout.Producer`: the source is the account's part of this route."""
+        """See `Connection.serve_special`. The source is the account's part of this route."""
         if self._account_route is not None:
             source = self._account_route
             source.remote_cluster = ""  # the publish comes from no leaf
         return super().serve_special(plan, operation, operations, source)
 
     def _interest(self, operation: Op) -> None:
-        """Anything but a message."""
+        """Serve an operation that is not a message."""
         code = operation[0]
         if code == LSUB and self.joined:
             _, subject, queue, weight, origin, account = operation
@@ -253,7 +260,7 @@ class RouteConnection(RoutePeer):
             self._control_operation(operation)
 
     def _message(self, operation: Op) -> None:
-        """The careful way of a message. Mappings were applied over there."""
+        """Serve one message that the fan-out did not serve. The peer has applied the mappings."""
         queues: tuple[bytes, ...] = ()
         origin = b""
         if operation[0] == LMSG:
@@ -300,7 +307,7 @@ class RouteConnection(RoutePeer):
             self.fail("Authorization Violation", _REFUSED)
 
     def _connect(self, raw: bytes) -> None:
-        """CONNECT: may it join at all?"""
+        """Serve CONNECT: refuse a peer that may not join."""
         try:
             given = RouteConnect.parse(raw)
         except PeerError as peer_error:
@@ -332,7 +339,7 @@ class RouteConnection(RoutePeer):
         return hmac.compare_digest(given.password.encode(), wanted.password.encode()) and same_user
 
     def _info(self, raw: bytes) -> None:
-        """INFO: of the peer itself, or of a server that it knows."""
+        """Serve INFO: of the peer itself, or of a server that it knows."""
         try:
             info = RouteInfo.parse(raw)
         except PeerError as peer_error:

@@ -1,11 +1,11 @@
-"""BatchDelivery: a run of messages at once for the pull requests of a consumer that asks for no acks.
+"""BatchDelivery: delivers many messages at once to the pull requests of a consumer without acks.
 
-Promises the frames, counts and order that one by one would give, and does it only where nothing can come
-between: one client that takes messages as they are subscribes to all reply subjects, no request ends within
-the run, and the run is what comes next in the stream. Everything else is delivered one by one.
+Promises the same frames, counts and order as a delivery one by one. So it does nothing unless three things
+are certain: one client that takes messages as they are subscribes to all reply subjects, no request ends
+within the run, and the run is what comes next in the stream. All else is delivered one by one.
 
-`DeliveryRun` makes the frames, and their sizes against the limits of the requests, from columns: one format
-for all is half the work of one for each.
+`DeliveryRun` makes all frames by one format from columns, which is half the work of a format for each, and
+calculates their sizes, which count in the limits of the requests.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .pull import Pull
 
 RUN = 512  # messages
-_LEAST = 4  # messages for each request; fewer are not worth the trouble
+_LEAST = 4  # messages for each request; for fewer, a run is not faster
 _MOST_PULLS = 8
 _PLAIN = b"MSG %b%d.%d.%d.%d %d\r\n%b\r\n"
 _HEADED = b"%bMSG %b%d.%d.%d.%d %b%d\r\n%b%b\r\n"
@@ -42,9 +42,9 @@ class BatchDelivery:
         self._ack_prefix = ack_prefix(parts.stream.name, parts.name) + "1."
 
     def serve(self, pulls: list[Pull], now: int) -> bool:
-        """Deliver a run to these requests, in turn, one message each. False if it is not for this way.
+        """Deliver a run to these requests, one message to each in turn. Return False if nothing was done.
 
-        Their figures are brought up to date; those that are done have nothing left.
+        What the requests may still get is updated; it is 0 for those that are done. now: ns.
         """
         parts = self._parts
         if len(pulls) > _MOST_PULLS or any(pull.expires and now >= pull.expires for pull in pulls):
@@ -75,7 +75,7 @@ class BatchDelivery:
         return True
 
     def _listener(self, pulls: list[Pull]) -> Target | None:
-        """The one client that subscribes to all their reply subjects, by one subscription."""
+        """Return the only client that subscribes to all their reply subjects, by one subscription."""
         listener: Target | None = None
         for pull in pulls:
             found = self._parts.sender.client(pull.reply)
@@ -85,7 +85,7 @@ class BatchDelivery:
         return listener
 
     def _send(self, run: DeliveryRun, last_seq: int, count: int, target: Target, now: int) -> None:
-        """Write the first of these messages, up to `last_seq`, down as delivered and send them."""
+        """Record the first `count` messages, up to `last_seq`, as delivered, and send them."""
         parts = self._parts
         data, payloads = run.data(target[0].sid, count), run.payloads(count)
         parts.selector.skip(count)
@@ -97,12 +97,13 @@ class BatchDelivery:
 
 
 class DeliveryRun:
-    """The next deliveries of a consumer, each the first of its message.
+    """The next deliveries of a consumer, each the first one of its message.
 
+    messages: at least one.
     ack_prefix: the part of the reply subjects before the figures.
-    number: the consumer sequence of the delivery before.
-    pending: how many messages the consumer had left then.
-    headed: whether any of them has headers.
+    number: the consumer sequence of the delivery before these.
+    pending: how many messages the consumer has yet to deliver, these included.
+    headed: whether one of the messages has headers.
     """
 
     __slots__ = ("_ack_prefix", "_bodies", "_figures", "_headers", "_lengths", "_subjects", "headed")
@@ -119,11 +120,11 @@ class DeliveryRun:
             self._lengths = list(map(add, self._lengths, map(len, self._headers)))
 
     def payloads(self, count: int) -> int:
-        """Bytes of the headers and bodies of the first `count`."""
+        """Return the bytes of the headers and bodies of the first `count` messages."""
         return sum(self._lengths[:count])
 
     def sizes(self) -> list[int]:
-        """What each counts, in bytes: its subject, its reply subject, its header and body."""
+        """Return what each delivery counts, in bytes: its subject, its reply subject, its header and body."""
         width = self._width()
         fixed = len(self._ack_prefix) + width
         counted = {subject: fixed + len(_octets(subject)) for subject in set(self._subjects)}
@@ -133,7 +134,7 @@ class DeliveryRun:
         return list(map(add, sizes, map(len, map(_FIGURES.__mod__, zip(*self._figures, strict=True)))))
 
     def _width(self) -> int:
-        """Bytes of the figures in each reply subject; 0 when they differ."""
+        """Return the length of the figures in each reply subject; 0 if it is not the same for all."""
         seqs, numbers, times, pending = self._figures
         first = len(_FIGURES % (seqs[0], numbers[0], min(times), pending[0]))
         rising = (seqs[-1], numbers[-1], max(times))
@@ -142,7 +143,7 @@ class DeliveryRun:
         return first
 
     def data(self, sid: bytes, count: int) -> bytes:
-        """The frames of the first `count`, for the subscription `sid`."""
+        """Return the frames of the first `count` messages, for the subscription `sid`."""
         ends = b" %b %b" % (sid, self._ack_prefix)
         leads = {subject: _octets(subject) + ends for subject in set(self._subjects)}
         led = map(leads.__getitem__, self._subjects[:count])
@@ -156,7 +157,7 @@ class DeliveryRun:
 
 
 def fitting(sizes: list[int], room: int) -> int:
-    """How many of these, from the first on, make less than `room`."""
+    """Return how many of these sizes, from the first on, make less than `room` together."""
     return len(sizes) if sum(sizes) < room else sum(1 for total in accumulate(sizes) if total < room)
 
 

@@ -1,8 +1,10 @@
 """MessageSender: sends a message to a receiver and records it in the delivery state, in one step.
 
-Promises: what nobody took is taken back and leaves no trace but its place as the next message. The hot
-path of consumers: no objects per message beyond the pending entry, the ack subject by one format.
-`FastSender` sends the same as `Account.publish`, and in the same order with it.
+This is the hot path of consumers: a message costs no objects but its pending entry, and its ack subject is
+made by one format.
+
+Promises: a delivery that nobody took is undone, and the message is the next one again. `FastSender` sends
+what `Account.publish` would send, and in the same order.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ _MOST_PREFIXES = 256
 class MessageSender:
     """Sends messages of one consumer.
 
-    prefix: of the ack subjects, see `acks.ack_prefix`.
     client: see `FastSender.client`.
-    delivered_at: when the last message went, in ns; 0 for never.
+    delivered_at: when the last message was sent, in ns; 0 for never.
+    headers_only: whether the consumer gets messages without their bodies.
     """
 
     __slots__ = (
@@ -65,7 +67,7 @@ class MessageSender:
         self.delivered_at = 0
 
     def ack_subject(self, message: StoredMessage, count: int) -> str:
-        """Give the reply subject of the next delivery, if it is this one."""
+        """Return the reply subject of this message, if it is delivered next, for the time `count`."""
         pending = self._num_pending.count - (count == 1)
         return (
             f"{self._prefix}{count}.{message.seq}.{self._delivery_state.consumer_seq + 1}."
@@ -74,20 +76,23 @@ class MessageSender:
 
     @staticmethod
     def size(message: StoredMessage, ack_subject: str) -> int:
-        """What a delivery counts in the byte limits of requests and windows."""
+        """Return what a delivery counts in the byte limits of requests and windows, in bytes."""
         subject = message.subject
         octets = len(subject) if subject.isascii() else len(subject.encode("utf-8", "surrogateescape"))
         return octets + len(ack_subject) + len(message.header) + len(message.body)
 
     def trim(self, message: StoredMessage) -> StoredMessage:
-        """Give the message without its body, its size in a header (headers_only consumers)."""
+        """Return the message without its body, whose size is then in a header (headers_only consumers)."""
         size = str(len(message.body)).encode()
         return message._replace(header=headers.set(message.header, b"Nats-Msg-Size", size), body=b"")
 
     def send(
         self, message: StoredMessage, count: int, to: str, ack_subject: str, header: bytes, now: int
     ) -> bool:
-        """Deliver to the subject `to`; False if nobody took it: the selector then takes it back."""
+        """Deliver a message to the subject `to`, for the time `count`. Return False if nobody took it.
+
+        The caller then gives it back to the selector. header: its header, perhaps with additions. now: ns.
+        """
         delivery_state = self._delivery_state
         before = (delivery_state.consumer_seq, delivery_state.stream_seq)
         seq = message.seq
@@ -105,18 +110,19 @@ class MessageSender:
         return False
 
     def done(self) -> None:
-        """Let a run of deliveries be written to its receivers and kept, and its acks be waited for."""
+        """End a run of deliveries: have it written, wait for its acks, and save the delivery state."""
         self._flusher.schedule()
         self._ack_waits.delivered()
         self._persistence.changed()
 
 
 class FastSender:
-    """The short way to the one client that subscribes to a subject, mostly the same subject as before.
+    """Sends to the only client that subscribes to a subject, which is mostly the same subject as before.
 
-    When the plan of the subject is a single client that takes messages as they are, a message costs two
-    appends to its outbound list. Whoever sends schedules the `flusher` after a run, so that it is written.
-    Everything else goes through the account.
+    If the plan of the subject is a single client that takes messages as they are, a message costs two appends
+    to its queue. Everything else goes through the account.
+
+    flusher: the account's. The caller schedules it after a run of messages, so that they are written.
     """
 
     __slots__ = ("_account", "_plan", "_prefixes", "_raw", "_subject", "_target", "flusher")
@@ -131,7 +137,7 @@ class FastSender:
         self._prefixes: dict[str, bytes] = {}
 
     def send(self, to: str, shown: str, reply: str, header: bytes, body: bytes) -> int:
-        """Publish to the subject `to`, seen as `shown`; gives how many took it."""
+        """Publish to the subject `to`, which clients see as `shown`. Return how many took it."""
         if to != self._subject:
             self._subject, self._raw = to, to.encode("utf-8", "surrogateescape")
         plan = self._account.plans.get(self._raw)
@@ -154,7 +160,7 @@ class FastSender:
         return 1
 
     def client(self, to: str) -> Target | None:
-        """The one client that subscribes to `to`, if it takes messages as they are."""
+        """Return the only client that subscribes to `to`, if it takes messages as they are; else None."""
         if to != self._subject:
             self._subject, self._raw = to, to.encode("utf-8", "surrogateescape")
         plan = self._account.plans.get(self._raw)
@@ -163,10 +169,10 @@ class FastSender:
         return self._target
 
     def _look(self) -> Plan:
-        """Find out who subscribes to the subject now."""
+        """Find out who subscribes to the subject now, and return its plan."""
         plan = self._plan = self._account.plan(self._raw)
         alone = plan.direct and len(plan.targets) == 1 and not plan.request
-        # A leaf's frame carries the subject shown elsewhere: the router knows how.
+        # To another server, the shown subject travels elsewhere in the frame: `route` knows where.
         self._target = plan.targets[0] if alone and not plan.leafs else None
         self._prefixes.clear()
         return plan
