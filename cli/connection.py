@@ -219,15 +219,20 @@ def _identity(profile: Profile) -> dict[str, Any]:
         seed = nkey if nkey.startswith("SU") else secret.text_or_file("nkey", nkey, "-----BEGIN")
         found["nkeys_seed_str"] = _seed_of(seed)
     elif profile.text("user_jwt"):
-        jwt = secret.text_or_file("jwt", profile.text("user_jwt"), "eyJ")
-        seed = profile.text("user_seed")
-        if not seed:
-            raise UsageError("a user JWT needs its seed", "give it with --seed")
-        seed = seed if seed.startswith("SU") else secret.text_or_file("seed", seed, "-----BEGIN")
-        found["user_credentials"] = RawCredentials(_creds_text(jwt, _seed_of(seed)))
+        found["user_credentials"] = RawCredentials(jwt_credentials(profile))
     if profile.text("token"):
         found["token"] = secret.resolve("token", profile.text("token"))
     return found
+
+
+def jwt_credentials(profile: Profile) -> str:
+    """Return the user JWT and its seed as the text of a credentials file. Raises CliError."""
+    jwt = secret.text_or_file("jwt", profile.text("user_jwt"), "eyJ")
+    seed = profile.text("user_seed")
+    if not seed:
+        raise UsageError("a user JWT needs its seed", "give it with --seed")
+    seed = seed if seed.startswith("SU") else secret.text_or_file("seed", seed, "-----BEGIN")
+    return _creds_text(jwt, _seed_of(seed))
 
 
 def _seed_of(text: str) -> str:

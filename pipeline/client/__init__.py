@@ -1,8 +1,10 @@
-"""A blocking NATS client on one socket, made for bulk: it parses whole reads at once, into columns."""
+"""A blocking NATS client on one socket, made for bulk: it parses whole reads at once, into columns.
+
+Only `block` and `chunks` need Arrow; this package does not import them, so that the command line can use the
+rest without it.
+"""
 
 from .address import ConnectionOptions
-from .block import ArrowMessages
-from .chunks import pieces
 from .connection import BlockingConnection
 from .errors import (
     AuthorizationError,
@@ -17,7 +19,6 @@ from .errors import (
 from .frames import Frames, Message
 
 __all__ = [
-    "ArrowMessages",
     "AuthorizationError",
     "BlockingConnection",
     "ClientError",
@@ -30,5 +31,4 @@ __all__ = [
     "NotPermitted",
     "TimedOut",
     "TooLarge",
-    "pieces",
 ]

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 import secrets
+import ssl
 import time
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...protocol.wire import encode
 from .address import ConnectionOptions
-from .block import ArrowMessages, scan
 from .errors import (
     AuthorizationError,
     ClientError,
@@ -26,8 +26,11 @@ from .errors import (
     TimedOut,
     TooLarge,
 )
-from .frames import Frames, Message, parse
+from .frames import Frames, Message, parse, skim
 from .handshake import HandshakeResult, open_first
+
+if TYPE_CHECKING:
+    from .block import ArrowMessages
 
 READ = 1 << 20  # bytes asked for with one read
 SCANNED = 16 << 10  # bytes; in less of them there is nothing to gain
@@ -122,11 +125,11 @@ class BlockingConnection:
         except OSError as error:
             raise self._end(error.strerror or str(error)) from None
 
-    def subscribe(self, subject: str, *, limit: int = 0) -> bytes:
+    def subscribe(self, subject: str, *, queue: str = "", limit: int = 0) -> bytes:
         """Subscribe to a subject, for `limit` messages if that is given, and return the subscription's id."""
         self._sids += 1
         sid = b"%d" % self._sids
-        frame = encode.sub(subject.encode(), b"", sid)
+        frame = encode.sub(subject.encode(), queue.encode(), sid)
         self.send(frame + encode.unsub(sid, limit) if limit else frame)
         return sid
 
@@ -169,8 +172,49 @@ class BlockingConnection:
         self._frames, self._next = Frames(), 0
         return frames.since(start)
 
+    def skim(self, timeout: float | None = None) -> tuple[int, int]:
+        """Drop all messages that have arrived, at least one; return how many, and the bytes in them.
+
+        The bytes are those of headers and payloads. Raises TimedOut, ConnectionLost, NotPermitted.
+        """
+        deadline = self._deadline(timeout)
+        kept = self._frames.since(self._next)
+        self._frames, self._next = Frames(), 0
+        headers = sum(map(len, kept.headers.values()))
+        count, size = len(kept), sum(map(len, kept.payloads)) + headers
+        while not count:
+            self._receive(deadline)
+            if self._buffered >= self._needed:
+                data = self._whole()
+                control: list[bytes] = []
+                found = skim(data, control)
+                count, size, self._needed = found.messages, found.size, found.needed
+                self._hold(data, found.end)
+                for line in control:
+                    self._take_line(line)
+        return count, size
+
+    def poll(self) -> None:
+        """Read what has arrived without waiting: PINGs are answered, messages kept for `take`.
+
+        Raises ConnectionLost, NotPermitted.
+        """
+        self._check()
+        try:
+            self._socket.settimeout(0)
+            data = self._socket.recv(READ)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            return
+        except OSError as error:
+            raise self._end(error.strerror or str(error)) from None
+        self._buffer(data)
+        if self._buffered >= self._needed:
+            self._parse()
+
     def take_block(self, timeout: float | None = None) -> ArrowMessages:
         """Return what `take` returns, as Arrow columns. Raises what `take` raises."""
+        from .block import ArrowMessages
+
         deadline = self._deadline(timeout)
         found = [] if self._next >= len(self._frames) else [ArrowMessages.of(self.take())]
         while not found:
@@ -245,6 +289,9 @@ class BlockingConnection:
             raise TimedOut("nothing came in time") from None
         except OSError as error:
             raise self._end(error.strerror or str(error)) from None
+        self._buffer(data)
+
+    def _buffer(self, data: bytes) -> None:
         if not data:
             raise self._end("the server closed the connection")
         self._chunks.append(data)
@@ -252,6 +299,8 @@ class BlockingConnection:
 
     def _scan(self) -> list[ArrowMessages]:
         """Return the part of the buffer that `scan` understands, as columns."""
+        from .block import scan
+
         data = self._whole()
         block, done = scan(data)
         self._hold(data, done)

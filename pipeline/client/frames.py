@@ -81,6 +81,52 @@ class Frames:
         self.headers = {at - (at > row): block for at, block in self.headers.items()}
 
 
+class Skimmed(NamedTuple):
+    """What `skim` found: the whole messages, the bytes in them, where the rest starts, what it needs."""
+
+    messages: int
+    size: int
+    end: int
+    needed: int  # bytes from `end` until the next frame is whole; 0 if unknown
+
+
+def skim(data: bytes, control: list[bytes]) -> Skimmed:
+    """Count the whole messages of `data`, and append its other whole lines to `control`.
+
+    Messages whose line is equal to the one before cost one comparison. Raises ClientError for input that no
+    server sends.
+    """
+    find, starts, end = data.find, data.startswith, len(data)
+    pos = messages = size = 0
+    line, body, step = b"", 0, 0  # of the message before
+    try:
+        while True:
+            if line and starts(line, pos):
+                if pos + step > end:
+                    return Skimmed(messages, size, pos, step)
+                pos += step
+                messages += 1
+                size += body
+                continue
+            line_end = find(b"\r\n", pos)
+            if line_end < 0:
+                break
+            if data[pos] in (_M, _H):
+                body = int(data[data.rfind(b" ", pos, line_end) : line_end])
+                if body < 0:
+                    raise ValueError(body)
+                line = data[pos : line_end + 2]
+                step = len(line) + body + 2
+            else:
+                control.append(data[pos:line_end])
+                pos = line_end + 2
+    except ValueError:
+        raise ClientError("the server sent what no NATS server sends") from None
+    if end - pos > LONGEST_LINE:
+        raise ClientError("the server sent a line without end: is this a NATS server?")
+    return Skimmed(messages, size, pos, 0)
+
+
 def parse(data: bytes, frames: Frames, control: list[bytes]) -> tuple[int, int]:
     """Append the whole messages of `data` to `frames` and its other whole lines to `control`.
 

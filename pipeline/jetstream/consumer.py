@@ -19,7 +19,8 @@ import numpy as np
 import pyarrow.compute as pc
 
 from ...protocol import headers
-from ..client import ArrowMessages, ClientError
+from ..client import ClientError
+from ..client.block import ArrowMessages
 from . import deliveries
 from .api import JetStreamRequests
 from .columns import MessageRange, Rows

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ..client import pieces
+from ..client.chunks import pieces
 from .columns import text
 from .errors import Interrupted
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from lib.cuttable_proxy import Cuttable
+from lib.eventually import eventually
 from lib.process import ServerProcess, free_port
 from pyjs.pipeline.client import (
-    ArrowMessages,
     BlockingConnection,
     ConnectionLost,
     ConnectionOptions,
@@ -20,6 +20,7 @@ from pyjs.pipeline.client import (
     TimedOut,
     TooLarge,
 )
+from pyjs.pipeline.client.block import ArrowMessages
 from pyjs.protocol import headers
 
 CONFIG = """
@@ -96,6 +97,44 @@ def test_blocks_hold_all_messages_in_their_order(connection: BlockingConnection)
     assert whole.payloads.to_pylist() == [*bodies, b"last"]
     named = [bool(header) for header in whole.every_header().to_pylist()]
     assert named == [number % 3 == 0 for number in range(2000)] + [False]
+
+
+def test_messages_are_counted_without_keeping_them(connection: BlockingConnection) -> None:
+    block = headers.encode({"N": ["1"]})
+    connection.subscribe("mine.>")
+    connection.publish("mine.first", b"kept")
+    connection.flush()  # reads it
+    for number in range(3000):
+        connection.publish("mine.a", b"x" * (number % 7), headers=b"" if number % 3 else block)
+        if number % 500 == 0:
+            connection.send(b"PING\r\n")
+    count = size = 0
+    while count < 3001:
+        more, further = connection.skim()
+        count, size = count + more, size + further
+    assert count == 3001
+    assert size == 4 + sum(number % 7 for number in range(3000)) + 1000 * len(block)
+    with pytest.raises(TimedOut):
+        connection.skim(0)
+
+
+def test_a_poll_does_not_wait(connection: BlockingConnection) -> None:
+    connection.poll()
+    connection.subscribe("mine.>")
+    connection.publish("mine.a", b"1")
+    with BlockingConnection.open(connection.address) as other:
+        other.flush()
+    eventually(lambda: connection.poll() or len(connection._frames))
+    assert connection.take(0).payloads == [b"1"]
+
+
+def test_members_of_a_queue_group_divide_messages(connection: BlockingConnection) -> None:
+    connection.subscribe("mine", queue="q")
+    connection.subscribe("mine", queue="q", limit=1)
+    for _ in range(20):
+        connection.publish("mine", b"")
+    connection.flush()
+    assert connection.skim() == (20, 0)
 
 
 def test_what_is_too_large_is_not_sent(connection: BlockingConnection) -> None:

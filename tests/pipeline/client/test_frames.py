@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyjs.pipeline.client import ArrowMessages, ClientError, Frames
-from pyjs.pipeline.client.block import scan
-from pyjs.pipeline.client.frames import parse
+from pyjs.pipeline.client import ClientError, Frames
+from pyjs.pipeline.client.block import ArrowMessages, scan
+from pyjs.pipeline.client.frames import parse, skim
 from pyjs.protocol.wire import encode
 
 WORDS = st.text("abc.$>*ü\"'", min_size=1, max_size=8).map(str.encode)
@@ -44,6 +44,31 @@ def test_any_cut_gives_the_same_messages(messages: list[tuple[bytes, ...]], cuts
     told = [frames.message(row) for row in range(len(frames))]
     assert [(m.subject.encode(), m.reply.encode(), m.header, m.payload) for m in told] == messages
     assert control == [b"PING"] * len(messages)
+
+
+@given(st.lists(MESSAGES, max_size=12), st.lists(st.integers(0, 900), max_size=20))
+def test_any_cut_counts_the_same(messages: list[tuple[bytes, ...]], cuts: list[int]) -> None:
+    messages = [each for each in messages for _ in range(2)]  # equal lines follow each other
+    data = b"".join(encode.msg(subject, b"7", *rest) for subject, *rest in messages) + b"PING\r\n"
+    control: list[bytes] = []
+    held, count, size = b"", 0, 0
+    for start, end in pairwise(sorted({min(cut, len(data)) for cut in cuts} | {0, len(data)})):
+        held += data[start:end]
+        found = skim(held, control)
+        assert not found.needed or found.needed > len(held) - found.end
+        count, size, held = count + found.messages, size + found.size, held[found.end :]
+    assert (count, size, held) == (
+        len(messages),
+        sum(len(header) + len(body) for *_, header, body in messages),
+        b"",
+    )
+    assert control == [b"PING"]
+
+
+@pytest.mark.parametrize("data", [b"MSG a 1 x\r\n", b"MSG a 1 -20\r\n", b"\0" * (64 * 1024 + 1)])
+def test_what_no_server_sends_is_not_counted(data: bytes) -> None:
+    with pytest.raises(ClientError):
+        skim(data, [])
 
 
 def test_rows_are_dropped_with_their_headers() -> None:
