@@ -25,6 +25,7 @@ ROWS: tuple[CommandRow, ...] = (
         ("a",),
         section=ADMIN,
     ),
+    CommandRow("bench", "pyjs.plugins.bench:bench", "Measure what a server achieves", section=OTHER),
     CommandRow("completion", "pyjs.plugins.completion:completion", "Shell completion scripts", section=OTHER),
     CommandRow(
         "consumer",
