@@ -1,6 +1,6 @@
 """A reader of a stream that gets each message once, in the order of the stream, and acknowledges nothing.
 
-It is an ephemeral push consumer with flow control and heartbeats, made anew behind the last message whenever
+It is an ephemeral push consumer with flow control and heartbeats, made again behind the last message whenever
 one is missing or the server has forgotten it: after a gap, a restart, a change of the leader, a reconnect.
 Promises: no message is skipped or delivered twice; memory is bounded by the server's flow control, since
 its window goes on only when the messages before it have been taken; a stream that was deleted and made again

@@ -88,5 +88,5 @@ _check(MAX_PAYLOAD_WARN + MAX_HEADER < MAX_RECORD, "a largest message must fit a
 _check(MAX_PENDING < 10**MAX_SIZE_DIGITS, "every size must be writable on the wire")
 _check(AUTH_TIMEOUT < PING_INTERVAL, "a silent stranger must be cut before it is pinged")
 _check(MIN_DUPLICATE_WINDOW <= DUPLICATE_WINDOW, "the default window must be allowed")
-_check(SOURCE_HEALTH_CHECK > SECOND, "a source must miss several heartbeats before it is made anew")
+_check(SOURCE_HEALTH_CHECK > SECOND, "a source must miss several heartbeats before it is made again")
 _check(FLOW_CONTROL_WINDOW < MAX_PENDING, "flow control must stop before a consumer is cut as slow")

@@ -21,7 +21,7 @@ from secrets import randbits
 from urllib.parse import unquote
 
 from .consumer import STATE, FileConsumer
-from .copies import COPY, CopyRead, mend, read_copies, write_copies
+from .copies import COPY, CopyRead, read_copies, repair, write_copies
 from .errors import Damaged, NotFound
 from .file import FileStream
 from .file.ownership import first_unused, own_files
@@ -40,14 +40,14 @@ _TAKEN_AWAY = re.compile(r"\..+\.[0-9]+", re.DOTALL)  # a name that `_take_away`
 class StoredConfig:
     """One stream or consumer found on the disk: its document, or what is wrong with it.
 
-    mended: what was wrong with one of the document's two files, which was rewritten from the other.
+    repaired: what was wrong with one of the document's two files, which was rewritten from the other.
     refused: whether `damage` is only that the disk refused to read it, so that a later attempt may succeed.
     """
 
     name: str
     document: Document | None
     damage: str = ""
-    mended: str = ""
+    repaired: str = ""
     refused: bool = False
 
 
@@ -203,9 +203,9 @@ class AccountDirectory:
                 missing = f"{path} is missing, and so is its copy"
                 return StoredConfig(unquote(entry), None, missing), MetaFacts()
             with suppress(OSError):  # a disk that is full must not keep it from being served
-                mend(self._fs, path, read)
+                repair(self._fs, path, read)
             meta = read.value
-            return StoredConfig(meta.name, meta.document, mended=read.damage), meta.facts
+            return StoredConfig(meta.name, meta.document, repaired=read.damage), meta.facts
         except (Damaged, OSError) as error:
             refused = isinstance(error, OSError)
             return StoredConfig(unquote(entry), None, str(error), refused=refused), MetaFacts()

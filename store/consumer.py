@@ -7,7 +7,7 @@ in one step. `save` only keeps the state, or the known changes. `Commit.run` com
 before, writes and syncs, so that everything slow runs in the commit's thread.
 
 The log is kept twice, as `state` and `state.copy`. Every save goes to both, but only the first is synced. So
-damage to one of them loses nothing (`mended`), and a save needs no second sync. Saves are numbered, and
+damage to one of them loses nothing (`repaired`), and a save needs no second sync. Saves are numbered, and
 the file with the later save counts.
 
 A crash leaves the state of a save that is not older than the last one committed. Where both logs are damaged,
@@ -42,11 +42,11 @@ class ConsumerStore(Protocol):
     """Keeps the state of one consumer. The commit protocol is that of `StreamStore`.
 
     damage: what `load` found to be lost, "" if nothing.
-    mended: what `load` found damaged without any loss.
+    repaired: what `load` found damaged without any loss.
     """
 
     damage: str
-    mended: str
+    repaired: str
 
     def load(self) -> ConsumerState | None:
         """Return the state as last saved, None if there never was one. Raises Damaged and OSError."""
@@ -83,7 +83,7 @@ class ConsumerStore(Protocol):
 class MemoryConsumer:
     """The state of a consumer that need not survive."""
 
-    damage = mended = ""
+    damage = repaired = ""
 
     def __init__(self) -> None:
         self._state: ConsumerState | None = None
@@ -196,7 +196,7 @@ class FileConsumer:
     """A `ConsumerStore` in the folder `directory`. The files are `state` and `state.copy`.
 
     damage: what is lost, "" if nothing.
-    mended: which file was rewritten from the other, and why.
+    repaired: which file was rewritten from the other, and why.
     identity: the consumer's identity.
     """
 
@@ -211,7 +211,7 @@ class FileConsumer:
         self._identity = identity
         self.directory = directory
         self.path = f"{directory}/{STATE}"
-        self.damage = self.mended = ""
+        self.damage = self.repaired = ""
         self._fs: FileSystem = Disk() if fs is None else fs
         self._own_handles = handles is None
         self._handles = Handles(self._fs, 1) if handles is None else handles
@@ -270,11 +270,11 @@ class FileConsumer:
     def _mend(self, best: _Log, first: _Log | None, copy: _Log | None) -> None:
         """Rewrite the file that knows less. One that never existed is created."""
         if best is not first:
-            self.mended = f"{self.path} is {self._wrong(first)}, written anew from its copy"
+            self.repaired = f"{self.path} is {self._wrong(first)}, rewritten from its copy"
             write_file(self._fs, self.path, best.data)
         elif copy is None or copy.data != best.data or copy.torn:
             if best.number:
-                self.mended = f"{self.path}{COPY} is {self._wrong(copy)}, written anew"
+                self.repaired = f"{self.path}{COPY} is {self._wrong(copy)}, rewritten"
             self._copy(best.data)
         self._copied = True
 

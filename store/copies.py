@@ -3,9 +3,9 @@
 Promises: as long as one of the two is intact, its content is found. If both are intact, the first counts,
 which is written first. If the copy has a later revision, however, the copy counts, because the first is then
 an older file that was put back. Reading changes nothing, and reports what is wrong with either file (it may
-even be a directory). `mend` rewrites the bad one. The copy protects against damage, not against crashes, so a
-caller that does not need it durable leaves its sync to the system. Content that was written with a copy ends
-with a newline. Content without one comes from a version that made no copies.
+even be a directory). `repair` rewrites the bad one. The copy protects against damage, not against crashes, so
+a caller that does not need it durable leaves its sync to the system. Content that was written with a copy
+ends with a newline. Content without one comes from a version that made no copies.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def read_copies(
     raise NotFound(path)
 
 
-def mend(fs: FileSystem, path: str, found: CopyRead[T], *, durable: bool = False) -> None:
+def repair(fs: FileSystem, path: str, found: CopyRead[T], *, durable: bool = False) -> None:
     """Rewrite the file that is damaged or missing from the other one. Raises OSError."""
     if not found.whole:
         write_file(fs, path, found.data)

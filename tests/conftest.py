@@ -45,7 +45,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put what takes long first; run a test again that fails and in which the reference or Spark takes part.
 
-    Their timing is not ours to mend: Spark gives each Python process ten seconds to start. Tests of pyjs
+    We cannot change their timing: Spark gives each Python process ten seconds to start. Tests of pyjs
     alone are never run again: there a failure is a bug.
     """
     for item in items:

@@ -1,4 +1,4 @@
-"""The terminal that stdout is, if it is one: its size, a pager for long texts, and a screen drawn anew.
+"""The terminal that stdout is, if it is one: its size, a pager for long texts, and a screen that is redrawn.
 
 Promises: in a pipe there is no width, no pager and no escape sequence. A pager that cannot be started is done
 without. Whatever ends a watch, the terminal wraps its lines as before.

@@ -184,7 +184,7 @@ def bucket(api: Api, settings: Settings) -> dict[str, object]:
 
 
 def _purge(api: Api, settings: Settings) -> None:
-    """Remove all keys. The default bucket is made anew, so that the flags of this run hold."""
+    """Remove all keys. The default bucket is made again, so that the flags of this run hold."""
     verb = "DELETE" if settings.bucket == BUCKET else "PURGE"
     try:
         api.request(f"STREAM.{verb}.KV_{settings.bucket}")

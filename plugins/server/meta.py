@@ -26,7 +26,7 @@ from .spread import balance
 Info = dict[str, Any]
 WARNING = """\
 Remove only servers that will not come back: for maintenance it is enough to stop one and start it again.
-What has one replica and is on this server is lost, and begins anew elsewhere. A removed server that shall
+What has one replica and is on this server is lost, and begins empty elsewhere. A removed server that is to
 join again has to be restarted with an empty store.
 """
 

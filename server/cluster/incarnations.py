@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from zlib import crc32
 
-from ...store.copies import mend, read_copies, remove_copies, write_copies
+from ...store.copies import read_copies, remove_copies, repair, write_copies
 from ...store.errors import Damaged, NotFound
 from ...store.fs import FileSystem
 from ...store.raft import RaftStore
@@ -115,9 +115,9 @@ class Incarnations:
             self.faults.append(f"{error.where}, and so is its copy: a new member begins")
             return None
         if found.damage:
-            self.faults.append(f"{found.damage}: written anew from the other file")
+            self.faults.append(f"{found.damage}: rewritten from the other file")
         if change:
-            mend(self._fs, path, found, durable=True)
+            repair(self._fs, path, found, durable=True)
         return found.value
 
     def _write(self, incarnation: Incarnation) -> None:

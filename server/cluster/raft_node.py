@@ -153,8 +153,8 @@ class RaftNode:
         self._applier.applied = application.applied
         if log.snapshot.index > application.applied:
             self._restore(log.snapshot)
-        if stored.mended:
-            self._log.info(f"Group {self.name}: {stored.mended}")
+        if stored.repaired:
+            self._log.info(f"Group {self.name}: {stored.repaired}")
         if stored.lost:
             self._log.warning(f"Group {self.name} lost something and waits to catch up: {stored.lost}")
         if not self.failure:

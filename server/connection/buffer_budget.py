@@ -114,13 +114,13 @@ class BufferBudget:
 
     # --- what connections report
 
-    def incoming(self, connection: BufferedConnection, size: int, need: int, *, anew: bool) -> None:
+    def incoming(self, connection: BufferedConnection, size: int, need: int, *, next_message: bool) -> None:
         """Count the part of a message that has arrived: `size` of `need` bytes.
 
-        anew: the message that was counted before is finished.
+        next_message: the message that was counted before is finished.
         """
         part = self._parts.get(connection)
-        if anew or need <= SMALL:
+        if next_message or need <= SMALL:
             if part is not None:
                 self._drop(part)
                 part = None

@@ -155,7 +155,7 @@ class Connection(Outbound, MessageEndpoint):
                 if operations:  # bytes alone do not count: a line or payload that never ends is no activity
                     self.last_activity = began
                 if self._in_part or parser.buffer.need > SMALL:
-                    self._count_part(anew=bool(operations))
+                    self._count_part(next_message=bool(operations))
                 left = parser.left
                 if left:
                     buffer.give_back(piece, left)
@@ -249,12 +249,12 @@ class Connection(Outbound, MessageEndpoint):
         self._pending_operations.extend(operations)
         return True
 
-    def _count_part(self, *, anew: bool) -> None:
+    def _count_part(self, *, next_message: bool) -> None:
         """Report to the buffer budget how much of an unfinished message has arrived."""
         buffer = self.parser.buffer
         need = buffer.size if self.parser.awaits_connect else buffer.need
         self._in_part = need > SMALL
-        self._buffer_budget.incoming(self, buffer.size, need, anew=anew)
+        self._buffer_budget.incoming(self, buffer.size, need, next_message=next_message)
 
     def admit(self) -> None:
         """Accept the peer after its CONNECT: what it sent after that is served next."""

@@ -117,7 +117,7 @@ def set_strange_aside(fs: FileSystem, own: Own) -> tuple[list[str], list[str]]:
         if path.endswith(".blk"):
             blocks.append(f"{path} {wrong}, and is set aside ({kept})")
         else:
-            others.append(f"{path} {wrong}, is set aside ({kept}), and is written anew")
+            others.append(f"{path} {wrong}, is set aside ({kept}), and is rewritten")
     return blocks, others
 
 

@@ -33,7 +33,7 @@ class RecoveredStream:
     """A stream as it was found.
 
     faults: what is damaged, in words.
-    mended: what was damaged and can be restored from the rest.
+    repaired: what was damaged and can be restored from the rest.
     missing: second files that do not exist, as after a kill. They are written again.
     cut: whether the last block has lost its end, or is gone, so that nothing may be written behind it.
     tombs: ranges that were removed according to witnesses alone.
@@ -51,7 +51,7 @@ class RecoveredStream:
     next_number: int = 1
     lost: dict[int, str] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
-    mended: list[str] = field(default_factory=list)
+    repaired: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     cut: bool = False
     tombs: "array[int]" = field(default_factory=lambda: array("Q"))
@@ -81,11 +81,11 @@ def recover(
     """Read a stream's folder. `exact` and `identity`: see `FileStream`. Raises OSError and Foreign."""
     found = RecoveredStream()
     own = own_files(fs, directory, identity, exact=exact)
-    found.faults, found.mended = set_strange_aside(fs, own)
+    found.faults, found.repaired = set_strange_aside(fs, own)
     files = _files(fs, directory, found, own)
     if own.damage and (files or own.manifest is not None):
-        where = found.mended if fs.exists(f"{directory}/{MANIFEST}") else found.missing
-        where.append(f"{own.damage}, and is written anew with the next commit")
+        where = found.repaired if fs.exists(f"{directory}/{MANIFEST}") else found.missing
+        where.append(f"{own.damage}, and is rewritten with the next commit")
     witnesses = _witnesses(fs, directory, files, found, own)
     if exact and not found.cut:
         _cut_back(fs, files, found, witnesses)
@@ -158,7 +158,7 @@ def _files(fs: FileSystem, directory: str, found: RecoveredStream, own: Own) -> 
             _remove(fs, path)  # it was merged into the block before
         else:
             if not block.doubled:
-                found.mended.append(f"{path}: one of the two headers is damaged, the other counts")
+                found.repaired.append(f"{path}: one of the two headers is damaged, the other counts")
             files.append(_File(path, header, block.size))
     found.next_number = max([*newest, *(file.header.until for file in files)], default=0) + 1
     for name in fs.names(directory):
@@ -262,7 +262,7 @@ def _open_block(
 ) -> BlockIndex:
     """Read one block, from its sidecar if there is a good one."""
     side = sidecar_path(file.path)
-    damage, where = "", found.mended
+    damage, where = "", found.repaired
     if fs.exists(side):
         data = _read_sidecar(fs, side)
         index = sidecar.decode(data, file.path, file.header, file.size)
@@ -279,7 +279,7 @@ def _open_block(
         damage, where = f"{side} is missing", found.missing
     result = _scan_block(fs, file, following, found, witnesses)
     if damage and not result.damage:
-        where.append(f"{damage}, and is written anew")
+        where.append(f"{damage}, and is rewritten")
     if following is None:
         found.cut = found.cut or result.cut
         _cut_end(fs, file, result.end)
@@ -313,7 +313,7 @@ def _scan_block(
     result = scan(file.path, file.header, data, next_last=next_last, synced=synced, last_seq=last_seq)
     found.damage.extend((result.index.block, where, lost) for where, lost in result.damage)
     if lacking > 0 and not result.damage:
-        found.mended.append(f"{file.path}: the zeros at its end were cut off, and are written anew")
+        found.repaired.append(f"{file.path}: the zeros at its end were cut off, and are rewritten")
         _resize(fs, file.path, len(data))
     return result
 

@@ -47,7 +47,7 @@ _MAGIC, _MESSAGE, _FIXED = record.MAGIC, record.MESSAGE, record.FIXED
 class FileStream(IndexedStream):
     """A `StreamStore` in the folder `directory`, which the first commit creates. Streams may share `handles`.
 
-    faults, mended: what was found damaged on opening, in words: with a loss, and without any.
+    faults, repaired: what was found damaged on opening, in words: with a loss, and without any.
     missing: files that a kill leaves out, and that are written again.
     on_damage: called with (sequence, place) when a read finds a damaged message.
     exact: whether what follows the last whole commit is dropped, so that messages and `note` fit together.
@@ -83,7 +83,7 @@ class FileStream(IndexedStream):
         self._skipped = False
         self._manifest = Manifest(self._fs, self._handles, directory, identity.value)
         found = recover(self._fs, directory, exact=exact, identity=identity)
-        self.faults, self.mended, self.missing = found.faults, found.mended, found.missing
+        self.faults, self.repaired, self.missing = found.faults, found.repaired, found.missing
         self._adopt(found)
 
     def _adopt(self, found: RecoveredStream) -> None:

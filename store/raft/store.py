@@ -44,7 +44,7 @@ class StoredRaft:
     base, base_term: the index and term that precede the entries.
     entries: the entries from base + 1 on.
     lost: what was damaged and is lost, "" if nothing.
-    mended: what was damaged but is not needed.
+    repaired: what was damaged but is not needed.
     """
 
     state: StoredState
@@ -53,7 +53,7 @@ class StoredRaft:
     base_term: int
     entries: list[LogRecord]
     lost: str
-    mended: str = ""
+    repaired: str = ""
 
 
 class RaftStore:
@@ -115,8 +115,8 @@ class RaftStore:
             self._rebuild(snapshot, reading, next_)
         else:
             self._go_on(reading, mark)
-        mended = "; ".join(f"{one}, and is written anew" for one in (damage, mark_damage) if one)
-        return StoredRaft(state, snapshot, reading.base, reading.base_term, reading.entries, lost, mended)
+        repaired = "; ".join(f"{one}, and is rewritten" for one in (damage, mark_damage) if one)
+        return StoredRaft(state, snapshot, reading.base, reading.base_term, reading.entries, lost, repaired)
 
     def close(self) -> None:
         """Close the descriptors. A second call does nothing."""

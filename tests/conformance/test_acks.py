@@ -1,4 +1,4 @@
-"""Acknowledging: every verb, redelivery by time and by wish, its limits, and what the consumer shows."""
+"""Acknowledgements: every verb, redelivery after a time or on request, its limits, and the consumer info."""
 
 from __future__ import annotations
 

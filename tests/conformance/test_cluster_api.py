@@ -386,7 +386,7 @@ def test_mirrors_and_sources_follow_leaders_that_move(js: JetStream) -> None:
 def test_a_backup_is_restored_with_its_replicas(
     mesh: JetMesh, js: JetStream, others: list[JetStream], replicas: int, storage: str
 ) -> None:
-    """A work queue: without its consumer it would let go of everything that it holds."""
+    """A work queue: without its consumer it would forget everything that it holds."""
     js.create("S", subjects=["s.>"], num_replicas=replicas, storage=storage, retention="workqueue")
     led(js, "S")
     js.consumer("S", "C")

@@ -377,7 +377,7 @@ def test_routing(both: Both, unique: str, seed: int) -> None:
         kind = rng.choices(["sub", "unsub", "limit", "pub"], [3, 1, 1, 6])[0]
         if kind == "sub":
             pattern, queue, sid = rng.choice(PATTERNS), rng.choice(["", "", "q", "r"]), f"s{step}"
-            # A maximum in a group depends on whom the dice of a server chose.
+            # A maximum in a group depends on which member a server chose at random.
             alive += [sid] if not queue else []
             line = f"SUB {unique}.{pattern} {queue} {sid}\r\n"
         elif kind == "pub":

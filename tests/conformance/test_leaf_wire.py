@@ -106,7 +106,7 @@ def dial(server: ServerProcess) -> Iterator[Callable[[], LeafWire]]:
         wire.close()
 
 
-def hello(name: str, **options: Any) -> str:
+def connect_line(name: str, **options: Any) -> str:
     fields = {
         "version": "2.15.1",
         "user": "a",
@@ -124,7 +124,7 @@ def hello(name: str, **options: Any) -> str:
 def join(wire: LeafWire, name: str, **options: Any) -> tuple[dict[str, Any], list[str]]:
     """Log in as a spoke: (second INFO, the LS+ lines that follow)."""
     wire.until("INFO ")
-    wire.send(hello(name, **options))
+    wire.send(connect_line(name, **options))
     second = json.loads(wire.until("INFO ")[5:])
     return second, wire.lines_until_pong()
 
@@ -164,7 +164,7 @@ def test_wrong_credentials_are_refused(
 ) -> None:
     wire = dial()
     wire.until("INFO ")
-    wire.send(hello(unique, **options))
+    wire.send(connect_line(unique, **options))
     assert wire.ends() == ["-ERR 'Authorization Violation'"]
 
 
@@ -178,13 +178,13 @@ def test_interest_before_connect_is_refused(dial: Callable[[], LeafWire]) -> Non
 def test_a_client_on_the_leaf_port_is_told(dial: Callable[[], LeafWire], unique: str) -> None:
     wire = dial()
     wire.until("INFO ")
-    wire.send(hello(unique, lang="python"))
+    wire.send(connect_line(unique, lang="python"))
     assert wire.ends() == ["-ERR 'attempted to connect to leaf node port'"]
 
 
 def test_a_leaf_on_the_client_port_is_told(server: ServerProcess, unique: str) -> None:
     with server.raw() as wire:
-        wire.send(hello(unique))
+        wire.send(connect_line(unique))
         assert wire.ends() == [b"-ERR 'invalid client protocol'"]
 
 

@@ -71,7 +71,7 @@ def test_who_waits_for_messages_is_told_of_the_end(launch: Callable[[str], Serve
 
 
 def test_an_ordered_consumer_is_made_again_after_a_restart(launch: Callable[[str], ServerProcess]) -> None:
-    """What clients say (nats-jetstream): they ask again, are told that nobody is there, and begin anew."""
+    """What clients say (nats-jetstream): they ask again, are told that nobody is there, and start again."""
     server = launch(BASE + 'jetstream { store_dir: "<store>" }\n')
     config = {
         "ack_policy": "none",

@@ -8,7 +8,7 @@ from pyjs.raft.roles import Event
 
 def test_the_picture_shows_the_table() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    assert page == with_diagram(page), "PYTHONPATH=tests python -m lib.raft.role_diagram writes it anew"
+    assert page == with_diagram(page), "PYTHONPATH=tests python -m lib.raft.role_diagram rewrites it"
 
 
 def test_every_event_is_explained() -> None:

@@ -102,7 +102,7 @@ def test_connections_are_limited_over_the_cluster(mesh: Mesh) -> None:
             third.close()
         return third is None
 
-    # Who does not know yet of the others lets a third in, and then these let go of theirs.
+    # A server that does not know of the others yet admits a third, and then the others drop theirs.
     told: set[str] = set()
     with mesh.login(mesh.servers[2], "admin") as listener:
         listener.sub("$SYS.SERVER.ACCOUNT.FEW.CONNS", "1")

@@ -57,9 +57,9 @@ class Cuttable:
                 continue
             with self._lock:
                 self._pairs.append((near, far))
-            self._start(self._relay, near, far)
+            self._start(self._copy, near, far)
 
-    def _relay(self, near: socket.socket, far: socket.socket) -> None:
+    def _copy(self, near: socket.socket, far: socket.socket) -> None:
         back = threading.Thread(target=_pump, args=(far, near), daemon=True)
         back.start()
         _pump(near, far)

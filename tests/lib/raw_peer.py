@@ -14,10 +14,10 @@ LOOP = b"$LDS.0123456789012345678901"
 class Peer:
     """A raw socket of a leaf or a route."""
 
-    def __init__(self, server: ServerProcess, port: str, hello: bytes) -> None:
+    def __init__(self, server: ServerProcess, port: str, first: bytes) -> None:
         self.sock = socket.create_connection(("127.0.0.1", server.ports[port]), timeout=20)
-        self.sock.sendall(hello)
-        self.told = b""
+        self.sock.sendall(first)
+        self.received = b""
 
     def hears(self, data: bytes) -> bytes:
         """Send interest and return what arrived until the server had read it."""
@@ -26,12 +26,12 @@ class Peer:
 
     def read(self, until: bytes) -> bytes:
         """Return everything that arrives, up to these bytes."""
-        while until not in self.told:
+        while until not in self.received:
             more = self.sock.recv(1 << 16)
-            assert more, self.told
-            self.told += more
-        told, found, self.told = self.told.partition(until)
-        return told + found
+            assert more, self.received
+            self.received += more
+        received, found, self.received = self.received.partition(until)
+        return received + found
 
     def close(self) -> None:
         self.sock.close()
@@ -54,5 +54,5 @@ def route(server: ServerProcess) -> Peer:
         "port": 1,
         "max_payload": 1 << 20,
     }
-    hello = b"CONNECT %b\r\nINFO %b\r\n" % (json.dumps(connect).encode(), json.dumps(info).encode())
-    return Peer(server, "route", hello)
+    first = b"CONNECT %b\r\nINFO %b\r\n" % (json.dumps(connect).encode(), json.dumps(info).encode())
+    return Peer(server, "route", first)

@@ -1,4 +1,6 @@
-"""What the product's modules contain, each file read once: imports, calls, names, classes, sizes.
+"""What modules contain, each file read once: imports, calls, names, classes, sizes, docstrings and comments.
+
+`all_facts` has the product's modules, `facts_of_tests` those below `tests`.
 
 The facts of a file are kept under the hash of its text in `.pytest_cache` at the root. So only files that
 changed are parsed again, and by one of the workers of a run: the others wait for it and read what it wrote.
@@ -12,6 +14,7 @@ import functools
 import hashlib
 import os
 import pickle
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -25,6 +28,8 @@ RUN, LATE, TYPES = (
     "types",
 )  # when an import happens: at import, inside a function, for mypy only
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+# Formatted code has it alone in its line or after two blanks; a string rarely looks like that.
+COMMENT = re.compile(r"(?:^ *|  )# ?(.*)")
 
 
 class Import(NamedTuple):
@@ -80,6 +85,7 @@ class Facts(NamedTuple):
     names: dict[str, int]  # of classes, functions, parameters, fields, and attributes that are assigned
     chains: tuple[tuple[str, int], ...]  # the longest `a.b.c.d` of each expression, and its line
     getattrs: tuple[int, ...]  # lines of `getattr(x, "constant"...)`
+    prose: tuple[tuple[int, str], ...]  # (line, text) of each line of a docstring, and of each comment
 
 
 def sources(*rooms: str) -> list[Path]:
@@ -98,10 +104,20 @@ def facts(file: Path) -> Facts:
     return all_facts()[path_of(file)]
 
 
-@functools.cache
 def all_facts() -> dict[str, Facts]:
     """Return the facts of every module of the product, by its path below the root."""
-    texts = {path_of(file): file.read_text(encoding="utf-8") for file in sources()}
+    return _facts_of_everything()[0]
+
+
+def facts_of_tests() -> dict[str, Facts]:
+    """Return the same of every module below `tests`."""
+    return _facts_of_everything()[1]
+
+
+@functools.cache
+def _facts_of_everything() -> tuple[dict[str, Facts], dict[str, Facts]]:
+    product, tests = sources(), sorted((ROOT / "tests").rglob("*.py"))
+    texts = {path_of(file): file.read_text(encoding="utf-8") for file in product + tests}
     CACHE.parent.mkdir(exist_ok=True)
     with CACHE.with_suffix(".lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -112,7 +128,10 @@ def all_facts() -> dict[str, Facts]:
             written = CACHE.with_suffix(f".{os.getpid()}")
             written.write_bytes(pickle.dumps(found, pickle.HIGHEST_PROTOCOL))
             written.replace(CACHE)
-    return {path: found[key] for path, key in keys.items()}
+    of = {path: found[key] for path, key in keys.items()}
+    return {path_of(file): of[path_of(file)] for file in product}, {
+        path_of(file): of[path_of(file)] for file in tests
+    }
 
 
 def _kept() -> dict[bytes, Facts]:
@@ -137,6 +156,7 @@ def read(text: str) -> Facts:
     """Parse a module and return its facts."""
     tree = ast.parse(text)
     found = _Reader()
+    found.docstring(tree)
     found.walk(tree, RUN)
     return Facts(
         ast.get_docstring(tree) is not None,
@@ -148,7 +168,14 @@ def read(text: str) -> Facts:
         found.names,
         tuple(found.chains),
         tuple(found.getattrs),
+        (*found.docstrings, *_comments(text)),
     )
+
+
+def _comments(text: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if "#" in line and (comment := COMMENT.search(line)):
+            yield number, comment[1]
 
 
 class _Reader:
@@ -162,6 +189,7 @@ class _Reader:
         self.names: dict[str, int] = {}
         self.chains: list[tuple[str, int]] = []
         self.getattrs: list[int] = []
+        self.docstrings: list[tuple[int, str]] = []  # line by line
 
     def walk(self, parent: ast.AST, kind: str) -> None:
         """Note everything below `parent`; an import there is of this kind."""
@@ -177,17 +205,25 @@ class _Reader:
                 case ast.arg():
                     self.names.setdefault(node.arg, node.lineno)
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
+                    self.docstring(node)
                     self.names.setdefault(node.name, node.lineno)
                     size = (node.end_lineno or node.lineno) - node.lineno + 1
                     self.functions.append(Function(node.name, node.lineno, size))
                     below = LATE if kind == RUN else kind
                 case ast.ClassDef():
+                    self.docstring(node)
                     self._class(node)
                 case ast.If() if getattr(node.test, "id", "") == "TYPE_CHECKING":
                     below = TYPES
                 case ast.Import() | ast.ImportFrom():
                     self._import(node, kind)
             self.walk(node, below)
+
+    def docstring(self, node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        """Note the docstring of what `node` defines."""
+        match node.body[:1]:
+            case [ast.Expr(value=ast.Constant(value=str(text))) as first]:
+                self.docstrings.extend(enumerate(text.splitlines(), first.lineno))
 
     def _attribute(self, node: ast.Attribute) -> None:
         if isinstance(node.ctx, ast.Store):

@@ -90,7 +90,7 @@ def test_one_damaged_file_of_a_configuration_is_mended_and_told(data: st.DataObj
     assert read == StoredConfig("S", {"subjects": ["a", "b"]})
     [stored] = account.streams()
     assert stored.document == {"subjects": ["a", "b"]}
-    assert path in stored.mended
+    assert path in stored.repaired
     assert account.streams() == [StoredConfig("S", {"subjects": ["a", "b"]})]
     assert disk.seen[META].seen == disk.seen[COPY].seen
 
@@ -128,7 +128,7 @@ def test_what_holds_data_and_no_configuration_is_reported(kind: str) -> None:
     folder = "/d/jetstream/A/streams/S" if kind == "stream" else "/d/jetstream/A/streams/S/consumers/C"
     disk.remove(f"{folder}/meta.json")
     [stored] = account.streams() if kind == "stream" else account.consumers("S")
-    assert (stored.document, f"{folder}/meta.json is missing" in stored.mended) == ({}, True)
+    assert (stored.document, f"{folder}/meta.json is missing" in stored.repaired) == ({}, True)
     disk.remove(f"{folder}/meta.json")
     disk.remove(f"{folder}/meta.json.copy")
     [stored] = account.streams() if kind == "stream" else account.consumers("S")
@@ -146,7 +146,7 @@ def test_a_configuration_of_the_version_before_is_read_and_gets_its_copy() -> No
     assert bytes(disk.seen[COPY].seen) == bytes(disk.seen[META].seen) == before
     account.write_stream("S", {"n": 2})
     disk.remove(COPY)
-    assert account.streams() == [StoredConfig("S", {"n": 2}, mended=f"{COPY} is missing")]
+    assert account.streams() == [StoredConfig("S", {"n": 2}, repaired=f"{COPY} is missing")]
 
 
 @one_in(2)
@@ -210,12 +210,12 @@ def test_a_folder_with_the_configuration_of_another_asset_is_reported_and_not_op
     streams = tmp_path / "jetstream" / "$G" / "streams"
     shutil.copytree(streams / "A", streams / "A.bak")
     (streams / "B" / "meta.json").write_bytes((streams / "A" / "meta.json").read_bytes())
-    first, copy, mended = account.streams()
+    first, copy, repaired = account.streams()
     assert first == StoredConfig("A", {"n": "A"})
     assert (copy.name, copy.document) == ("A.bak", None)
     assert "belongs to 'A'" in copy.damage
-    assert (mended.name, mended.document) == ("B", {"n": "B"})
-    assert "belongs to 'A'" in mended.mended
+    assert (repaired.name, repaired.document) == ("B", {"n": "B"})
+    assert "belongs to 'A'" in repaired.repaired
     assert account.streams()[2] == StoredConfig("B", {"n": "B"})
     storage.close()
 

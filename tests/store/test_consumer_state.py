@@ -128,11 +128,11 @@ def test_what_only_the_copy_knows_is_told_and_is_the_state() -> None:
     disk.flip("/c/state", size + 40)
     store = FileConsumer("/c", fs=disk)
     assert store.load() == ConsumerState((3, 3))
-    assert (store.damage, store.mended) == ("", "/c/state is damaged, written anew from its copy")
+    assert (store.damage, store.repaired) == ("", "/c/state is damaged, rewritten from its copy")
     store.save(ConsumerState((4, 4)))
     store.close()
     again = FileConsumer("/c", fs=disk)
-    assert (again.load(), again.damage, again.mended) == (ConsumerState((4, 4)), "", "")
+    assert (again.load(), again.damage, again.repaired) == (ConsumerState((4, 4)), "", "")
     assert disk.seen["/c/state"].seen == disk.seen["/c/state.copy"].seen
 
 
@@ -167,9 +167,9 @@ def test_a_crash_between_the_two_files_is_no_damage_to_the_state() -> None:
     assert (store.load(), store.damage) == (ConsumerState((3, 3)), "")
     disk.remove("/c/state")
     store = FileConsumer("/c", fs=disk)
-    assert (store.load(), store.mended) == (
+    assert (store.load(), store.repaired) == (
         ConsumerState((3, 3)),
-        "/c/state is missing, written anew from its copy",
+        "/c/state is missing, rewritten from its copy",
     )
 
 
@@ -202,7 +202,7 @@ def test_a_state_of_the_version_before_is_read_and_gets_its_copy() -> None:
     disk.write(file, OLD, 0)
     store = FileConsumer("/c", fs=disk)
     assert store.load() == ConsumerState((3, 3), (2, 2), {3: (3, 9)}, {3: 1})
-    assert (store.damage, store.mended) == ("", "")
+    assert (store.damage, store.repaired) == ("", "")
     assert bytes(disk.seen["/c/state.copy"].seen) == OLD
     store.save(ConsumerState((4, 4), (2, 2), {3: (3, 9), 4: (4, 11)}, {3: 1}))
     store.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyjs.store.copies import COPY, mend, read_copies, write_copies
+from pyjs.store.copies import COPY, read_copies, repair, write_copies
 from pyjs.store.errors import Damaged
 from pyjs.store.fs import Disk
 
@@ -25,7 +25,7 @@ def test_a_directory_in_its_place_is_told_and_set_aside(tmp_path: Path, end: str
         (wrong / name).write_bytes(b"somebody's")
         found = read_copies(Disk(), str(path), decode)
         assert (found.value, found.damage) == (b"content\n", f"{wrong}: Is a directory")
-        mend(Disk(), str(path), found, durable=durable)
+        repair(Disk(), str(path), found, durable=durable)
         assert wrong.read_bytes() == b"content\n"
         assert read_copies(Disk(), str(path), decode).damage == ""
     kept = sorted(str(one.relative_to(tmp_path)) for one in tmp_path.glob("*strange*/*"))

@@ -106,12 +106,12 @@ def test_what_the_manifest_or_an_index_of_another_stream_says_counts_for_nothing
     copy(disk, f"{STREAMS}/S/msgs/{source}", f"{STREAMS}/T/msgs/{name}")
     stream = account(disk).open_stream("T")
     assert len(bodies(stream)) == stream.messages == MESSAGES
-    assert any("another" in one and "set aside" in one for one in stream.mended)
+    assert any("another" in one and "set aside" in one for one in stream.repaired)
     assert f"{STREAMS}/T/msgs/{name}.strange" in disk.seen
     assert stream.append("s", b"", b"", 5000) == MESSAGES + 1
     stream.close()
     again = account(disk).open_stream("T")
-    assert (again.faults, again.mended) == ([], [])
+    assert (again.faults, again.repaired) == ([], [])
 
 
 def test_blocks_of_one_stream_that_were_exchanged_are_lost_and_kept() -> None:
@@ -183,8 +183,8 @@ def test_an_older_document_put_back_is_told_and_not_believed() -> None:
     put(disk, f"{STREAMS}/S/meta.json", old)
     [stored] = account(disk).streams()
     assert stored.document == {"n": 2}
-    assert stored.mended == f"{STREAMS}/S/meta.json is older than its copy"
-    assert [one.mended for one in account(disk).streams()] == [""]
+    assert stored.repaired == f"{STREAMS}/S/meta.json is older than its copy"
+    assert [one.repaired for one in account(disk).streams()] == [""]
 
 
 def test_two_documents_of_different_streams_are_told_and_neither_is_mended_from_the_other() -> None:
@@ -228,11 +228,11 @@ def test_the_state_of_another_consumer_is_set_aside_and_the_copy_counts() -> Non
         copy(disk, f"{STREAMS}/T/consumers/C/{name}", place)
         store = account(disk).open_consumer("S", "C")
         assert store.load() == ConsumerState((5, 5), (5, 5))
-        assert f"another consumer's and set aside ({place}.strange)" in store.mended
+        assert f"another consumer's and set aside ({place}.strange)" in store.repaired
         assert f"{place}.strange" in disk.seen
         store.close()
         store = account(disk).open_consumer("S", "C")
-        assert (store.load(), store.mended) == (ConsumerState((5, 5), (5, 5)), "")
+        assert (store.load(), store.repaired) == (ConsumerState((5, 5), (5, 5)), "")
 
 
 def test_two_states_of_another_consumer_are_never_loaded() -> None:
@@ -348,4 +348,4 @@ def test_the_state_of_a_consumer_of_the_version_before_gets_its_identity_with_th
     store.save(state)
     store.close()
     store = account(disk, "$G").open_consumer("S", "C")
-    assert (store.load(), store.mended) == (state, "")
+    assert (store.load(), store.repaired) == (state, "")

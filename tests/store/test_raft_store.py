@@ -301,7 +301,7 @@ def test_damage_of_every_kind_of_file_is_told_or_harmless(seed: int) -> None:
         what = f"{how} {path} at {at}"
         store, stored = reopened(disk)
         if "/state" in path or path.endswith("/synced"):
-            assert path in stored.mended, what
+            assert path in stored.repaired, what
         if not stored.lost:
             assert found(stored) == expected(model), what
             assert not stored.state.recovering, what

@@ -51,7 +51,7 @@ def test_an_index_of_another_stream_removes_nothing() -> None:
         if name.startswith("/a/") and name.endswith(".idx"):
             copy(disk, name, f"/b/{BLOCK}.idx")
     stream = FileStream("/b", fs=disk)
-    assert any("belongs to another block" in line for line in stream.mended)
+    assert any("belongs to another block" in line for line in stream.repaired)
     assert stream.messages == 20 and not stream.damaged()
     assert stream.get(3).body == b"b-02"
     stream.close()

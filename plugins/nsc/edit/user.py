@@ -20,7 +20,7 @@ from ..permissions import date_options, tag_options, user_options
 @tag_options()
 @user_options()
 async def user(argument: str, name: str, account: str, dates: Dates, tags: Tags, edits: UserEdits) -> None:
-    """Edit a user, and write its credentials anew."""
+    """Edit a user, and write its credentials again."""
     workspace = open_workspace()
     name = name or argument
     if run().interactive:

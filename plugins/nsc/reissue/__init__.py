@@ -14,7 +14,7 @@ reissue = NscGroup(
             (
                 "operator",
                 "operator:operator",
-                "Give the operator a new identity and sign its accounts anew",
+                "Give the operator a new identity and sign its accounts again",
                 (),
             )
         ],

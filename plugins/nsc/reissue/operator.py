@@ -19,7 +19,7 @@ from ..command import NscCommand, finish, open_workspace, switch
 )
 @switch("--convert-to-signing-key", "convert", text="Keep the old identity as a signing key; accounts stay.")
 def operator(name: str, convert: bool) -> None:
-    """Give the operator a new identity (or that of -K) and sign its accounts anew.
+    """Give the operator a new identity (or that of -K) and sign its accounts again.
 
     Every server that trusts the operator needs its new token. Back up servers and folders first.
     """

@@ -63,9 +63,9 @@ def load(account: AccountStreams, stored: StoredConfig) -> LoadedStream:
     config = read_config(stored)
     assert stored.document is not None
     created = parse_rfc3339(stored.document["created"])
-    if stored.mended:
+    if stored.repaired:
         warn = account.host.log.warning
-        warn(f"Stream '{account.name} > {config.name}': {stored.mended}: written anew from the other file")
+        warn(f"Stream '{account.name} > {config.name}': {stored.repaired}: rewritten from the other file")
     store = account.open_store(config.name)
     try:
         stream: Stream[Consumer] = Stream(config, store, account.context(config.name), created)
@@ -90,7 +90,7 @@ def adopt(loaded: LoadedStream, ended: Callable[[Consumer], None] | None = None)
         yield
     log, name = stream.host.log, f"'{stream.label}'"
     log.info(f"  Restored {store.messages} messages for stream {name}")
-    tell_mended(log, f"Stream {name}", store)
+    log_repairs(log, f"Stream {name}", store)
     for error in store.faults:
         log.error(f"Stream {name}: {error}")
     lost = store.damaged()
@@ -98,10 +98,10 @@ def adopt(loaded: LoadedStream, ended: Callable[[Consumer], None] | None = None)
         log.error(f"Stream {name} lost {len(lost)} messages to damage: {lost[:20]}")
 
 
-def tell_mended(log: Logger, name: str, store: FileStream) -> None:
+def log_repairs(log: Logger, name: str, store: FileStream) -> None:
     """Log what a store repaired when it was opened: damage as a warning, traces of a kill as information."""
-    for mended in store.mended:
-        log.warning(f"{name}: {mended}")
+    for repaired in store.repaired:
+        log.warning(f"{name}: {repaired}")
     for missing in store.missing:
         log.info(f"{name}: {missing}")
 

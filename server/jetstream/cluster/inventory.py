@@ -100,9 +100,9 @@ class Inventory:
             elif stored.document is None:
                 listing.damaged[own] = stored.damage
             else:
-                if stored.mended:
+                if stored.repaired:
                     name = " > ".join(own)
-                    self._log.warning(f"Stream '{name}': {stored.mended}: written anew from the other file")
+                    self._log.warning(f"Stream '{name}': {stored.repaired}: rewritten from the other file")
                 created = parse_rfc3339(stored.document["created"])
                 listing.on_disk[own] = ReplicaOnDisk(stored.document.get("group", ""), created)
 

@@ -69,7 +69,7 @@ class LocalStream(LocalStreamView):
         if lost:
             others = self.assignment.replicated
             begun = (
-                "is begun anew, from what the others have"
+                "is started again, from what the others have"
                 if others
                 else "was the only copy, and begins empty"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..account.document import ClusterMark
-from ..account.recovery import tell_mended
+from ..account.recovery import log_repairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,9 +39,9 @@ class StreamFiles:
         """See `ReplicaFiles`."""
         return self._streams.open_store(self._name, exact=True, damaged=damaged)
 
-    def tell_mended(self, store: FileStream) -> None:
+    def log_repairs(self, store: FileStream) -> None:
         """See `ReplicaFiles`."""
-        tell_mended(self._streams.host.log, f"Stream '{self._streams.name} > {self._name}'", store)
+        log_repairs(self._streams.host.log, f"Stream '{self._streams.name} > {self._name}'", store)
 
     def set_aside(self) -> str:
         """See `ReplicaFiles`."""

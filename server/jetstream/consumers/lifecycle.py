@@ -303,8 +303,8 @@ def read(stream: Stream[Consumer]) -> list[RecoveredConsumer]:
 def _read(stream: Stream[Consumer], stored: StoredConfig) -> RecoveredConsumer | None:
     """Read one consumer; None if it is offline now."""
     what = f"Consumer '{stream.label} > {stored.name}'"
-    if stored.mended:
-        stream.host.log.warning(f"{what}: {stored.mended}: written anew from the other file")
+    if stored.repaired:
+        stream.host.log.warning(f"{what}: {stored.repaired}: rewritten from the other file")
     if stored.document is None:
         _put_offline(stream, stored.name, f"it cannot be read: {stored.damage}")
         return None
@@ -318,8 +318,8 @@ def _read(stream: Stream[Consumer], stored: StoredConfig) -> RecoveredConsumer |
     except (ApiError, StoreError, OSError, ValueError, KeyError) as error:
         _put_offline(stream, stored.name, f"it cannot be recovered: {error}")
         return None
-    if store.mended:
-        stream.host.log.warning(f"{what}: {store.mended}")
+    if store.repaired:
+        stream.host.log.warning(f"{what}: {store.repaired}")
     if store.damage:
         _log_error(stream, f"{what}: {store.damage}")
     return RecoveredConsumer(stored.name, config, created, store, state)

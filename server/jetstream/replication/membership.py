@@ -404,7 +404,7 @@ class ReplicaMembership:
         """Start over with an empty stream, if it was in memory and every member answers that it lost it."""
         if not self._in_memory or not self.hopeless:
             return False
-        self._log_error("was in the memory of servers that all have started anew: it begins empty")
+        self._log_error("was in the memory of servers that all have restarted: it begins empty")
         entry = ResetStream(self._environment.clock.now(), json.dumps(self._assignment.config).encode())
         group.propose([encode(entry)], lambda _: None)
         return True

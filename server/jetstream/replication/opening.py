@@ -33,7 +33,7 @@ class ReplicaFiles(Protocol):
     def open_store(self, damaged: Callable[[str], None]) -> FileStream:
         """Open the messages; `damaged` is called where a read finds damage. Raises OSError, StoreError."""
 
-    def tell_mended(self, store: FileStream) -> None:
+    def log_repairs(self, store: FileStream) -> None:
         """Log what `store` repaired when it was opened."""
 
     def set_aside(self) -> str:
@@ -146,7 +146,7 @@ class ReplicaOpener:
         kept = self._files.set_aside()
         self.due = False
         if kept:
-            self._log_error(f"is begun anew here; what was damaged is kept in {kept}")
+            self._log_error(f"is started again here; what was damaged is kept in {kept}")
         return self._make(config, self._files.open_store(self._damaged))
 
     def _over_what_lies_here(self, config: StreamConfig) -> Replica | None:
@@ -156,7 +156,7 @@ class ReplicaOpener:
         except Foreign as error:
             self.mark_damaged(str(error))
             return None
-        self._files.tell_mended(opened)
+        self._files.log_repairs(opened)
         lost = opened.damaged()
         damage = "; ".join(opened.faults) or (f"{len(lost)} messages are lost" if lost else "")
         if not damage:

@@ -215,7 +215,7 @@ class Replica:
         """Start over with nothing, because no replica has all: drop also the part that is here."""
         begin = entries.decode(data)
         if not isinstance(begin, entries.ResetStream) or not isinstance(self._store, MemoryStream):
-            raise ReplicaError("only a stream in memory can begin anew")
+            raise ReplicaError("only a stream in memory can start again")
         self.follow()
         self.checkpoint.stop()
         self.stream.hand_over()

@@ -188,10 +188,10 @@ def test_an_expired_activation_is_refused(folders: NscFolders) -> None:
     assert folders.content() == before
 
 
-@pytest.mark.parametrize("whom", ["B", "*"])
-def test_a_revoked_activation_is_refused(folders: NscFolders, whom: str) -> None:
+@pytest.mark.parametrize("importer", ["B", "*"])
+def test_a_revoked_activation_is_refused(folders: NscFolders, importer: str) -> None:
     token = _token(folders)
-    revoke_activation(folders.workspace(), whom, subject="secret", account="A")
+    revoke_activation(folders.workspace(), importer, subject="secret", account="A")
     before = folders.content()
     with pytest.raises(IdentityError, match="is revoked"):
         add_activated_import(folders.workspace(), token, account="B")

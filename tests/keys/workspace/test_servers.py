@@ -38,7 +38,7 @@ class NscFixture:
         eventually(lambda: self.status().servers == ["L", "S"])
 
     def write(self) -> None:
-        """Sign all accounts anew."""
+        """Sign all accounts again."""
         written(self.env, self.folder)
 
     def push(self, *names: str, **options: Any) -> PushResult:

@@ -138,7 +138,7 @@ class Play:
         return None if same else (broken, lines)
 
 
-TELLING = "^(warning|error): |written anew|damaged"
+TELLING = "^(warning|error): |rewritten|damaged"
 
 
 def kind_of(path: str) -> str:

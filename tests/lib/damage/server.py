@@ -42,7 +42,7 @@ class Lines:
 
     def info(self, text: str) -> None:
         """Keep a line about a repair."""
-        if "written anew" in text or "damaged" in text:
+        if "rewritten" in text or "damaged" in text:
             self.lines.append(text)
 
     def warning(self, text: str) -> None:

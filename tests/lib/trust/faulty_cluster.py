@@ -218,7 +218,7 @@ class FaultyCluster(JetMesh):
         eventually(leads, ANSWER_SECONDS)
         self.call(f"STREAM.INFO.{stream}", fits=lambda info: is_led(info) and is_current(info))
 
-    def make_assets(self, replicas: int) -> None:
+    def make_streams(self, replicas: int) -> None:
         """Create the stream, the bucket and the work queue, and their consumers."""
         stream = {"name": STREAM, "subjects": [f"{SUBJECT}.>"], "num_replicas": replicas}
         self.call(f"STREAM.CREATE.{STREAM}", stream | {"duplicate_window": 600_000_000_000})

@@ -100,7 +100,7 @@ class Scenario:
         """Play so many rounds and judge. The servers end with it, and if it failed their files are kept."""
         findings: Findings | None = None
         try:
-            self.cluster.make_assets(self.replicas)
+            self.cluster.make_streams(self.replicas)
             self._begin()
             self.recover(0)
             first = 1 if self.size == 3 else rounds + 1  # five servers continue with the variants

@@ -1,7 +1,7 @@
-"""What was published and what became of it: the only account that verdicts are based on.
+"""What was published and what became of it: the only record that findings are based on.
 
 A value is named `<publisher>.<n>`, never twice. Its body begins with that name and can be computed from the
-account, so that a changed byte is seen.
+record, so that a changed byte is seen.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def stop_and_copy(spark: SparkSession, server: ServerProcess, stream: str, folde
 
 
 def clear(folder: Path) -> None:
-    """Begin anew where not even the first batch is on record, but a part of that record is.
+    """Start again where not even the first batch is on record, but a part of that record is.
 
     Spark does not start with such a checkpoint (STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY).
     """

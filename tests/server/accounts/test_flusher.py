@@ -111,14 +111,14 @@ def test_what_is_sent_within_a_read_is_written_at_its_end_and_nothing_is_schedul
     account = fixture.registry.global_account
 
     def answer(_: Message) -> None:
-        account.publish("told", b"x")
+        account.publish("answer", b"x")
 
     account.subscribe("ask", answer)
     client = fixture.connected()
-    client.says("SUB told 1\r\n")
+    client.says("SUB answer 1\r\n")
     timers = fixture.clock.pending()
     client.connection.receive(b"PUB ask 0\r\n\r\n")
-    assert client.wire.sent == b"MSG told 1 1\r\nx\r\n"
+    assert client.wire.sent == b"MSG answer 1 1\r\nx\r\n"
     assert fixture.clock.pending() == timers
 
 
@@ -127,16 +127,16 @@ def test_a_read_that_fails_leaves_nothing_unwritten() -> None:
     account = fixture.registry.global_account
 
     def fail(message: Message) -> None:
-        account.publish("told", b"x")
+        account.publish("answer", b"x")
         raise RuntimeError("a defect")
 
     account.subscribe("ask", fail)
     client, other = fixture.connected(), fixture.connected()
-    other.says("SUB told 1\r\n")
+    other.says("SUB answer 1\r\n")
     with pytest.raises(RuntimeError):
         client.connection.receive(b"PUB ask 0\r\n\r\n")
     fixture.clock.advance(0)
-    assert other.read() == b"MSG told 1 1\r\nx\r\n"
-    account.publish("told", b"y")
+    assert other.read() == b"MSG answer 1 1\r\nx\r\n"
+    account.publish("answer", b"y")
     fixture.clock.advance(0)
-    assert other.read() == b"MSG told 1 1\r\ny\r\n"
+    assert other.read() == b"MSG answer 1 1\r\ny\r\n"

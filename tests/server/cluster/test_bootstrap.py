@@ -140,7 +140,7 @@ def test_lives_and_states_are_mended_so_that_a_majority_may_be_damaged(
     cluster.until(cluster.converged)
     assert {member.name: member.group.member for member in cluster.members.values()} == before
     for member in (cluster["s1"], cluster["s2"]):
-        assert any(f"/{name}" in line and "written anew" in line for line in member.log.lines)
+        assert any(f"/{name}" in line and "rewritten" in line for line in member.log.lines)
 
 
 def test_one_by_one_all_may_lose_their_disks(cluster: Cluster) -> None:

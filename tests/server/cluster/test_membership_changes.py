@@ -1,4 +1,4 @@
-"""A group's way from the members it has to those it shall have."""
+"""How a group gets from the members it has to those it is to have."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def without_system_account() -> str:
         ),
         (f"default_sentinel: {BEARER.token}", "1:1: default sentinel requires operators and accounts"),
     ],
-    ids=itertools.count(),  # the texts hold keys made anew in each process
+    ids=itertools.count(),  # the texts hold keys of each process's own
 )
 def test_refused(text: str, said: str) -> None:
     assert said in problem(text)

@@ -163,12 +163,12 @@ def found() -> Iterator[list[Any]]:
         gc.enable()
 
 
-async def visit(port: int, hello: bytes, until: bytes) -> None:
+async def visit(port: int, first: bytes, until: bytes) -> None:
     """Fifty connections that come, say something and go."""
     links = []
     for _ in range(50):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(hello)  # at once: the server waits a second for a login
+        writer.write(first)  # at once: the server waits a second for a login
         links.append((reader, writer))
     for reader, _ in links:
         await reader.readuntil(until)
@@ -188,16 +188,16 @@ def test_connections_that_are_gone_need_no_collector(kind: str) -> None:
         async with Server(max_closed_clients=1, leafnodes=leafnodes) as server:
             leafs = server.leafs
             assert leafs is not None
-            port, hello = (server.port, CLIENT) if kind == "client" else (leafs.port, LEAF)
+            port, first = (server.port, CLIENT) if kind == "client" else (leafs.port, LEAF)
 
             def gone() -> bool:
                 return not server.clients.connections and not leafs.connections
 
-            await visit(port, hello, b"PONG\r\n")
+            await visit(port, first, b"PONG\r\n")
             await until(gone)
             with found() as left:
                 for _ in range(6):
-                    await visit(port, hello, b"PONG\r\n")
+                    await visit(port, first, b"PONG\r\n")
                     await until(gone)
             assert left == []
 

@@ -25,7 +25,7 @@ def fixture(tmp_path: Path) -> JetStreamFixture:
 
 
 def reopen(fixture: JetStreamFixture) -> None:
-    """Start anew: nothing is read before the test allows it."""
+    """Start again: nothing is read before the test allows it."""
     fixture.close()
     fixture.runner.paused = True
     fixture.open()
@@ -296,7 +296,7 @@ def test_a_damaged_second_file_is_a_warning_and_a_missing_one_is_not(tmp_path: P
         harm()
         fixture.open()
         fixture.close()
-        assert any(f"{name} " in line and "written anew" in line for line in logged)
-        assert not any("written anew" in line for line in other)
+        assert any(f"{name} " in line and "rewritten" in line for line in logged)
+        assert not any("rewritten" in line for line in other)
         log.infos.clear()
         log.warnings.clear()

@@ -1,4 +1,4 @@
-"""What consumers let go of, so that streams that keep messages for them may too."""
+"""What consumers release, so that streams that keep messages for them may remove it."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Files:
         self.stores.append(FileStream(str(self.path), on_damage=lambda _, where: damaged(where)))
         return self.stores[-1]
 
-    def tell_mended(self, store: FileStream) -> None:
+    def log_repairs(self, store: FileStream) -> None:
         self.done.append("tell")
 
     def set_aside(self) -> str:
@@ -155,7 +155,7 @@ def test_what_cannot_be_trusted_is_set_aside(tmp_path: Path, foreign: bool) -> N
     assert opening.damage and not opening.due
     assert [line.split(":")[0] for line in told] == [
         "is damaged here and will be fetched from the other servers",
-        "is begun anew here; what was damaged is kept in /kept",
+        "is started again here; what was damaged is kept in /kept",
     ]
     if not foreign:
         with pytest.raises(StoreClosed):
