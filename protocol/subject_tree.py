@@ -226,15 +226,12 @@ class SubjectTree(Generic[V]):
             elif node.here is not _ABSENT:
                 yield cast("V", node.here)
 
-    def disjoint(self) -> bool:
-        """Return whether no two of its subjects collide. The cost depends on what they have in common.
-
-        Raises TooEntangled if wildcards at different positions would make it take too long.
-        """
-        return _at_once(self.parting())
-
     def parting(self) -> Steps[bool]:
-        """Like `disjoint`, in steps. The tree must not change meanwhile."""
+        """Return in steps whether no two of its subjects collide. The tree must not change meanwhile.
+
+        The cost depends on what the subjects have in common. Raises TooEntangled if wildcards at different
+        positions would make it take too long.
+        """
         looked = 0
         left = _PATIENCE * (self._count + 1)
         stack: list[_Node[V]] = [self._root]
@@ -261,7 +258,7 @@ class SubjectTree(Generic[V]):
     def meets(self, other: SubjectTree[Any], *, patient: bool = False) -> bool:
         """Return whether a subject collides with one of another tree. The cost depends on what they share.
 
-        Raises TooEntangled, unless `patient`; see `disjoint`.
+        Raises TooEntangled, unless `patient`; see `parting`.
         """
         return _at_once(self.meeting(other, patient=patient))
 
@@ -380,7 +377,7 @@ def placing(subjects: Iterable[str]) -> Steps[SubjectTree[list[int]]]:
 def nested(subjects: Sequence[str]) -> bool:
     """Return whether a subject of a list is a subset of another (`subject.is_subset`), or is repeated.
 
-    Raises TooEntangled; see `SubjectTree.disjoint`.
+    Raises TooEntangled; see `SubjectTree.parting`.
     """
     return _at_once(nesting(subjects))
 

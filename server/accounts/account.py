@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from ...protocol.subject import is_valid
 from ...protocol.wire.encode import tail as tail_of
 from ...protocol.wire.ops import PUB, Op
-from ..slices import Steps, at_once
+from ..slices import Steps
 from .exports import ServiceExport, StreamExport
 from .fanout import fan_out
 from .imports import ServiceImport, ServiceResponses, replace_imports
@@ -285,10 +285,6 @@ class Account(SubjectSpace):
         return self.sublist.has_match(subject) if response is None else response.has_interest()
 
     # --- imports
-
-    def set_imports(self, streams: Iterable[StreamImport], services: Iterable[ServiceImport]) -> None:
-        """Replace all imports at once; see `replace_imports`."""
-        at_once(self.replacing_imports(streams, services))
 
     def replacing_imports(
         self, streams: Iterable[StreamImport], services: Iterable[ServiceImport]

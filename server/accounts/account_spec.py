@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ...protocol.subject_tree import SubjectTree
 from ...protocol.transform import without_placeholders
-from ..slices import Steps, at_once, each
+from ..slices import Steps, each
 from .exports import ServiceExport, StreamExport
 from .imports import ServiceImport
 from .mapping import Mappings
@@ -91,20 +91,16 @@ class AccountSpec:
     mappings: Mappings = field(default_factory=Mappings)
     jetstream: dict[str, AccountJetStream] | None = None
 
-    def keep_exports(self, account: Account) -> None:
-        """Keep the export objects of `account` where an export stays the same.
+    def keeping_exports(self, account: Account) -> Steps[None]:
+        """Keep the export objects of `account` where an export stays the same, in steps.
 
         Imports refer to these objects.
         """
-        at_once(self.keep_exports_in_steps(account))
-
-    def keep_exports_in_steps(self, account: Account) -> Steps[None]:
-        """Do the same as `keep_exports` in steps."""
         self.streams = yield from _kept(account.exports_streams, self.streams)
         self.services = yield from _kept(account.exports_services, self.services)
 
     def apply(self, account: Account) -> None:
-        """Give `account` these properties. Call `keep_exports` before this, and `set_imports` after it."""
+        """Give `account` these properties, between `keeping_exports` and `replacing_imports`."""
         account.exports_streams = self.streams
         account.exports_services = self.services
         account.mappings = self.mappings

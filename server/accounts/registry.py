@@ -166,7 +166,7 @@ class _Prepared:
         for mapping in self._mappings:
             spec.mappings.add(_mapping(mapping))
             yield
-        yield from spec.keep_exports_in_steps(self.account)
+        yield from spec.keeping_exports(self.account)
         for entry in self.options.imports:
             self.specs.add(_link(entry))
             yield

@@ -297,7 +297,7 @@ class OperatorAccounts:
         self, account: Account, token: str, claims: AccountClaims, spec: AccountSpec, errors: dict[str, str]
     ) -> Steps[None]:
         key = account.name
-        yield from spec.keep_exports_in_steps(account)
+        yield from spec.keeping_exports(account)
         account.nkey = key
         account.display = claims.name or key
         account.account_token = AccountToken(token, claims, self._clock.now(), errors=errors)

@@ -1,7 +1,7 @@
 """The error table and the two families of errors."""
 
 import pytest
-from pyjs.protocol import errors, limits
+from pyjs.protocol import errors
 from pyjs.protocol.errors import ApiError, PeerError, api_error
 
 
@@ -36,8 +36,3 @@ def test_every_error_can_be_made(entry: errors.ErrorRow) -> None:
 def test_a_peer_error_without_text_still_has_a_reason() -> None:
     error = PeerError("", True, "Protocol Violation")
     assert (error.text, str(error)) == ("", "Protocol Violation")
-
-
-def test_limits_hold_together() -> None:
-    assert limits.MAX_PAYLOAD == 1048576
-    assert limits.MAX_CONTROL_LINE == 4096

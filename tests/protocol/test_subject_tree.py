@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pyjs.protocol import subject_tree
 from pyjs.protocol.subject import collide, is_subset, matches
 from pyjs.protocol.subject_tree import SubjectTree
+from pyjs.server.slices import at_once
 
 tokens = st.lists(st.sampled_from(["a", "b", "*", "a*", "b>"]), min_size=1, max_size=4)
 subjects = st.builds(lambda head, rest: ".".join(head + [">"] * rest), tokens, st.booleans()) | st.just(">")
@@ -101,10 +102,10 @@ def test_a_question_costs_what_shares_its_tokens(question: str, monkeypatch: pyt
 
 
 @given(many)
-def test_disjoint(entries: list[str]) -> None:
+def test_parting(entries: list[str]) -> None:
     different = sorted(set(entries))
     apart = not any(collide(a, b) for i, a in enumerate(different) for b in different[:i])
-    assert tree_of(entries).disjoint() == apart
+    assert at_once(tree_of(entries).parting()) == apart
 
 
 @given(many, many)
@@ -117,7 +118,7 @@ def test_meets(mine: list[str], theirs: list[str]) -> None:
 def test_wildcards_in_too_many_places_are_not_compared_for_ever() -> None:
     entangled = tree_of([f"a{i}.*.x" for i in range(2000)] + [f"*.b{i}.y" for i in range(2000)])
     with pytest.raises(subject_tree.TooEntangled):
-        entangled.disjoint()
+        at_once(entangled.parting())
     with pytest.raises(subject_tree.TooEntangled):
         tree_of([f"a{i}.*.x" for i in range(2000)]).meets(tree_of([f"*.b{i}.y" for i in range(2000)]))
     prefixes = [".".join(prefix) for prefix in product("a*", repeat=9)]

@@ -121,7 +121,7 @@ class Reconciler:
         elif key not in self.failures:
             self._make(action)
         elif self._may_be_renewed(account, action.stream):
-            self._make(OpenReplica(action.stream, joins=True, lost=True))
+            self._make(OpenReplica(action.stream, lost=True))
 
     def _may_be_renewed(self, account: JetStreamAccount, stream: StreamAssignment) -> bool:
         """Set aside a stream that cannot be read, if others have it. Return whether that was done."""

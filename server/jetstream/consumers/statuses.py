@@ -13,7 +13,6 @@ FLOW_CONTROL = b"NATS/1.0 100 FlowControl Request\r\n\r\n"
 
 # Statuses to use with `with_pending`.
 REQUEST_TIMEOUT = "408 Request Timeout"
-INTEREST_EXPIRED = "408 Interest Expired"
 MAX_BYTES = "409 Message Size Exceeds MaxBytes"
 BATCH_COMPLETED = "409 Batch Completed"
 SERVER_SHUTDOWN = "409 Server Shutdown"

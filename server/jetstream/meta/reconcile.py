@@ -32,13 +32,11 @@ from .state import MetaState
 class OpenReplica:
     """Open a replica.
 
-    joins: the group has started, so begin empty and wait to be admitted; otherwise bootstrap it.
     lost: the stream should be on the disk here, or no member has it any more. This is logged. A member of a
         group may have acknowledged what it lost, and recovers as Raft's `HardState.recovering` says.
     """
 
     stream: StreamAssignment
-    joins: bool = False
     lost: bool = False
 
 
@@ -48,13 +46,10 @@ class ChangeReplica:
 
     The leader brings the configuration into the group's log and its members to the peers
     (`cluster.membership_changes`), and proposes to the meta group that it has (`has_converged`).
-
-    leaves: this server gives the replica up when the group has removed it.
     """
 
     before: StreamAssignment
     stream: StreamAssignment
-    leaves: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +112,7 @@ def _changed(state: MetaState, effect: StreamUpdated, me: str) -> list[Reconcile
     before, after = effect.before, effect.stream
     had, has = me in before.members, me in after.members
     if had and has:
-        return [ChangeReplica(before, after, leaves=me in after.leaving)]
+        return [ChangeReplica(before, after)]
     if had:
         return [CloseReplica(after, gone=False)]
     if not has:
@@ -128,7 +123,7 @@ def _changed(state: MetaState, effect: StreamUpdated, me: str) -> list[Reconcile
 def _open(
     state: MetaState, stream: StreamAssignment, me: str, *, lost: bool = False
 ) -> Iterator[ReconcileAction]:
-    yield OpenReplica(stream, joins=_joins(stream, me), lost=lost)
+    yield OpenReplica(stream, lost=lost)
     yield from (OpenConsumer(consumer) for consumer in state.consumers_of(stream.account, stream.name))
 
 
@@ -140,10 +135,6 @@ def has_converged(stream: StreamAssignment, members: Members) -> bool:
     """
     voters = sorted(node_of(voter) for voter in members.voters)
     return not members.learners and voters == sorted(node_of(peer) for peer in stream.peers)
-
-
-def _joins(stream: StreamAssignment, me: str) -> bool:
-    return stream.replicated and me not in stream.seeds
 
 
 # --- after a leader's snapshot
@@ -169,7 +160,7 @@ def catch_up(before: MetaState, after: MetaState, me: str) -> Iterator[Reconcile
             yield from _open(after, new, me, lost=_is_left_alone(new, me))
             continue
         if known != new:
-            yield ChangeReplica(known, new, leaves=me in new.leaving)
+            yield ChangeReplica(known, new)
         yield from _consumers_between(before, after, new)
 
 
@@ -206,10 +197,9 @@ class ReplicaOnDisk:
 
 @dataclass(frozen=True, slots=True)
 class RecoverReplica:
-    """Recover the replica on the disk, which is the assigned one. leaves: see ChangeReplica."""
+    """Recover the replica on the disk, which is the assigned one."""
 
     stream: StreamAssignment
-    leaves: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +238,7 @@ def at_start(
     for (account, name), found in sorted(on_disk.items()):
         stream = state.stream(account, name)
         if stream is not None and _is_ours(stream, found, me):
-            yield RecoverReplica(stream, leaves=me in stream.leaving)
+            yield RecoverReplica(stream)
         elif found.group:
             yield DeleteReplica(account, name)
         else:
@@ -257,7 +247,7 @@ def at_start(
         here = on_disk.get((stream.account, stream.name))
         if here is None or not _is_ours(stream, here, me):
             lost = (me in stream.holders and not stream.seeds) or _is_left_alone(stream, me)
-            yield OpenReplica(stream, joins=_joins(stream, me), lost=lost)
+            yield OpenReplica(stream, lost=lost)
 
 
 def _is_left_alone(stream: StreamAssignment, me: str) -> bool:

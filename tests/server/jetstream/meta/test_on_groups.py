@@ -212,7 +212,7 @@ def test_a_wiped_server_takes_its_own_place(cluster: MetaCluster) -> None:
     stream = cluster.machine(lost.name).state.stream("A", "S")
     assert stream is not None and former not in stream.members and lost.group.member in stream.peers
     [action] = cluster.machine(lost.name).begin({})
-    assert action == OpenReplica(stream, joins=True)
+    assert action == OpenReplica(stream)
     assert former in cluster.machine(NAMES[0]).state.retired
 
 

@@ -52,10 +52,10 @@ def test_who_leaves_stays_until_the_group_let_it_go() -> None:
     [effect] = meta.put(meta.planner.remove_peer("A", "S", before.peers[0]))
     after = stream_of([effect])
     [new] = set(after.peers) - set(before.peers)
-    assert actions_for(meta.state, effect, before.peers[0]) == [ChangeReplica(before, after, leaves=True)]
+    assert actions_for(meta.state, effect, before.peers[0]) == [ChangeReplica(before, after)]
     assert actions_for(meta.state, effect, before.peers[1]) == [ChangeReplica(before, after)]
     [opened, consumer] = actions_for(meta.state, effect, new)
-    assert opened == OpenReplica(after, joins=True) and isinstance(consumer, OpenConsumer)
+    assert opened == OpenReplica(after) and isinstance(consumer, OpenConsumer)
     [effect] = meta.put(PeersConfirmed("A", "S", after.placed))
     assert actions_for(meta.state, effect, before.peers[0]) == [CloseReplica(stream_of([effect]), gone=False)]
     assert isinstance(actions_for(meta.state, effect, new)[0], ChangeReplica)
@@ -73,9 +73,7 @@ def test_who_was_removed_and_is_back_keeps_its_copy_until_the_group_let_it_go() 
     assert command is not None
     meta.put(command)
     after = meta.state.stream("A", "S")
-    assert after is not None and list(at_start(meta.state, on_disk, gone.id)) == [
-        RecoverReplica(after, leaves=True)
-    ]
+    assert after is not None and list(at_start(meta.state, on_disk, gone.id)) == [RecoverReplica(after)]
     [effect] = meta.put(PeersConfirmed("A", "S", after.placed))
     assert actions_for(meta.state, effect, gone.id) == [CloseReplica(stream_of([effect]), gone=False)]
     assert list(at_start(meta.state, on_disk, gone.id)) == [DeleteReplica("A", "S")]
@@ -104,10 +102,8 @@ def test_a_new_incarnation_joins_or_begins_anew_what_nobody_else_has() -> None:
         for effect in meta.reincarnate(server(number, "2"))
         for action in actions_for(meta.state, effect, server(number, "2").id)
     ]
-    opened = {
-        action.stream.name: (action.joins, action.lost) for action in found if isinstance(action, OpenReplica)
-    }
-    assert opened == {"S": (True, False), "R1": (False, True)}
+    opened = {action.stream.name: action.lost for action in found if isinstance(action, OpenReplica)}
+    assert opened == {"S": False, "R1": True}
 
 
 @pytest.mark.parametrize(
@@ -156,7 +152,7 @@ def test_a_former_copy_of_an_earlier_group_is_no_member_of_the_new_one() -> None
     on_disk = {("A", "S"): ReplicaOnDisk(three.group, three.created)}
     assert list(at_start(meta.state, on_disk, former)) == [
         DeleteReplica("A", "S"),
-        OpenReplica(again, joins=True),
+        OpenReplica(again),
     ]
     assert list(at_start(meta.state, on_disk, leader)) == [RecoverReplica(again)]
 
@@ -169,7 +165,7 @@ def test_what_has_begun_is_joined_and_what_should_be_there_was_lost() -> None:
     three = stream_of(meta.put(PeersConfirmed("A", "S", three.placed)))
     one = stream_of(meta.put(PeersConfirmed("A", "R1", one.placed)))
     assert three.seeds == one.seeds == ()
-    lost = [OpenReplica(one, lost=True), OpenReplica(three, joins=True, lost=True)]
+    lost = [OpenReplica(one, lost=True), OpenReplica(three, lost=True)]
     assert list(at_start(meta.state, {}, me)) == lost
 
 
