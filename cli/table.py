@@ -82,6 +82,13 @@ ROWS: tuple[CommandRow, ...] = (
         section=ADMIN,
     ),
     CommandRow(
+        "service",
+        "pyjs.plugins.service:service",
+        "Find services, and ask them",
+        ("micro",),
+        section=CORE,
+    ),
+    CommandRow(
         "stream",
         "pyjs.plugins.stream:stream",
         "JetStream Stream management",

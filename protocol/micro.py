@@ -39,9 +39,11 @@ def document_of(payload: bytes, verb: str) -> dict[str, Any] | None:
     if not isinstance(document, dict) or document.get("type") != TYPES[verb]:
         return None
     texts = all(isinstance(document.get(key), str) for key in ("name", "id", "version"))
+    if not texts or not is_service_name(document["name"]) or not is_service_name(document["id"]):
+        return None
     endpoints = document.get("endpoints")
     listed = verb == PING or endpoints is None or isinstance(endpoints, list)
-    if not texts or not listed or not all(isinstance(each, dict) for each in endpoints or ()):
+    if not listed or not all(isinstance(each, dict) for each in endpoints or ()):
         return None
     return document
 

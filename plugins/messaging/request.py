@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -64,19 +65,12 @@ async def request(
     fields = flat(parse_headers(headers))
     filler = Filler() if templates else None
     wanted = 0 if wait_for_empty else replies
-    asked = 0
     async with connect() as connection:
-        asker = _Asker(connection, raw, translate, reply_timeout / SECOND, wait_for_empty)
-        for text in bodies(body, force_stdin, send_on):
-            for _ in range(count):
-                asked += 1
-                where, data = filled(filler, subject, text, asked)
-                if not raw:
-                    render.log(f'Sending request on "{where}"')
-                await asker.ask(where, data, fields, wanted)
+        asker = Asker(connection, raw, translate, reply_timeout / SECOND, wait_for_empty)
+        await asker.ask_each(subject, bodies(body, force_stdin, send_on), count, filler, fields, wanted)
 
 
-class _Asker:
+class Asker:
     """Sends requests and shows the answers: `wanted` of them, or all until none comes for `quiet` seconds."""
 
     def __init__(
@@ -87,6 +81,25 @@ class _Asker:
         self.translate = translate
         self.quiet = quiet
         self.until_empty = until_empty
+
+    async def ask_each(
+        self,
+        subject: str,
+        texts: Iterable[bytes],
+        count: int,
+        filler: Filler | None,
+        headers: dict[str, str],
+        wanted: int = 1,
+    ) -> None:
+        """Send each of the texts `count` times, with its templates and those of the subject filled."""
+        asked = 0
+        for text in texts:
+            for _ in range(count):
+                asked += 1
+                where, data = filled(filler, subject, text, asked)
+                if not self.raw:
+                    render.log(f'Sending request on "{where}"')
+                await self.ask(where, data, headers, wanted)
 
     async def ask(self, subject: str, data: bytes, headers: dict[str, str], wanted: int) -> None:
         """Send one request.
