@@ -480,9 +480,9 @@ class FileStream(IndexedStream):
                     leave_sidecar(self._fs, active, active.lengths, self._index.names)
                     self._manifest.note(active, array("Q"), self.last_seq, self.last_time, sidecar=True)()
         finally:
-            self._let_go()
+            self._close_files()
 
-    def _let_go(self) -> None:
+    def _close_files(self) -> None:
         for block in self._blocks:
             self._handles.forget(block.path)
         self._manifest.close()
@@ -492,9 +492,9 @@ class FileStream(IndexedStream):
 
     def abandon(self) -> None:
         """Close all files without committing. No commit may be under way."""
-        self._let_go()
+        self._close_files()
 
     def delete(self) -> None:
         """Remove everything on the disk. No commit may be under way. Raises OSError."""
-        self._let_go()
+        self._close_files()
         self._fs.remove_tree(self.directory)
