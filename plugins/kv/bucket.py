@@ -109,7 +109,7 @@ class Bucket:
         if ack.stream != wanted or ack.domain != domain:
             raise CliError(
                 f"the stream {ack.stream} of the domain {ack.domain!r} stored the value, not {wanted}",
-                "its subjects overlap with those of the bucket, or the domain needs --js-domain",
+                f"whether {wanted} has it too is unknown: their subjects overlap",
             )
 
     async def create(self, key: str, value: bytes, ttl: int = 0) -> int:

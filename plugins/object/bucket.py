@@ -43,6 +43,7 @@ class Bucket:
         self.info = info
         self.config: Info = info["config"]
         self.stream = str(self.config["name"])
+        self._warned = False  # of another stream that takes the same subjects
         self.name = object_store.bucket_name(self.stream)
 
     async def entry(self, name: str, *, from_leader: bool = False) -> tuple[ObjectInfo | None, int]:
@@ -95,12 +96,18 @@ class Bucket:
         replaced, sequence = await self.entry(name)
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                await self.publish_entry(entry, sequence)
-                break
+                if await self._publish_entry(entry, sequence):
+                    break
             except RemoteError as error:
                 if error.err_code != WRONG_REVISION or attempt == ATTEMPTS:
                     raise
-            replaced, sequence = await self.entry(name, from_leader=True)
+            # Somebody else was faster, or another stream answered first.
+            found, sequence = await self.entry(name, from_leader=True)
+            if found is not None and (found.nuid, found.deleted) == (entry.nuid, entry.deleted):
+                break
+            replaced = found
+        else:
+            raise CliError(f"{name} was not stored: another stream than {self.stream} takes it")
         if replaced is None or replaced.nuid == entry.nuid or not replaced.nuid:
             return
         try:
@@ -108,23 +115,27 @@ class Bucket:
         except CliError as error:
             warn(f"the chunks of the replaced {name} could not be removed: {error.message}")
 
-    async def publish_entry(self, entry: ObjectInfo, sequence: int) -> None:
-        """Store an entry if the last one of that name has the given sequence (0: there is none)."""
+    async def _publish_entry(self, entry: ObjectInfo, sequence: int) -> bool:
+        """Store an entry if the last one of that name has the given sequence (0: there is none).
+
+        Return whether the bucket's stream has answered.
+        """
         document = object_document(entry)
         headers = {**object_store.ROLLUP, **update_headers(sequence)}
         try:
             ack = await messages.publish(self.connection, self._subject(entry.name), document, headers)
         except RemoteError as error:
             raise self.explained(error) from None
-        self.check(ack)
+        return self.is_ours(ack)
 
-    def check(self, ack: messages.PublishAck) -> None:
-        """Raise CliError if another stream than the bucket's has taken what was published."""
-        if ack.stream != self.stream or ack.domain != str(self.info.get("domain", "")):
-            raise CliError(
-                f"the stream {ack.stream} of the domain {ack.domain!r} stored it, not {self.stream}",
-                "a bucket of the same name in two domains of one account gets the objects of both",
-            )
+    def is_ours(self, ack: messages.PublishAck) -> bool:
+        """Return whether the bucket's stream has taken what was published. Warns of another one, once."""
+        if (ack.stream, ack.domain) == (self.stream, str(self.info.get("domain", ""))):
+            return True
+        if not self._warned:
+            warn(f"the stream {ack.stream} of domain {ack.domain!r} takes what is stored in {self.name}, too")
+        self._warned = True
+        return False
 
     def explained(self, error: RemoteError) -> RemoteError:
         """Return a refused publish with what to do."""

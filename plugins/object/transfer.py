@@ -107,15 +107,16 @@ class ChunkWriter:
         return not nc.is_connected or nc.stats["reconnects"] != self._reconnects
 
     async def _acknowledged(self, message: Any) -> None:
-        self._waiting -= self._sent.pop(message.subject, 0)
         try:
             if (message.headers or {}).get("Status") == "503":
-                raise CliError("nats: no response from stream", f"nobody listens to {self._subject}")
-            self._bucket.check(messages.parse_ack(message.data))
+                raise UnavailableError("nats: no response from stream", f"nobody listens to {self._subject}")
+            if not self._bucket.is_ours(messages.parse_ack(message.data)):
+                return
         except RemoteError as error:
             self._failure = self._failure or self._bucket.explained(error)
         except CliError as error:
             self._failure = self._failure or error
+        self._waiting -= self._sent.pop(message.subject, 0)
         self._changed.set()
 
     async def abandon(self) -> None:
