@@ -16,11 +16,12 @@ from lib.import_graph import circles, edges, graph, modules, target
 from lib.source_facts import ROOT, RUN, TYPES, Class, Import, all_facts, facts, path_of, sources
 
 ROOMS: dict[str, set[str]] = {
-    "protocol": set(),
+    "native": set(),
+    "protocol": {"native"},
     "keys": {"protocol"},
-    "store": {"protocol"},
+    "store": {"protocol", "native"},
     "raft": set(),
-    "server": {"protocol", "keys", "store", "raft"},
+    "server": {"protocol", "keys", "store", "raft", "native"},
     "cli": {"protocol", "keys"},
     "plugins": {"cli", "protocol", "keys"},
     "pipeline": {"protocol", "keys", "cli"},
@@ -183,7 +184,7 @@ def test_no_room_is_imported_by_its_bare_name() -> None:
 EVENT_LOOP = {"asyncio", "socket", "uvloop"}
 
 
-@pytest.mark.parametrize("room", ["protocol", "keys", "store"])
+@pytest.mark.parametrize("room", ["native", "protocol", "keys", "store"])
 def test_pure_rooms_know_no_event_loop(room: str) -> None:
     wrong = [
         f"{path_of(file)}: {statement.module}"
