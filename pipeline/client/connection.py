@@ -32,7 +32,9 @@ from .handshake import HandshakeResult, open_first
 if TYPE_CHECKING:
     from .block import ArrowMessages
 
-READ = 1 << 20  # bytes asked for with one read
+READ = 1 << 20  # bytes asked for with one read, while much arrives
+SMALL_READ = 64 << 10  # bytes asked for otherwise: Python makes room for all of them before each read
+SAME = 0.05  # seconds that two timeouts of the socket may differ by; setting one is a system call
 SCANNED = 16 << 10  # bytes; in less of them there is nothing to gain
 NO_RESPONDERS = 503
 ERR = b"-ERR"
@@ -49,6 +51,8 @@ class BlockingConnection:
 
     def _adopt(self, opened: HandshakeResult) -> None:
         self._socket = opened.socket
+        self._patience = -1.0  # the timeout of the socket, in seconds
+        self._read_size = SMALL_READ
         self.url = opened.url
         self.server_info: dict[str, Any] = opened.info
         self._chunks = [opened.rest] if opened.rest else []
@@ -120,7 +124,7 @@ class BlockingConnection:
         """Send frames as they are. Raises ConnectionLost."""
         self._check()
         try:
-            self._socket.settimeout(self.address.timeout)
+            self._wait(self.address.timeout)
             self._socket.sendall(data)
         except OSError as error:
             raise self._end(error.strerror or str(error)) from None
@@ -201,8 +205,8 @@ class BlockingConnection:
         """
         self._check()
         try:
-            self._socket.settimeout(0)
-            data = self._socket.recv(READ)
+            self._wait(0)
+            data = self._socket.recv(self._read_size)
         except (BlockingIOError, ssl.SSLWantReadError):
             return
         except OSError as error:
@@ -283,17 +287,24 @@ class BlockingConnection:
         if left <= 0:
             raise TimedOut("nothing came in time")
         try:
-            self._socket.settimeout(left)
-            data = self._socket.recv(READ)
+            self._wait(left)
+            data = self._socket.recv(self._read_size)
         except TimeoutError:
             raise TimedOut("nothing came in time") from None
         except OSError as error:
             raise self._end(error.strerror or str(error)) from None
         self._buffer(data)
 
+    def _wait(self, seconds: float) -> None:
+        """Set how long the next call on the socket may take, to `SAME`; 0 is exact."""
+        if not seconds or not self._patience or abs(seconds - self._patience) > SAME:
+            self._socket.settimeout(seconds)
+            self._patience = seconds
+
     def _buffer(self, data: bytes) -> None:
         if not data:
             raise self._end("the server closed the connection")
+        self._read_size = READ if len(data) >= SMALL_READ else SMALL_READ
         self._chunks.append(data)
         self._buffered += len(data)
 

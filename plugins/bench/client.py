@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ...pipeline.client import BlockingConnection, Frames
+from ...pipeline.client import BlockingConnection, Frames, TimedOut
 from .sample import Latencies, Sample
 from .settings import SECOND, Settings
 
@@ -123,15 +123,12 @@ class ClientRun:
         self._report(self._unreported)
         return Sample(self.messages, size, self._begun, ended, self.latencies)
 
-    def take(self) -> Frames:
-        """Return all messages that have arrived, waiting for the first as long as it takes."""
-        from ...pipeline.client import TimedOut
-
-        while True:
-            try:
-                return self.connection.take(PATIENCE)
-            except TimedOut:
-                continue
+    def take(self, patience: float = PATIENCE) -> Frames:
+        """Return all messages that have arrived; wait for the first, and return none after `patience` s."""
+        try:
+            return self.connection.take(patience)
+        except TimedOut:
+            return Frames()
 
 
 Work = Callable[[ClientRun], Sample]

@@ -14,13 +14,14 @@ from ...cli.errors import CliError, RemoteError
 from ...pipeline.client import BlockingConnection, Frames, TimedOut
 from ...protocol import headers
 from ...protocol.wire import encode
-from .client import ClientRun, now
+from .client import PATIENCE, ClientRun, now
 from .connection import Api
 from .exchange import NO_RESPONDERS
 from .sample import Sample
+from .settings import SECOND
 
 EXPIRES = 30_000_000_000  # ns, of a pull request
-HEARTBEAT = 5_000_000_000  # ns, of a push consumer
+HEARTBEAT = 1_000_000_000  # ns, of a push consumer; without two of them it is gone
 INACTIVE = 10_000_000_000  # ns after which the server removes an unused consumer
 IDLE, NO_MESSAGES, EXPIRED, ENDED = 100, 404, 408, 409
 FINAL = ("Consumer Deleted", "Consumer is push based", "Exceeded")  # in descriptions of status 409
@@ -33,11 +34,13 @@ class Deliveries:
 
     def __init__(self, client: ClientRun) -> None:
         self.client = client
+        self.silent = False  # nothing at all came in time
         self.on_status: Callable[[int, str, bytes], None] = lambda _code, _text, _head: None
 
-    def take(self) -> Frames:
+    def take(self, patience: float = PATIENCE) -> Frames:
         """Wait for messages and return those of one read; there may be none."""
-        frames = self.client.take()
+        frames = self.client.take(patience)
+        self.silent = not len(frames)
         if not frames.headers:
             return frames
         for row in sorted(frames.headers, reverse=True):
@@ -140,7 +143,7 @@ class PullReader:
             if not received and len(frames):
                 client.begin()
             received += len(frames)
-            self.waiting = max(0, self.waiting - len(frames))
+            self.waiting = 0 if self.deliveries.silent else max(0, self.waiting - len(frames))
             size += sum(map(len, frames.payloads))
             self.acknowledger.handle(frames)
         self.connection.flush()
@@ -156,6 +159,7 @@ class PullReader:
             self.ask(min(client.settings.batch, client.messages - received), expires)
             while self.waiting > 0 and not self.cut:
                 frames = self.deliveries.take()
+                self.cut |= self.deliveries.silent
                 if not received and len(frames):
                     client.begin()
                 received += len(frames)
@@ -236,11 +240,13 @@ class OrderedReader:
     def _next(self, wanted: int) -> Frames:
         pull, batch = self.pull, self.client.settings.batch
         if pull is None:
-            return self.deliveries.take()
+            frames = self.deliveries.take(2 * HEARTBEAT / SECOND)
+            self.ended |= self.deliveries.silent
+            return frames
         if pull.waiting <= batch // 2 and wanted > pull.waiting:
             pull.ask(min(batch, wanted) - pull.waiting)
         frames = self.deliveries.take()
-        pull.waiting = max(0, pull.waiting - len(frames))
+        pull.waiting = 0 if self.deliveries.silent else max(0, pull.waiting - len(frames))
         return frames
 
     def _create(self) -> None:

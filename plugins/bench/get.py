@@ -9,7 +9,8 @@ import click
 
 from ...cli import output
 from ...cli.command import Command
-from ...cli.errors import NotFoundError, RefusedError
+from ...cli.errors import NotFoundError, RefusedError, UnavailableError
+from ...pipeline.client import TimedOut
 from ...protocol import headers
 from ...protocol.wire import encode
 from .benchmark import Benchmark, run
@@ -97,7 +98,10 @@ class Getter:
         """Take the answers to one request; return how many, their bytes, and the last sequence."""
         count = size = last = 0
         while True:
-            frames = self.client.take()
+            try:
+                frames = self.connection.take()
+            except TimedOut:
+                raise UnavailableError(f"no answer from {self.subject} in time") from None
             rows = sorted(frames.headers)
             end = rows[-1]
             block = frames.headers[end]

@@ -131,6 +131,9 @@ def test_a_poll_does_not_wait(connection: BlockingConnection) -> None:
 
     eventually(polled)
     assert connection.take(0).payloads == [b"1"]
+    with pytest.raises(TimedOut):  # and what comes after it waits
+        connection.receive(0.02)
+    connection.flush()
 
 
 def test_members_of_a_queue_group_divide_messages(connection: BlockingConnection) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from lib.cli import Cli
+from lib.eventually import eventually
 from lib.jetstream import JetStream
 from lib.process import ServerProcess
 from lib.terminal import Terminal
@@ -25,7 +26,7 @@ FEW = ("--msgs", str(MESSAGES), "--size", "16")
 def listening(cli: Cli, *words: str, clients: int = 1) -> Iterator[Terminal]:
     """A `bench` command in the background, whose clients are ready."""
     with cli.terminal(["bench", *words, "--clients", str(clients)]) as terminal:
-        while terminal.errors().count("\n") < clients + 1:
+        while terminal.errors().count("] ") < clients:
             assert terminal.process.poll() is None, terminal.errors()
             terminal.read(0.02)
         yield terminal
@@ -162,6 +163,30 @@ def test_every_client_reads_all(cli: Cli, filled: str, way: tuple[str, ...], mor
     result = cli.run("bench", *way, "--stream", filled, "--clients", "2", *FEW, *more)
     assert result.code == 0, result.err
     assert counts(result.out) == [MESSAGES, MESSAGES, 2 * MESSAGES]
+
+
+@pytest.mark.parametrize("way", [("js", "ordered", "--batch", "9"), ("oldjs", "ordered", "U.*")])
+def test_an_ordered_consumer_that_is_gone_is_made_again(
+    cli: Cli, server: ServerProcess, filled: str, way: tuple[str, ...]
+) -> None:
+    group, *words = [word.replace("U", filled) for word in way]
+    more = ("--stream", filled, "--msgs", "60", "--size", "16")
+    with listening(cli, group, *words, *more) as terminal:  # 20 messages are missing
+        with server.connect() as wire:
+            js = JetStream(wire)
+
+            def delivered() -> str:
+                infos = js.call(f"CONSUMER.LIST.{filled}")["consumers"]
+                return next((each["name"] for each in infos if each["delivered"]["stream_seq"] == 40), "")
+
+            eventually(delivered)
+            js.call(f"CONSUMER.DELETE.{filled}.{delivered()}")
+            for number in range(20):
+                wire.pub(f"{filled}.{number % 8}", b"x" * 16)
+            assert terminal.finish() == 0, terminal.errors()
+            assert js.call(f"CONSUMER.NAMES.{filled}")["consumers"] in (None, [])
+        assert counts("\n".join(terminal.lines())) == [60]
+        assert "a consumer had to be made again" in terminal.errors()
 
 
 def test_filters(cli: Cli, filled: str) -> None:
