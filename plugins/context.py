@@ -17,10 +17,11 @@ from typing import Any
 
 import click
 
-from ..cli import complete, flags, prompt, render, secret
+from ..cli import complete, flags, output, prompt, render, secret
 from ..cli import context as contexts
 from ..cli.command import CommandGroup
 from ..cli.errors import CliError, NotFoundError, UsageError, warn
+from ..cli.output import FLAG, Column, Table
 from ..cli.profile import Profile, given, overlay
 
 Fields = dict[str, Any]
@@ -40,6 +41,17 @@ context.add_alias("select", "switch", "set")
 NAME = click.argument("name", shell_complete=complete.contexts)
 OPTIONAL_NAME = click.argument("name", required=False, default="", shell_complete=complete.contexts)
 EMBEDDABLE = {"creds": "-----BEGIN", "nkey": "SU", "user_jwt": "eyJ", "user_seed": "SU"}
+CONTEXTS = Table(
+    "contexts",
+    "Known Contexts",
+    (
+        Column("name", "Name", output.NAME, show=lambda each: each["name"] + "*" * each["selected"]),
+        Column("description", "Description"),
+        Column("url", "URL", wide=True),
+        Column("jetstream_domain", "JS Domain", wide=True),
+        Column("selected", "Selected", FLAG, wide=True),
+    ),
+)
 CREDENTIALS = ("token", "creds", "nkey", "nsc")
 
 
@@ -129,41 +141,38 @@ def _parsed(text: str) -> Fields:
 
 
 @context.command("info")
+@output.showing("context")
 @OPTIONAL_NAME
-@click.option("-j", "--json", "as_json", is_flag=True, help="Produce JSON output.")
 @click.option("--connect", "try_it", is_flag=True, help="Try to connect with it.")
-async def info(name: str, as_json: bool, try_it: bool) -> None:
+async def info(name: str, try_it: bool) -> None:
     """Show a context, and whether the files it names are there."""
     name = name or contexts.selected()
     if not name:
         raise UsageError("no default context and no name supplied", "'context select' chooses a default")
-    if as_json:
-        render.show_json({"name": name, **contexts.load(name)})
+    if not output.is_for_people():
+        output.show_page({"name": name, **contexts.load(name)}, "", name=name)
         return
     _show(name, await _connection_problem(name) if try_it else None)
 
 
 @context.command("ls")
-@click.option("-j", "--json", "as_json", is_flag=True, help="Produce JSON output.")
+@output.listing(CONTEXTS, legacy="the contexts with every setting")
 @click.option("--names", is_flag=True, help="Only the names.")
 @click.option("--completion", is_flag=True, hidden=True)
-def ls(as_json: bool, names: bool, completion: bool) -> None:
+def ls(names: bool, completion: bool) -> None:
     """List the contexts; the selected one has a star."""
     known = contexts.names()
-    if as_json:
-        render.show_json([{"name": name, **contexts.load(name)} for name in known])
-        return
     if names or completion:
         for name in known:
             render.show(name)
         return
-    if not known:
+    if not known and output.is_for_people():
         click.echo("No known contexts", err=True)
         return
     star = contexts.selected()
-    rows = [(f"{name}*" if name == star else name, contexts.load(name)["description"]) for name in known]
-    render.show(render.table("Known Contexts", ("Name", "Description"), rows))
-    render.show()
+    found = [{"name": name, **contexts.load(name)} for name in known]
+    records = [{**each, "selected": each["name"] == star} for each in found]
+    output.show(CONTEXTS.of(records), document=found)
 
 
 @context.command("previous")

@@ -14,13 +14,11 @@ from struct import Struct
 from typing import NamedTuple
 from zlib import crc32
 
-from ..native import records
-
-FIXED = records.FIXED
-MAGIC = records.MAGIC
+FIXED = 32  # bytes before the subject
+MAGIC = 0xB5
 LONGEST = 1 << 30  # bytes; no record is longer, so a greater length is damage
 
-MESSAGE = records.MESSAGE
+MESSAGE = 1
 DELETE = 2  # body: pairs (first, last) of deleted sequences, u64 each
 STATE = 3  # seq: the first sequence not removed; time: the last message's; body: the last sequence, u64
 COMMIT = 4  # ends the records that are written and synced together
@@ -28,10 +26,13 @@ ERASED = 5  # a former message, whose bytes are overwritten
 CHECKPOINT = 6  # a consumer's whole state
 DELTA = 7  # what changed in a consumer's state
 
+_FIELDS = Struct("<BBHIIQq")
+_CHECKSUM = Struct("<I")
 _ALL = Struct("<IBBHIIQq")
 _CANDIDATE = re.compile(rb"\xb5[\x01-\x07]", re.DOTALL)
 
-pack_fields, pack_checksum = records.pack_fields, records.pack_checksum
+pack_fields = _FIELDS.pack
+pack_checksum = _CHECKSUM.pack
 unpack_all = _ALL.unpack_from
 
 

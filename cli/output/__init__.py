@@ -47,7 +47,7 @@ from .columns import (
     Table,
 )
 from .options import listing, shape_of, showing
-from .result import drawn, is_for_people, show, show_page
+from .result import drawn, is_asked_for, is_for_people, show, show_page
 
 __all__ = (
     "BYTES",
@@ -67,6 +67,7 @@ __all__ = (
     "Shape",
     "Table",
     "drawn",
+    "is_asked_for",
     "is_for_people",
     "listing",
     "shape_of",

@@ -23,15 +23,15 @@ SECOND = 1_000_000_000
 class Shape:
     """What a command prints: a list or several, or the page of a document.
 
+    alternative: the tables that it prints instead with another argument.
     page: the name of the document in `pyjs schema cli`.
     legacy: what `--json` prints, where that is the shape of `nats`; empty: as `-o json`.
-    either: whether it prints one of the tables, not all of them.
     """
 
     tables: tuple[Table, ...] = ()
+    alternative: tuple[Table, ...] = ()
     page: str = ""
     legacy: str = ""
-    either: bool = False
 
 
 @dataclass

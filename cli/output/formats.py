@@ -7,8 +7,6 @@ several tables is an object of lists in `json` and `yaml`; the formats that have
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 import string
@@ -64,9 +62,15 @@ def as_csv(fields: Sequence[str], records: Iterable[Mapping[str, Any]]) -> str:
 
 def separated(rows: Iterable[Sequence[object]], delimiter: str = ",") -> str:
     """Return rows as CSV or, with a tab, as TSV; without a final newline."""
-    sink = io.StringIO()
-    csv.writer(sink, delimiter=delimiter, lineterminator="\n").writerows(rows)
-    return sink.getvalue().removesuffix("\n")
+    lines = (delimiter.join(_quoted(str(cell), delimiter) for cell in row) for row in rows)
+    return "\n".join(line or '""' for line in lines)  # an empty line is no row
+
+
+def _quoted(cell: str, delimiter: str) -> str:
+    """Return a cell in quotes where it needs them (RFC 4180); Python's csv leaves a lone return without."""
+    if any(mark in cell for mark in (delimiter, '"', "\n", "\r")):
+        return '"' + cell.replace('"', '""') + '"'
+    return cell
 
 
 def _csv_value(value: Any) -> str:

@@ -1,8 +1,8 @@
 """Drawing a table in boxes, and making it fit the terminal.
 
 `draw` takes the texts of a table and the width it may have. Promises: without a width every cell is whole.
-With one, no line is wider. Columns that say nothing go first; then headings are broken at blanks, names are
-shortened in the middle and texts at their end, with `…` where something is missing. Numbers are never
+With one, no line is wider. Columns that say nothing go first; then headings are broken at blanks, texts are
+shortened at their end and names in the middle, with `…` where something is missing. Numbers are never
 shortened: if they do not fit, their column goes, and a line below the table says which ones went.
 Control characters of a cell never reach the terminal.
 """
@@ -157,7 +157,8 @@ def _fitted(grid: Grid, limit: int) -> tuple[Grid, list[int], list[str]]:
         cells = _cells(grid)
         words = [max(map(width_of, name.split()), default=0) for name in grid.headings]
         widths = [max(pair) for pair in zip(cells, words, strict=True)]
-        _narrow(grid, widths, limit, LEAST)
+        _narrow(grid, widths, limit, END)
+        _narrow(grid, widths, limit, MIDDLE)
         _clip_headings(widths, cells, limit)
         if _total(widths) <= limit or len(widths) == 1:
             break
@@ -172,16 +173,16 @@ def _fitted(grid: Grid, limit: int) -> tuple[Grid, list[int], list[str]]:
     return grid, widths, gone
 
 
-def _narrow(grid: Grid, widths: list[int], limit: int, least: int) -> None:
-    """Take from the widest names and texts until the table fits, but leave `least` of each."""
-    elastic = [place for place, column in enumerate(grid.columns) if column.kind.clip in (MIDDLE, END)]
+def _narrow(grid: Grid, widths: list[int], limit: int, clip: str) -> None:
+    """Take from the widest columns that are shortened so until the table fits, but leave LEAST of each."""
+    elastic = [place for place, column in enumerate(grid.columns) if column.kind.clip == clip]
     while _total(widths) > limit:
-        wide = [place for place in elastic if widths[place] > least]
+        wide = [place for place in elastic if widths[place] > LEAST]
         if not wide:
             return
         ranked = sorted({widths[place] for place in wide}, reverse=True)
         most = [place for place in wide if widths[place] == ranked[0]]
-        floor = max(least, ranked[1] if len(ranked) > 1 else least)
+        floor = max(LEAST, ranked[1] if len(ranked) > 1 else LEAST)
         excess = _total(widths) - limit
         step = min(ranked[0] - floor, -(-excess // len(most)))
         for place in most:

@@ -29,14 +29,14 @@ def shape_of(command: click.Command) -> Shape | None:
 
 
 def listing(
-    *tables: Table, watch: bool = False, legacy: str = "", either: bool = False
+    *tables: Table, watch: bool = False, legacy: str = "", alternative: tuple[Table, ...] = ()
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator for a command that shows these tables with `output.show`.
 
     legacy: the shape of `--json` in words, where it is that of `nats` and not the one of `-o json`.
-    either: whether it shows one of the tables, by its arguments, and not all of them.
+    alternative: the tables that it shows instead with another argument.
     """
-    return _decorator(Shape(tables, legacy=legacy, either=either), watch=watch)
+    return _decorator(Shape(tables, alternative, legacy=legacy), watch=watch)
 
 
 def showing(

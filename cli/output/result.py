@@ -26,20 +26,34 @@ def is_for_people() -> bool:
     return not choice.json and not choice.template and choice.format in ("", formats.TABLE, formats.WIDE)
 
 
-def show(*tables: Rows, document: object = None, before: str = "", aside: Rows | None = None) -> None:
+def is_asked_for() -> bool:
+    """Return whether the user chose a format, so that a command that prints names otherwise shows a table."""
+    choice = chosen()
+    return bool(choice.json or choice.template or choice.format)
+
+
+def show(
+    *tables: Rows,
+    document: object = None,
+    before: str = "",
+    after: str = "",
+    aside: Rows | None = None,
+    text: str = "",
+) -> None:
     """Show tables, the first of which is what the command is named after.
 
     document: what `--json` prints, where `nats` has a shape of its own.
-    before: what people read above the tables.
+    before, after: what people read above and below the tables.
     aside: names that are missing in the result. People see them below; in other formats a warning on stderr
         tells them.
+    text: what people see in place of tables, such as bars.
     """
     choice = chosen()
     main = tables[0]
     if aside is not None and aside.records and not is_for_people():
         warn(f"{aside.title}: {', '.join(str(each[aside.table.key]) for each in aside.values())}")
     fields = [column.field for column in main.table.columns]
-    several = len(choice.shape.tables) > 1 and not choice.shape.either
+    several = len(tables) > 1
     if choice.json:
         shape = formats.of_tables(tables, several=several) if document is None else document
         _write(formats.as_json(shape))
@@ -57,15 +71,17 @@ def show(*tables: Rows, document: object = None, before: str = "", aside: Rows |
         _write("\n".join(layout.clean(str(each.get(main.table.key, ""))) for each in main.values()))
     elif choice.format == formats.MD:
         _write("\n\n".join(formats.as_markdown(each.texts(wide=True)) for each in tables if _is_drawn(each)))
+    elif text:
+        _write(text)
     else:
-        _draw(tables, choice, before, aside)
+        _draw(tables, choice, before, after, aside)
 
 
 def _is_drawn(rows: Rows) -> bool:
     return bool(rows.records) or rows.table.empty is None
 
 
-def _draw(tables: Sequence[Rows], choice: Choice, before: str, aside: Rows | None) -> None:
+def _draw(tables: Sequence[Rows], choice: Choice, before: str, after: str, aside: Rows | None) -> None:
     wide = choice.format == formats.WIDE
     parts = [before] if before and choice.screen is None else []
     missing = [aside] if aside is not None and aside.records else []
@@ -74,6 +90,7 @@ def _draw(tables: Sequence[Rows], choice: Choice, before: str, aside: Rows | Non
             parts.append(drawn(rows.texts(wide=wide), form=choice.format) + "\n")
         elif rows.table.empty and not missing:
             parts.append(rows.table.empty)
+    parts += [after] if after else []
     _write("\n".join(parts), wide=wide)
 
 
@@ -111,7 +128,7 @@ def _write(text: str, *, wide: bool = False) -> None:
     screen = chosen().screen
     if screen is not None:
         screen.draw(text)
-    elif text or is_for_people():
+    elif text:
         terminal.write(text, wide=wide)
 
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import click
 
-from ...cli import document, render
+from ...cli import document, output, render
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
 from ...cli.errors import RemoteError, UsageError
 from ...cli.flags import session
 from ...cli.setting import Given, flags
 from ...protocol.api.consumer import ConsumerConfig
-from ..stream.info import ALL, JSON, STREAM, chosen
+from ..stream.info import ALL, STREAM, chosen
 from ..stream.leadership import consumer_asset, gathered
 from . import page, questions, validation
 from .options import SETTINGS, apply
@@ -23,13 +23,13 @@ TOO_MANY_PENDING = 10121
 
 
 @click.command(cls=Command)
+@output.showing("consumer_info")
 @STREAM
 @click.argument("consumer", required=False, default="")
 @click.option("--config", "file", type=click.Path(), help="Read the configuration from a JSON file.")
 @click.option("--validate", is_flag=True, help="Only validate the configuration; create nothing.")
-@click.option("--output", metavar="FILE", help="Only write the configuration to a file; create nothing.")
+@click.option("--output", "into", metavar="FILE", help="Only write the configuration to a file.")
 @flags(SETTINGS, "add")
-@JSON
 @click.option("--defaults", is_flag=True, help="Take the default for what no flag gives.")
 @ALL
 async def add(
@@ -37,8 +37,7 @@ async def add(
     consumer: str,
     file: str | None,
     validate: bool,
-    output: str | None,
-    as_json: bool,
+    into: str | None,
     defaults: bool,
     all_streams: bool,
     **given: Any,
@@ -56,8 +55,8 @@ async def add(
             render.show(document.text(config))
             render.show("\nConfiguration is a valid Consumer")
             return
-        if output:
-            document.write(output, config)
+        if into:
+            document.write(into, config)
             return
         name = await chosen(connection, stream, everything=all_streams)
         if name != stream and (answers := session().answers):
@@ -70,10 +69,7 @@ async def add(
             # The stream or the server allows fewer than the documentation shows; it says how many.
             config.max_ack_pending = 0
             info = await create(connection, name, config)
-    if as_json:
-        render.show_json(info)
-    else:
-        page.show(info)
+    output.show_page(info, page.text(info), name=info["name"])
 
 
 async def _described(consumer: str, file: str | None, given: Given, defaults: bool) -> ConsumerConfig:

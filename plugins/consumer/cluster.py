@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...cli import render
+from ...cli import output, render
 from ...cli.command import CommandGroup
 from ...cli.connection import connect
-from ..stream.info import ALL, JSON, STREAM, plain
+from ..stream.info import ALL, STREAM, plain
 from ..stream.info import chosen as chosen_stream
 from ..stream.leadership import LEADERLESS, PREFERRED, balance, consumer_asset, step_down
 from . import page
@@ -20,25 +20,19 @@ cluster.add_alias("step-down", "stepdown", "sd", "elect", "down", "d")
 
 
 @cluster.command("step-down")
+@output.showing("consumer_info")
 @STREAM
 @CONSUMER
 @PREFERRED
 @LEADERLESS
-@JSON
 @ALL
-async def down(
-    stream: str, consumer: str, preferred: str, force: bool, as_json: bool, all_streams: bool
-) -> None:
+async def down(stream: str, consumer: str, preferred: str, force: bool, all_streams: bool) -> None:
     """Have the leader of a Consumer stand down, and wait for the next one."""
     async with connect() as connection:
         stream, consumer = await chosen(connection, stream, consumer, everything=all_streams)
         led = consumer_asset(connection, stream, consumer)
         info = await step_down(connection, led, preferred=preferred, forced=force)
-    if as_json:
-        render.show_json(plain(info))
-    else:
-        render.show()
-        page.show(info)
+    output.show_page(plain(info), f"\n{page.text(info)}", name=consumer)
 
 
 @cluster.command("balance")

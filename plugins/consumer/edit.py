@@ -39,7 +39,7 @@ async def copy(stream: str, consumer: str, destination: str, all_streams: bool, 
             config.idle_heartbeat, config.flow_control, config.deliver_group = 0, False, ""
         validation.validate(config)
         info = await create(connection, stream, config)
-    page.show(info)
+    render.show(page.text(info))
 
 
 @click.command(cls=Command)
@@ -79,16 +79,16 @@ async def edit(
         lines = document.differences(before, document.text(config))
         if not lines:
             render.show("No difference in configuration")
-            return 0
+            return ExitCode.OK
         render.show("Differences (-old +new):\n" + "\n".join(lines))
         if dry_run:
             return ExitCode.DIFFERS
         validation.validate(config)
         if not await prompt.sure(f"Really edit Consumer {stream} > {consumer}", forced=force):
-            return 0
+            return ExitCode.OK
         info = await create(connection, stream, config, "update")
-    page.show(info)
-    return 0
+    render.show(page.text(info))
+    return ExitCode.OK
 
 
 def _config_of(info: dict[str, Any]) -> ConsumerConfig:

@@ -10,13 +10,13 @@ from typing import Any
 
 import click
 
-from ...cli import render
+from ...cli import output, render
 from ...cli.command import Command
 from ...cli.connection import connect
 from ...cli.param import DURATION
 from ..stream.find import INVERT, age, level
 from ..stream.info import ALL, STREAM, chosen
-from .listing import collected
+from .listing import CONSUMERS, collected, record
 
 Info = dict[str, Any]
 Test = Callable[[Info], bool]
@@ -52,6 +52,7 @@ def matching(found: list[Info], wanted: Info) -> list[Info]:
 
 
 @click.command(cls=Command)
+@output.listing(CONSUMERS, legacy="the names")
 @STREAM
 @criteria
 @click.option("--api-level", type=int, help="That require at least this API level.")
@@ -61,8 +62,12 @@ async def find(stream: str, all_streams: bool, **wanted: Any) -> None:
     async with connect() as connection:
         name = await chosen(connection, stream, everything=all_streams)
         found, _ = await collected(connection, name)
-    for info in matching(found, wanted):
-        render.show(info["name"])
+    hits = matching(found, wanted)
+    if not output.is_asked_for():
+        for info in hits:
+            render.show(info["name"])
+        return
+    output.show(CONSUMERS.of(map(record, hits)), document=[info["name"] for info in hits])
 
 
 def _tests(wanted: Info) -> list[Test]:

@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from ...cli import complete, prompt, render
+from ...cli import complete, output, prompt
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
 from ...cli.errors import NotFoundError, UsageError
-from ..stream.info import ALL, JSON, STREAM, plain
+from ..stream.info import ALL, STREAM, plain
 from ..stream.info import chosen as chosen_stream
 from . import page
 
@@ -46,30 +46,24 @@ async def _loaded(stream: str, consumer: str, *, select: bool, everything: bool)
 
 
 @click.command(cls=Command)
+@output.showing("consumer_info")
 @STREAM
 @CONSUMER
-@JSON
 @NO_SELECT
 @ALL
-async def info(stream: str, consumer: str, as_json: bool, no_select: bool, all_streams: bool) -> None:
+async def info(stream: str, consumer: str, no_select: bool, all_streams: bool) -> None:
     """Show a Consumer's configuration and state."""
     found = await _loaded(stream, consumer, select=not no_select, everything=all_streams)
-    if as_json:
-        render.show_json(found)
-    else:
-        page.show(found)
+    output.show_page(found, page.text(found), name=found["name"])
 
 
 @click.command(cls=Command)
+@output.showing("consumer_info")
 @STREAM
 @CONSUMER
-@JSON
 @NO_SELECT
 @ALL
-async def state(stream: str, consumer: str, as_json: bool, no_select: bool, all_streams: bool) -> None:
+async def state(stream: str, consumer: str, no_select: bool, all_streams: bool) -> None:
     """Show a Consumer's state only."""
     found = await _loaded(stream, consumer, select=not no_select, everything=all_streams)
-    if as_json:
-        render.show_json(found)
-    else:
-        page.show_state(found)
+    output.show_page(found, page.state_text(found), name=found["name"])

@@ -1,6 +1,6 @@
 """The information page of a consumer, as in the documentation.
 
-`show` writes the page of a `CONSUMER.INFO` answer. A value that the documentation's page does not have is
+`text` returns the page of a `CONSUMER.INFO` answer. A value that the documentation's page does not have is
 shown only if it differs from its default, so that the page looks the same and still shows everything unusual.
 """
 
@@ -21,8 +21,8 @@ ACK = {"none": "None", "all": "All", "explicit": "Explicit", "flow_control": "Fl
 REPLAY = {"instant": "Instant", "original": "Original"}
 
 
-def show(info: Info) -> None:
-    """Write the page of a consumer."""
+def text(info: Info) -> str:
+    """Return the page of a consumer."""
     lines = [
         f"Information for Consumer {info['stream_name']} > {info['name']} "
         f"created {render.when(info['created'])}",
@@ -35,14 +35,15 @@ def show(info: Info) -> None:
     if render.clustered(info.get("cluster")):
         lines += ["Cluster Information:", "", render.fields(cluster(info["cluster"]), WIDTH), ""]
     lines += ["State:", "", render.fields(state(info), STATE_WIDTH)]
-    render.show("\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
 
 
-def show_state(info: Info) -> None:
-    """Write the part of a consumer's page about its state."""
-    created = render.when(info["created"])
-    render.show(f"State for Consumer {info['stream_name']} > {info['name']} created {created}\n")
-    render.show(f"State:\n\n{render.fields(state(info), STATE_WIDTH)}\n")
+def state_text(info: Info) -> str:
+    """Return the part of a consumer's page about its state."""
+    title = (
+        f"State for Consumer {info['stream_name']} > {info['name']} created {render.when(info['created'])}"
+    )
+    return f"{title}\n\nState:\n\n{render.fields(state(info), STATE_WIDTH)}\n"
 
 
 def configuration(info: Info) -> Pairs:

@@ -33,7 +33,7 @@ async def reset(stream: str, consumer: str, sequence: int, force: bool, all_stre
         except RemoteError as error:
             raise error.while_doing("could not reset Consumer") from None
         info = await connection.js.consumer_info(stream, consumer)
-    page.show_state(info)
+    render.show(page.state_text(info))
 
 
 @click.command(cls=Command)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from ...cli.errors import CliError
+from ...cli.errors import UsageError
 from ...cli.jetstream import is_name
 from ...protocol import subject
 from ...protocol.api.consumer import ConsumerConfig
 
 
 def validate(config: ConsumerConfig) -> None:
-    """Raise CliError with all the mistakes in a configuration."""
+    """Raise UsageError with all the mistakes in a configuration."""
     found = problems(config)
     if found:
-        raise CliError("Validation Failed: " + "; ".join(found))
+        raise UsageError("Validation Failed: " + "; ".join(found))
 
 
 def problems(config: ConsumerConfig) -> list[str]:

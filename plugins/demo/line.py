@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...cli import entry
-from ...cli.errors import CliError, ExitCode, InterruptedRunError
+from ...cli.errors import ExitCode, InterruptedRunError, UsageError
 
 # Settings of the user that would change the server that a command connects to, or the folders that it writes
 # to.
@@ -36,17 +36,17 @@ class Replies:
         self._left = [line.strip() for line in lines.splitlines() if line.strip()]
 
     def __call__(self, question: str) -> str:
-        """Return what is typed at `question`. Raises CliError if another question was expected."""
+        """Return what is typed at `question`. Raises UsageError if another question was expected."""
         expected = self._left.pop(0) if self._left else ""
         start = f"? {question}"
         if not f"{expected} ".startswith(f"{start} "):
-            raise CliError(f'"{question}" is asked where the answer is "{expected}"')
+            raise UsageError(f'"{question}" is asked where the answer is "{expected}"')
         return expected.removeprefix(start).strip()
 
     def end(self) -> None:
         """Raise CliError if an answer is left that no question asked for."""
         if self._left:
-            raise CliError(f'nobody asked for "{self._left[0]}"')
+            raise UsageError(f'nobody asked for "{self._left[0]}"')
 
 
 def variables(more: Mapping[str, str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from ...cli.output import NAME, NUMBER, TEXT, TIME, WORD, Column, Table
 from ...protocol.buckets.key_value import Operation
 from ...protocol.timestamp import format_exact
 from .bucket import KEY_VALUE, LAST, WATCH_ALL, Bucket, open_bucket
-from .bucket_list import show_list, table_of
+from .lookup import show_list, table_of
 from .text import encoding, printable
 
 BUCKETS = table_of(
@@ -34,7 +34,7 @@ KEYS = Table(
 
 
 @click.command(cls=Command)
-@output.listing(BUCKETS, KEYS, either=True)
+@output.listing(BUCKETS, alternative=(KEYS,))
 @click.argument("bucket", required=False, default="", shell_complete=complete.key_value_buckets)
 @click.argument("key", required=False, default="")
 @click.option("-n", "--names", is_flag=True, help="Only the names.")

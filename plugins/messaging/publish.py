@@ -104,7 +104,9 @@ async def _send(
     if not jetstream:
         try:
             await connection.nc.publish(subject, data, reply, headers=headers or None)
-        except (nats.errors.Error, ValueError) as error:
+        except (nats.errors.BadSubjectError, ValueError) as error:
+            raise UsageError(f"could not publish to {subject}: {error}") from None
+        except nats.errors.Error as error:
             raise CliError(f"could not publish to {subject}: {error}") from None
         if connection.nc.pending_data_size > 1 << 20:
             await connection.nc.flush(connection.timeout)

@@ -9,16 +9,29 @@ from typing import Any
 
 import click
 
-from ...cli import flags, render
+from ...cli import flags, output, render
 from ...cli.command import Command
 from ...cli.connection import bare_url, connect
+from ...cli.output import NAME, SPAN, TIME, Column, Table
 from ...cli.profile import resolve
+
+RTT = Table(
+    "rtt",
+    "Round Trip Times",
+    (
+        Column("url", "URL", NAME),
+        Column("address", "Address", NAME),
+        Column("rtt", "RTT", SPAN, show=lambda each: in_words(each["rtt"])),
+        Column("time", "Time", TIME),
+    ),
+    key="url",
+)
 
 
 @click.command(cls=Command)
+@output.listing(RTT, legacy="an object for each server, with a list of results")
 @click.argument("iterations", type=click.IntRange(min=1), default=5)
-@click.option("-j", "--json", "as_json", is_flag=True, help="Produce JSON output.")
-async def rtt(iterations: int, as_json: bool) -> None:
+async def rtt(iterations: int) -> None:
     """Measure the round trip time to the server, ITERATIONS times (5)."""
     profile = resolve(flags.session())
     found: list[dict[str, Any]] = []
@@ -37,8 +50,9 @@ async def rtt(iterations: int, as_json: bool) -> None:
                 "url": bare_url(url),
             }
             found.append({"url": bare_url(url), "results": [result]})
-    if as_json:
-        render.show_json(found)
+    if output.is_asked_for():
+        records = [{**server, **result} for server in found for result in server["results"]]
+        output.show(RTT.of(records), document=found)
         return
     for server in found:
         render.show(f"{server['url']}:\n")

@@ -10,7 +10,7 @@ from ...cli.connection import connect
 from ...cli.output import BYTES, NAME, NUMBER, TEXT, TIME, WORD, Column, Table
 from ...cli.output.layout import clean
 from ...protocol.timestamp import format_exact
-from ..kv.bucket_list import show_list, table_of
+from ..kv.lookup import show_list, table_of
 from .bucket import OBJECT_STORE, open_bucket
 
 BUCKETS = table_of(OBJECT_STORE)
@@ -30,7 +30,7 @@ OBJECTS = Table(
 
 
 @click.command(cls=Command)
-@output.listing(BUCKETS, OBJECTS, either=True)
+@output.listing(BUCKETS, alternative=(OBJECTS,))
 @click.argument("bucket", required=False, default="", shell_complete=complete.object_buckets)
 @click.option("-n", "--names", is_flag=True, help="Only the names.")
 async def ls(bucket: str, names: bool) -> None:

@@ -105,7 +105,7 @@ def _placed(loaded: LoadedDocument, master: str, remote: str) -> LoadedDocument:
         spark = document.spark.model_copy(update={"master": master or None, "remote": remote or None})
         document = document.model_copy(update={"spark": spark})
     if not engine.on_this_machine(document) and not document.checkpoint and document.trigger != "batch":
-        raise CliError(
+        raise UsageError(
             f"{loaded.file}: checkpoint is missing: on {engine.place(document)} it has to be a folder that "
             "all machines reach",
             "such as checkpoint: s3a://BUCKET/checkpoints/NAME",

@@ -6,11 +6,10 @@ from typing import Any
 
 import click
 
-from ...cli import prompt, render
+from ...cli import output, prompt, render
 from ...cli.command import FORCE, CommandGroup
 from ...cli.connection import connect
 from ...cli.errors import NotFoundError, RemoteError, UsageError
-from ..stream.info import JSON
 from .poll import poll
 
 Info = dict[str, Any]
@@ -22,10 +21,10 @@ account.add_alias("info", "i")
 
 
 @account.command("info")
+@output.showing("account_details")
 @click.argument("name", metavar="ACCOUNT")
 @click.option("--host", default="", metavar="SERVER", help="Ask the server of this name.")
-@JSON
-async def info(name: str, host: str, as_json: bool) -> None:
+async def info(name: str, host: str) -> None:
     """Show an account: what it imports, exports and maps."""
     asked: Info = {"account": name}
     if host:
@@ -35,15 +34,12 @@ async def info(name: str, host: str, as_json: bool) -> None:
     found = (answers[0].document.get("data") or {}).get("account_detail")
     if not found:
         raise NotFoundError(f"no server knows of the account {name}")
-    if as_json:
-        render.show_json(found)
-        return
     lines = [f"Account information for account {found.get('account_name', name)}", ""]
     for title, blocks in _sections(found):
         lines += [f"{title}:", ""]
         for pairs in blocks:
             lines += [render.fields(pairs, WIDTH), ""]
-    render.show("\n".join(lines))
+    output.show_page(found, "\n".join(lines), name=name)
 
 
 def _sections(found: Info) -> list[tuple[str, list[Pairs]]]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import click
 
-from ...cli import render
+from ...cli import output, render
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
-from ..stream.info import JSON
+from ...cli.output import BYTES, NAME, NUMBER, TEXT, WORD, Column, Table
 from .order import REVERSE, ordered, sorting
 from .poll import only, poll, selection
 
@@ -20,7 +20,57 @@ Info = dict[str, Any]
 STATES = {"open": 0, "closed": 1, "all": 2}  # the numbers of these in the service
 TRAFFIC = ("In Msgs", "Out Msgs", "In Bytes", "Out Bytes")
 FIELDS = ("in_msgs", "out_msgs", "in_bytes", "out_bytes")
-COLUMNS = ("CID", "Name", "Server", "Cluster", "IP", "Account", "Uptime", *TRAFFIC, "Subs")
+
+
+def _marked(each: Info) -> str:
+    """Return the number of a connection, marked for one that is no client's."""
+    return ("L" if each["kind"] == "Leafnode" else "") + str(each["cid"])
+
+
+MOVED = tuple(
+    Column(field, title, BYTES if field.endswith("bytes") else NUMBER)
+    for field, title in zip(FIELDS, TRAFFIC, strict=True)
+)
+SUBS = Column("subscriptions", "Subs", NUMBER)
+CONNECTIONS = Table(
+    "connections",
+    "Connections",
+    (
+        Column("cid", "CID", NUMBER, show=_marked),
+        Column("name", "Name", NAME),
+        Column("server", "Server", NAME, same=True),
+        Column("cluster", "Cluster", NAME, same=True),
+        Column("address", "IP", NAME),
+        Column("account", "Account", NAME),
+        Column("uptime", "Uptime", WORD),
+        *MOVED,
+        SUBS,
+        Column("reason", "Reason", TEXT, optional=True),
+        Column("kind", "Kind", WORD, wide=True),
+        Column("user", "User", NAME, wide=True),
+        Column("lang", "Language", WORD, wide=True),
+        Column("version", "Version", WORD, wide=True),
+        Column("rtt", "RTT", WORD, wide=True),
+        Column("pending_bytes", "Pending", BYTES, wide=True),
+    ),
+    key="cid",
+)
+PER_SERVER = Table(
+    "servers",
+    "Connections per server",
+    (
+        Column("server", "Server", NAME),
+        Column("cluster", "Cluster", NAME),
+        Column("connections", "Connections", NUMBER),
+    ),
+    key="server",
+)
+ACCOUNTS = Table(
+    "accounts",
+    "Accounts Overview",
+    (Column("account", "Account", NAME), Column("connections", "Connections", NUMBER), *MOVED, SUBS),
+    key="account",
+)
 
 
 def _field(name: str) -> Callable[[Info], Any]:
@@ -40,6 +90,7 @@ TOP = click.option("--top", type=click.IntRange(min=1), default=1000, help="Show
 
 
 @click.command(cls=Command)
+@output.listing(CONNECTIONS, PER_SERVER, watch=True, legacy="the connections as connz has them")
 @click.argument("limit", required=False, type=click.IntRange(min=0), default=0)
 @click.option("--account", default="", help="Only connections of this account.")
 @sorting(KEYS, "subs")
@@ -50,7 +101,6 @@ TOP = click.option("--top", type=click.IntRange(min=1), default=1000, help="Show
 @click.option("--state", type=click.Choice(tuple(STATES)), default="open", help="open, closed or all.")
 @click.option("--closed-reason", default="", metavar="REASON", help="Only those closed for this reason.")
 @only
-@JSON
 async def connections(
     limit: int,
     account: str,
@@ -64,7 +114,6 @@ async def connections(
     host: str,
     cluster: str,
     tags: tuple[str, ...],
-    as_json: bool,
 ) -> None:
     """Report on connections; ends with the answers of LIMIT servers when it is given."""
     asked: Info = {"acc": account, "filter_subject": subject, "user": username}
@@ -76,10 +125,7 @@ async def connections(
     if closed_reason:
         found = [each for each in found if closed_reason.lower() in each.get("reason", "").lower()]
     found = ordered(found, KEYS, by, backwards)
-    if as_json:
-        render.show_json(found[:top])
-    else:
-        show(found, by, top, reasons=state != "open")
+    show(found, by, top)
 
 
 async def gathered(connection: NatsConnection, asked: Info, expect: int = 0) -> list[Info]:
@@ -108,48 +154,37 @@ async def gathered(connection: NatsConnection, asked: Info, expect: int = 0) -> 
             return found
 
 
-def show(found: list[Info], by: str, top: int, *, reasons: bool) -> None:
+def show(found: list[Info], by: str, top: int) -> None:
     """Show the connections as a table with sums, and the number on each server."""
     shown = found[:top]
-    rows = [_row(each, reasons) for each in shown]
-    sums = _traffic([sum(each.get(name, 0) for each in shown) for name in FIELDS])
-    subscriptions = render.number(sum(each.get("subscriptions", 0) for each in shown))
-    footer = ("", f"Totals for {len(shown)} connections", *[""] * 5, *sums, subscriptions)
+    sums = {name: sum(each.get(name, 0) for each in shown) for name in (*FIELDS, "subscriptions")}
+    footer = {column.field: column.kind.text(sums[column.field]) for column in (*MOVED, SUBS)}
+    footer["name"] = f"Totals for {len(shown)} connections"
     title = f"Top {len(shown)} Connections out of {len(found)} by {by}"
-    if reasons:
-        render.show(render.table(title, (*COLUMNS, "Reason"), rows, (*footer, "")) + "\n")
-    else:
-        render.show(render.table(title, COLUMNS, rows, footer) + "\n")
     counts = Counter((each["server"], each["cluster"]) for each in found)
-    per_server = [(*place, render.number(count)) for place, count in sorted(counts.items())]
-    columns = ("Server", "Cluster", "Connections")
-    render.show(render.table("Connections per server", columns, per_server) + "\n")
-
-
-def _row(each: Info, reasons: bool) -> tuple[str, ...]:
-    kind = "L" if each.get("kind") == "Leafnode" else ""
-    cells = (
-        f"{kind}{each.get('cid', '')}",
-        each.get("name", ""),
-        each["server"],
-        each["cluster"],
-        f"{each.get('ip', '')}:{each.get('port', '')}",
-        each.get("account", ""),
-        each.get("uptime", ""),
-        *_traffic([each.get(name, 0) for name in FIELDS]),
-        render.number(each.get("subscriptions", 0)),
+    output.show(
+        CONNECTIONS.of([_record(each) for each in shown], title=title, footer=footer),
+        PER_SERVER.of(
+            {"server": server, "cluster": cluster, "connections": count}
+            for (server, cluster), count in sorted(counts.items())
+        ),
+        document=shown,
     )
-    return (*cells, each.get("reason", "")) if reasons else cells
 
 
-def _traffic(values: Iterable[int]) -> list[str]:
-    received, sent, received_bytes, sent_bytes = values
-    return [
-        render.number(received),
-        render.number(sent),
-        render.size(received_bytes),
-        render.size(sent_bytes),
-    ]
+def _record(each: Info) -> Info:
+    texts = ("name", "account", "uptime", "reason", "lang", "version", "rtt")
+    return {
+        "cid": each.get("cid", 0),
+        "kind": each.get("kind", "Client"),
+        "server": each["server"],
+        "cluster": each["cluster"],
+        "address": f"{each.get('ip', '')}:{each.get('port', '')}",
+        "user": each.get("authorized_user", ""),
+        "pending_bytes": each.get("pending_bytes", 0),
+        **{name: each.get(name, "") for name in texts},
+        **{name: each.get(name, 0) for name in (*FIELDS, "subscriptions")},
+    }
 
 
 @dataclass
@@ -178,13 +213,13 @@ ACCOUNT_KEYS: dict[str, Callable[[Traffic], Any]] = {
 
 
 @click.command(cls=Command)
+@output.listing(ACCOUNTS, watch=True, alternative=(CONNECTIONS, PER_SERVER))
 @click.argument("account", required=False, default="")
 @click.argument("limit", required=False, type=click.IntRange(min=0), default=0)
 @sorting(ACCOUNT_KEYS, "subs")
 @REVERSE
 @TOP
 @only
-@JSON
 async def accounts(
     account: str,
     limit: int,
@@ -194,7 +229,6 @@ async def accounts(
     host: str,
     cluster: str,
     tags: tuple[str, ...],
-    as_json: bool,
 ) -> None:
     """Report on the traffic of accounts, or on the connections of one account."""
     asked = {"acc": account} if account else {}
@@ -202,26 +236,11 @@ async def accounts(
         found = await gathered(connection, {**asked, **selection(host, cluster, tags)}, limit)
     if account:
         chosen = ordered(found, KEYS, by if by in KEYS else "subs", backwards)
-        if as_json:
-            render.show_json(chosen[:top])
-        else:
-            show(chosen, by, top, reasons=False)
+        show(chosen, by, top)
         return
     rows = ordered(_by_account(found), ACCOUNT_KEYS, by, backwards)[:top]
-    if as_json:
-        render.show_json([each.document() for each in rows])
-        return
-    cells = [
-        (
-            each.account,
-            render.number(each.connections),
-            *_traffic([each.traffic[name] for name in FIELDS]),
-            render.number(each.subscriptions),
-        )
-        for each in rows
-    ]
-    title = f"{len(rows)} Accounts Overview"
-    render.show(render.table(title, ("Account", "Connections", *TRAFFIC, "Subs"), cells) + "\n")
+    documents = [each.document() for each in rows]
+    output.show(ACCOUNTS.of(documents, title=f"{len(rows)} Accounts Overview"), document=documents)
 
 
 def _by_account(found: list[Info]) -> list[Traffic]:

@@ -6,18 +6,33 @@ from typing import Any
 
 import click
 
-from ...cli import render
+from ...cli import output
 from ...cli.command import Command
 from ...cli.connection import connect
+from ...cli.output import NAME, NUMBER, TEXT, WORD, Column, Rows, Table
 from .order import REVERSE
 from .poll import only, poll, selection
 
 Info = dict[str, Any]
-COLUMNS = ("Server", "Cluster", "Domain", "Status", "Type", "Error")
+HEALTH = Table(
+    "health",
+    "Health Report",
+    (
+        Column("server", "Server", NAME),
+        Column("cluster", "Cluster", NAME),
+        Column("domain", "Domain", NAME),
+        Column("status", "Status", WORD),
+        Column("type", "Type", WORD),
+        Column("error", "Error", TEXT),
+        Column("code", "Code", NUMBER, wide=True),
+    ),
+    key="server",
+)
 MOST = 10  # errors of one server that are shown
 
 
 @click.command(cls=Command)
+@output.listing(HEALTH, watch=True)
 @click.argument("limit", required=False, type=click.IntRange(min=0), default=0)
 @click.option("-J", "--js-enabled/--no-js-enabled", default=False, help="JetStream has to be enabled.")
 @click.option("-S", "--server-only/--no-server-only", default=False, help="Not its Streams and Consumers.")
@@ -55,23 +70,34 @@ async def health(
     found = sorted(
         (each.document for each in answers), key=lambda each: str(each["server"]["name"]), reverse=backwards
     )
-    render.show(_table(found) + "\n")
+    output.show(_rows(found))
 
 
-def _table(found: list[Info]) -> str:
-    rows: list[tuple[str, ...]] = []
-    wrong = 0
+def _rows(found: list[Info]) -> Rows:
+    """Return a record for each error, and one for each server that has none."""
+    records: list[Info] = []
+    cells: list[tuple[str, ...]] = []
     for each in found:
         server, data = each["server"], each.get("data") or {}
         errors = data.get("errors") or []
-        wrong += len(errors)
-        where = (server.get("name", ""), server.get("cluster", ""), server.get("domain", ""))
-        rows.append((*where, f"{data.get('status', '')} ({data.get('status_code', 0)})", "", ""))
+        where = {name: server.get(name, "") for name in ("cluster", "domain")}
+        state = {"status": data.get("status", ""), "code": data.get("status_code", 0)}
+        records += [
+            {"server": server.get("name", ""), **where, **state, "type": str(one.get("type", "")),
+             "error": one.get("error", "")}
+            for one in errors or [{}]
+        ]  # fmt: skip
+        status = f"{state['status']} ({state['code']})"
+        cells.append((server.get("name", ""), *where.values(), status, "", "", str(state["code"])))
         shown = errors if len(errors) <= MOST else errors[: MOST - 1]
-        rows += [("", "", "", "", str(one.get("type", "")), one.get("error", "")) for one in shown]
+        cells += [("", "", "", "", str(one.get("type", "")), one.get("error", ""), "") for one in shown]
         if len(shown) < len(errors):
-            rows.append(("", "", "", "", "", f"{len(errors) - len(shown)} more errors"))
+            cells.append(("", "", "", "", "", f"{len(errors) - len(shown)} more errors", ""))
     well = sum((each.get("data") or {}).get("status_code") == 200 for each in found)
-    clusters = {each["server"].get("cluster", "") for each in found}
-    footer = (len(found), len(clusters), "", f"ok: {well} / err: {len(found) - well}", "", wrong)
-    return render.table("Health Report", COLUMNS, rows, footer)
+    footer = {
+        "server": len(found),
+        "cluster": len({each["server"].get("cluster", "") for each in found}),
+        "status": f"ok: {well} / err: {len(found) - well}",
+        "error": sum(bool(record["error"]) for record in records),
+    }
+    return HEALTH.of(records, cells=cells, footer=footer)

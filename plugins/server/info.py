@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ...cli import render
+from ...cli import output, render
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
 from ...cli.errors import NotFoundError, close_matches
@@ -20,21 +20,23 @@ IDENTIFIER = re.compile(r"[A-Z0-9]{56}")
 
 
 @click.command(cls=Command)
+@output.showing("varz")
 @click.argument("name", metavar="[SERVER]", required=False, default="")
 async def info(name: str) -> None:
     """Show a server: the one of this name or id, or the one connected to."""
     async with connect() as connection:
-        show(await one(connection, name or str(connection.greeting.get("server_id", ""))))
+        found = await one(connection, name or str(connection.greeting.get("server_id", "")))
+    output.show_page(found, text(found), name=str(found.get("server_name", "")))
 
 
-def show(found: Info) -> None:
-    """Show the page of a server from its statistics (varz)."""
+def text(found: Info) -> str:
+    """Return the page of a server from its statistics (varz)."""
     name, identifier = found.get("server_name", ""), found.get("server_id", "")
     shown = identifier if name == identifier else f"{name} ({identifier})"
     lines = [f"Server information for {shown}", ""]
     for title, pairs in _sections(found):
         lines += [f"{title}:", "", render.fields(pairs, WIDTH), ""]
-    render.show("\n".join(lines))
+    return "\n".join(lines)
 
 
 async def one(connection: NatsConnection, wanted: str) -> Info:

@@ -7,16 +7,66 @@ from typing import Any
 
 import click
 
-from ...cli import render
+from ...cli import output
 from ...cli.command import Command
 from ...cli.connection import connect
 from ...cli.errors import warn
+from ...cli.output import BYTES, FLAG, NAME, NUMBER, SPAN, WORD, Column, Rows, Table
 from .order import REVERSE, ordered, sorting
 from .poll import compacted, only, poll, selection
 
 Info = dict[str, Any]
-META = ("Connection Name", "ID", "Leader", "Current", "Online", "Active", "Lag")
-COUNTS = ("Streams", "Consumers", "Messages", "Bytes", "Memory", "File", "API Req", "API Err")
+COUNTS = (
+    Column("streams", "Streams", NUMBER),
+    Column("consumers", "Consumers", NUMBER),
+    Column("messages", "Messages", NUMBER),
+    Column("bytes", "Bytes", BYTES),
+    Column("memory", "Memory", BYTES),
+    Column("storage", "File", BYTES),
+    Column("api_requests", "API Req", NUMBER),
+    Column("api_errors", "API Err", NUMBER, silent=("0",)),
+)
+SERVERS = Table(
+    "servers",
+    "JetStream Summary",
+    (
+        Column("name", "Server", NAME, show=lambda each: each["shown"] + "*" * each["meta_leader"]),
+        Column("cluster", "Cluster", NAME),
+        Column("domain", "Domain", NAME, optional=True),
+        *COUNTS,
+        Column("meta_leader", "Meta Leader", FLAG, wide=True),
+    ),
+)
+META = Table(
+    "meta",
+    "RAFT Meta Group Information",
+    (
+        Column("name", "Connection Name", NAME, show=lambda each: each["shown"]),
+        Column("id", "ID", WORD),
+        Column("leader", "Leader", FLAG, show=lambda each: "yes" if each["leader"] else ""),
+        Column("current", "Current", FLAG, show=lambda each: str(each["current"]).lower()),
+        Column("online", "Online", FLAG, show=lambda each: str(each["online"]).lower()),
+        Column("active", "Active", SPAN),
+        Column("lag", "Lag", NUMBER),
+        Column("group", "Lead Cluster", NAME, wide=True),
+    ),
+    empty="",
+)
+STREAM_LEADERS, CONSUMER_LEADERS = (
+    Table(
+        f"{kind.lower()}_leaders",
+        "RAFT Leader Report",
+        (
+            Column("name", "Server", NAME),
+            Column("cluster", "Cluster", NAME, same=True),
+            Column("leads", f"{kind} Leaders", NUMBER, show=lambda each: str(each["leads"])),
+            Column("distribution", "Distribution"),
+        ),
+        empty="",
+    )
+    for kind in ("Stream", "Consumer")
+)
+NO_LEADERS = "No JetStream asset leader data reported"
 
 
 def _api(info: Info) -> Info:
@@ -40,6 +90,7 @@ KEYS = {
 
 
 @click.command(cls=Command)
+@output.listing(SERVERS, META, STREAM_LEADERS, CONSUMER_LEADERS, watch=True)
 @click.argument("limit", required=False, type=click.IntRange(min=0), default=0)
 @click.option("--account", default="", help="Only what belongs to this account.")
 @sorting(KEYS, "cluster")
@@ -72,19 +123,22 @@ async def jetstream(
         for info in found:
             info["data"] |= _of_account(info)
     found = ordered(found, KEYS, by, backwards)
-    _show(found, account, compact)
     led = [meta(info) for info in found if is_meta_leader(info)]
-    for each in led:
-        _show_meta_group(each, compact)
+    groups = [_meta_group(each, compact) for each in led]
     expected = max((meta(info).get("cluster_size", 0) for info in found), default=0)
     if expected and not led and not filtered:
         warn(
             f"no meta leader found: the cluster has {expected} servers and {len(found)} answered; "
             f"JetStream needs {expected // 2 + 1}"
         )
-    if leaders:
-        show_leaders("Stream", found, "streams_leader")
-        show_leaders("Consumer", found, "consumers_leader")
+    asked = found if leaders else []
+    output.show(
+        _servers(found, account, compact),
+        *_for_people_apart(groups),
+        STREAM_LEADERS.of(_leaders(asked, "streams_leader")),
+        CONSUMER_LEADERS.of(_leaders(asked, "consumers_leader")),
+        after=NO_LEADERS if leaders and not any(map(meta, found)) else "",
+    )
 
 
 def _of_account(info: Info) -> Info:
@@ -111,37 +165,32 @@ def _of_account(info: Info) -> Info:
     }
 
 
-def _show(found: list[Info], account: str, compact: bool) -> None:
+def _servers(found: list[Info], account: str, compact: bool) -> Rows:
     names = [info["server"].get("name", "") for info in found]
     shown = compacted(names) if compact else names
-    domains = any((info["data"].get("config") or {}).get("domain") for info in found)
-    rows = []
-    for name, info in zip(shown, found, strict=True):
-        leader = "*" if is_meta_leader(info) else ""
-        where = [name + leader, info["server"].get("cluster", "")]
-        if domains:
-            where.append((info["data"].get("config") or {}).get("domain", ""))
-        rows.append((*where, *_cells(_counts(info))))
-    place = ("Server", "Cluster", "Domain") if domains else ("Server", "Cluster")
-    sums = [sum(column) for column in zip(*(_counts(info) for info in found), strict=True)]
-    footer = (*("" for _ in place), *_cells(tuple(sums)))
-    title = f"JetStream Summary for Account {account}" if account else "JetStream Summary"
-    render.show(render.table(title, (*place, *COUNTS), rows, footer) + "\n")
-
-
-def _counts(info: Info) -> tuple[int, ...]:
-    data, api = info["data"], _api(info)
-    totals = (
-        data.get(name, 0) for name in ("streams", "consumers", "messages", "bytes", "memory", "storage")
-    )
-    return (*totals, api.get("total", 0), api.get("errors", 0))
-
-
-def _cells(counts: tuple[int, ...]) -> list[str]:
-    return [
-        render.size(value) if name in ("Bytes", "Memory", "File") else render.number(value)
-        for name, value in zip(COUNTS, counts, strict=True)
+    records = [
+        {
+            "name": info["server"].get("name", ""),
+            "shown": text,
+            "cluster": info["server"].get("cluster", ""),
+            "domain": (info["data"].get("config") or {}).get("domain", ""),
+            "meta_leader": is_meta_leader(info),
+            **_counts(info),
+        }
+        for text, info in zip(shown, found, strict=True)
     ]
+    sums = {column.field: sum(each[column.field] for each in records) for column in COUNTS}
+    footer = {column.field: column.kind.text(sums[column.field]) for column in COUNTS}
+    title = f"JetStream Summary for Account {account}" if account else None
+    return SERVERS.of(records, title=title, footer=footer)
+
+
+def _counts(info: Info) -> dict[str, int]:
+    data, api = info["data"], _api(info)
+    held = {
+        name: data.get(name, 0) for name in ("streams", "consumers", "messages", "bytes", "memory", "storage")
+    }
+    return {**held, "api_requests": api.get("total", 0), "api_errors": api.get("errors", 0)}
 
 
 def meta(info: Info) -> Info:
@@ -154,38 +203,45 @@ def is_meta_leader(info: Info) -> bool:
     return bool(meta(info)) and meta(info).get("leader") == info["server"].get("name")
 
 
-def _show_meta_group(group: Info, compact: bool) -> None:
-    """Show the servers of the meta group, as their leader sees them."""
+def _for_people_apart(groups: list[Rows]) -> list[Rows]:
+    """Return a table for each meta group, as people see them; for programs one with all of them."""
+    if output.is_for_people() and groups:
+        return groups
+    return [META.of([record for rows in groups for record in rows.records])]
+
+
+def _meta_group(group: Info, compact: bool) -> Rows:
+    """Return the servers of the meta group, as their leader sees them."""
     leader = {"name": group["leader"], "peer": group.get("peer", ""), "current": True}
     peers = sorted([leader, *(group.get("replicas") or [])], key=lambda peer: str(peer.get("name", "")))
-    names = [peer.get("name", "") for peer in peers]
-    rows = [
-        (
-            name,
-            peer.get("peer", ""),
-            "yes" if peer is leader else "",
-            str(bool(peer.get("current"))).lower(),
-            str(not peer.get("offline")).lower(),
-            render.span(peer.get("active", 0)),
-            render.number(peer.get("lag", 0)),
-        )
-        for name, peer in zip(compacted(names) if compact else names, peers, strict=True)
+    names = [str(peer.get("name", "")) for peer in peers]
+    shown = compacted(names) if compact else names
+    records = [
+        {
+            "name": name,
+            "shown": text,
+            "id": peer.get("peer", ""),
+            "leader": peer is leader,
+            "current": bool(peer.get("current")),
+            "online": not peer.get("offline"),
+            "active": peer.get("active", 0),
+            "lag": peer.get("lag", 0),
+            "group": group.get("name", ""),
+        }
+        for name, text, peer in zip(names, shown, peers, strict=True)
     ]
-    title = f"RAFT Meta Group Information - Lead cluster: {group.get('name', '')}"
-    render.show(render.table(title, META, rows) + "\n")
+    return META.of(records, title=f"RAFT Meta Group Information - Lead cluster: {group.get('name', '')}")
 
 
-def show_leaders(kind: str, found: list[Info], field: str) -> None:
-    """Show how many streams or consumers each server leads, by the numbers in `field`."""
+def _leaders(found: list[Info], field: str) -> list[Info]:
+    """Return how many streams or consumers each server leads, by the numbers in `field`."""
     counts = [
         (info["server"].get("name", ""), info["server"].get("cluster", ""), info["data"].get(field, 0))
         for info in found
         if meta(info)
     ]
-    if not counts:
-        render.show("No JetStream asset leader data reported")
-        return
-    most = max(1, *(count for *_, count in counts))
-    rows = [(*where, count, "*" * math.ceil(10 * count / most)) for *where, count in sorted(counts)]
-    columns = ("Server", "Cluster", f"{kind} Leaders", "Distribution")
-    render.show(render.table("RAFT Leader Report", columns, rows) + "\n")
+    most = max([1, *(count for *_, count in counts)])
+    return [
+        {"name": name, "cluster": cluster, "leads": count, "distribution": "*" * math.ceil(10 * count / most)}
+        for name, cluster, count in sorted(counts)
+    ]

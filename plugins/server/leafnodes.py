@@ -6,15 +6,34 @@ from typing import Any
 
 import click
 
-from ...cli import render
+from ...cli import output
 from ...cli.command import Command
 from ...cli.connection import connect
+from ...cli.output import BYTES, FLAG, NAME, NUMBER, WORD, Column, Table
 from .order import REVERSE, ordered, sorting
 from .poll import only, poll, selection
 
 Info = dict[str, Any]
-COLUMNS = ("Server", "Name", "Account", "Address", "RTT", "Msgs In", "Msgs Out", "Bytes In", "Bytes Out",
-           "Subs", "Compressed", "Spoke")  # fmt: skip
+LEAFNODES = Table(
+    "leafnodes",
+    "Leafnode Report",
+    (
+        Column("server", "Server", NAME),
+        Column("name", "Name", NAME),
+        Column("account", "Account", NAME, same=True),
+        Column("address", "Address", NAME),
+        Column("rtt", "RTT", WORD),
+        Column("in_msgs", "Msgs In", NUMBER),
+        Column("out_msgs", "Msgs Out", NUMBER),
+        Column("in_bytes", "Bytes In", BYTES),
+        Column("out_bytes", "Bytes Out", BYTES),
+        Column("subscriptions", "Subs", NUMBER),
+        Column(
+            "compression", "Compressed", WORD, show=lambda each: each["compression"] or "no", silent=("no",)
+        ),
+        Column("spoke", "Spoke", FLAG),
+    ),
+)
 KEYS = {
     "server": lambda link: link["server"],
     "name": lambda link: link.get("name", ""),
@@ -28,6 +47,7 @@ KEYS = {
 
 
 @click.command(cls=Command)
+@output.listing(LEAFNODES, watch=True)
 @click.argument("limit", required=False, type=click.IntRange(min=0), default=0)
 @click.option("--account", default="", help="Only links of this account.")
 @sorting(KEYS, "server")
@@ -45,23 +65,19 @@ async def leafnodes(
         for answer in answers
         for each in (answer.document.get("data") or {}).get("leafs") or []
     ]
-    rows = [_row(each) for each in ordered(found, KEYS, by, backwards)]
-    render.show(render.table("Leafnode Report", COLUMNS, rows) + "\n")
+    output.show(LEAFNODES.of(_record(each) for each in ordered(found, KEYS, by, backwards)))
 
 
-def _row(each: Info) -> tuple[str, ...]:
+def _record(each: Info) -> Info:
     compression = each.get("compression", "")
-    return (
-        each["server"],
-        each.get("name", ""),
-        each.get("account", ""),
-        f"{each.get('ip', '')}:{each.get('port', '')}",
-        each.get("rtt", ""),
-        render.number(each.get("in_msgs", 0)),
-        render.number(each.get("out_msgs", 0)),
-        render.size(each.get("in_bytes", 0)),
-        render.size(each.get("out_bytes", 0)),
-        render.number(each.get("subscriptions", 0)),
-        compression if compression not in ("", "off", "not supported") else "no",
-        "yes" if each.get("is_spoke") else "no",
-    )
+    counts = ("in_msgs", "out_msgs", "in_bytes", "out_bytes", "subscriptions")
+    return {
+        "server": each["server"],
+        "name": each.get("name", ""),
+        "account": each.get("account", ""),
+        "address": f"{each.get('ip', '')}:{each.get('port', '')}",
+        "rtt": each.get("rtt", ""),
+        **{name: each.get(name, 0) for name in counts},
+        "compression": "" if compression in ("off", "not supported") else compression,
+        "spoke": bool(each.get("is_spoke")),
+    }

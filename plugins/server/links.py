@@ -6,17 +6,57 @@ from typing import Any
 
 import click
 
-from ...cli import render
+from ...cli import output, render
 from ...cli.command import Command
 from ...cli.connection import connect
+from ...cli.output import BYTES, NAME, NUMBER, SPAN, WORD, Column, Table
 from .order import REVERSE
 from .poll import only, poll, selection
 
 Info = dict[str, Any]
-ROUTES = ("Server", "Cluster", "Name", "Account", "Address", "ID", "Uptime", "RTT", "Subs", "Bytes In",
-          "Bytes Out")  # fmt: skip
-GATEWAYS = ("Server", "Name", "Port", "Kind", "Connection", "ID", "Uptime", "RTT", "Bytes",
-            "Accounts")  # fmt: skip
+
+
+def _shortened(each: Info) -> str:
+    """Return an account; the middle of one that is a key is left out."""
+    account = str(each["account"])
+    return f"{account[:10]}...{account[-10:]}" if len(account) > 23 else account
+
+
+ROUTES = Table(
+    "routes",
+    "Cluster Report",
+    (
+        Column("server", "Server", NAME),
+        Column("cluster", "Cluster", NAME),
+        Column("name", "Name", NAME),
+        Column("account", "Account", NAME, show=_shortened),
+        Column("address", "Address", NAME),
+        Column("rid", "ID", NUMBER, show=lambda each: f"rid:{each['rid']}"),
+        Column("uptime", "Uptime", SPAN),
+        Column("rtt", "RTT", WORD),
+        Column("subscriptions", "Subs", NUMBER),
+        Column("in_bytes", "Bytes In", BYTES),
+        Column("out_bytes", "Bytes Out", BYTES),
+    ),
+)
+GATEWAYS = Table(
+    "gateways",
+    "Super Cluster Report",
+    (
+        Column("server", "Server", NAME),
+        Column("cluster", "Name", NAME),
+        Column("port", "Port", NUMBER),
+        Column("kind", "Kind", WORD),
+        Column("connection", "Connection", NAME),
+        Column("cid", "ID", NUMBER, show=lambda each: f"gid:{each['cid']}"),
+        Column("uptime", "Uptime", WORD),
+        Column("rtt", "RTT", WORD),
+        Column("bytes", "Bytes", BYTES),
+        Column("accounts", "Accounts", NUMBER),
+        Column("remote", "Remote Cluster", NAME, wide=True),
+    ),
+    key="server",
+)
 PLACE = ("server", "cluster", "name", "account")  # what breaks a tie, in this order
 NOTHING: Info = {"subscriptions": 0, "in_bytes": 0, "out_bytes": 0, "account": ""}
 SORTS = {
@@ -31,6 +71,7 @@ SORTS = {
 
 
 @click.command(cls=Command)
+@output.listing(ROUTES, watch=True)
 @click.argument("limit", required=False, type=click.IntRange(min=0), default=0)
 @click.option("--sort", "by", type=click.Choice(tuple(SORTS)), default="server", help="Sort by this.")
 @REVERSE
@@ -47,12 +88,17 @@ async def routes(
         _route(answer.document, each) for answer in answers for each in _entries(answer.document, "routes")
     ]
     found.sort(key=lambda each: (each[SORTS[by]], *(each[name] for name in PLACE)), reverse=backwards)
-    rows = _without_repeats([_cells(each) for each in found], 3)
     subs, received, sent = (sum(e[n] for e in found) for n in ("subscriptions", "in_bytes", "out_bytes"))
-    servers, clusters = ({each[name] for each in found} for name in ("server", "cluster"))
-    counts = (len(servers), len(clusters), "", "", len(found), "", "", "")
-    footer = (*counts, render.number(subs), render.size(received), render.size(sent))
-    render.show(render.table("Cluster Report", ROUTES, rows, footer) + "\n")
+    footer = {
+        "server": len({each["server"] for each in found}),
+        "cluster": len({each["cluster"] for each in found}),
+        "address": len(found),
+        "subscriptions": render.number(subs),
+        "in_bytes": render.size(received),
+        "out_bytes": render.size(sent),
+    }
+    cells = [[column.cell(each) for column in ROUTES.columns] for each in found]
+    output.show(ROUTES.of(found, cells=_without_repeats(cells, 3), footer=footer))
 
 
 def _entries(document: Info, key: str) -> list[Info]:
@@ -68,25 +114,9 @@ def _route(document: Info, route: Info) -> Info:
         "server": server.get("name", ""),
         "cluster": server.get("cluster", ""),
         "name": route.get("remote_name", ""),
-        "now": server.get("time", ""),
+        "address": f"{route.get('ip', '')}:{route.get('port', '')}",
+        "uptime": render.since(route.get("start", ""), server.get("time", "")),
     }
-
-
-def _cells(each: Info) -> list[str]:
-    account = each["account"]
-    return [
-        each["server"],
-        each["cluster"],
-        each["name"],
-        f"{account[:10]}...{account[-10:]}" if len(account) > 23 else account,
-        f"{each.get('ip', '')}:{each.get('port', '')}",
-        f"rid:{each.get('rid', '')}",
-        render.span(render.since(each.get("start", ""), each["now"])),
-        each.get("rtt", ""),
-        render.number(each["subscriptions"]),
-        render.size(each["in_bytes"]),
-        render.size(each["out_bytes"]),
-    ]
 
 
 def _without_repeats(rows: list[list[str]], columns: int) -> list[list[str]]:
@@ -101,6 +131,7 @@ def _without_repeats(rows: list[list[str]], columns: int) -> list[list[str]]:
 
 
 @click.command(cls=Command)
+@output.listing(GATEWAYS, watch=True)
 @click.argument("limit", required=False, type=click.IntRange(min=0), default=0)
 @click.option("--filter-name", "name", default="", help="Only gateways to this cluster.")
 @click.option(
@@ -121,36 +152,43 @@ async def gateways(
         key=lambda each: [each["server"].get(key, "") for key in keys],
         reverse=backwards,
     )
-    rows: list[tuple[str, ...]] = []
-    total = count = 0
+    records: list[Info] = []
+    cells: list[list[str]] = []
     for each in found:
         server, data = each["server"], each.get("data") or {}
-        own = (server.get("name", ""), server.get("cluster", ""), str(data.get("port", 0)))
-        rows.append((*own, *("" for _ in GATEWAYS[3:])))
-        for kind, size, there, gateway in _gateways(data):
-            gateway_connection = gateway.get("connection") or {}
-            total += gateway_connection.get(size, 0)
-            count += 1
-            rows.append(("", "", "", kind, *_gateway_cells(there, gateway_connection, size, gateway)))
+        own = {
+            "server": server.get("name", ""),
+            "cluster": server.get("cluster", ""),
+            "port": data.get("port", 0),
+        }
+        links = [{**own, **link} for link in _gateways(data)]
+        cells.append([str(own.get(column.field, "")) for column in GATEWAYS.columns])
+        cells += [["", "", "", *(column.cell(link) for column in GATEWAYS.columns[3:])] for link in links]
+        records += links
     clusters = {each["server"].get("cluster", "") for each in found}
-    footer = (len(found), len(clusters), "", "", count, "", "", "", render.size(total), "")
-    render.show(render.table("Super Cluster Report", GATEWAYS, rows, footer) + "\n")
+    total = render.size(sum(each["bytes"] for each in records))
+    footer = {"server": len(found), "cluster": len(clusters), "connection": len(records), "bytes": total}
+    output.show(GATEWAYS.of(records, cells=cells, footer=footer))
 
 
-def _gateways(data: Info) -> list[tuple[str, str, str, Info]]:
-    """Return (kind, the field of its bytes, the other cluster, the gateway) for all gateways of a server."""
+def _gateways(data: Info) -> list[Info]:
+    """Return the gateways of a server, inbound ones first."""
     inbound = data.get("inbound_gateways") or {}
     outbound = data.get("outbound_gateways") or {}
-    found = [("Inbound", "in_bytes", there, each) for there, many in inbound.items() for each in many]
-    return found + [("Outbound", "out_bytes", there, each) for there, each in outbound.items()]
+    found = [_gateway("Inbound", "in_bytes", there, each) for there, many in inbound.items() for each in many]
+    return found + [_gateway("Outbound", "out_bytes", there, each) for there, each in outbound.items()]
 
 
-def _gateway_cells(there: str, gateway_connection: Info, size: str, gateway: Info) -> tuple[str, ...]:
-    return (
-        f"{there} {gateway_connection.get('ip', '')}:{gateway_connection.get('port', '')}",
-        f"gid:{gateway_connection.get('cid', '')}",
-        gateway_connection.get("uptime", ""),
-        gateway_connection.get("rtt", ""),
-        render.size(gateway_connection.get(size, 0)),
-        render.number(len(gateway.get("accounts") or [])),
-    )
+def _gateway(kind: str, size: str, there: str, gateway: Info) -> Info:
+    """Return a gateway to the cluster `there`, with its bytes in the direction of its kind."""
+    link = gateway.get("connection") or {}
+    return {
+        "kind": kind,
+        "connection": f"{there} {link.get('ip', '')}:{link.get('port', '')}",
+        "cid": link.get("cid", 0),
+        "uptime": link.get("uptime", ""),
+        "rtt": link.get("rtt", ""),
+        "bytes": link.get(size, 0),
+        "accounts": len(gateway.get("accounts") or []),
+        "remote": there,
+    }

@@ -7,17 +7,48 @@ from typing import Any
 
 import click
 
-from ...cli import render
+from ...cli import output, render
 from ...cli.command import Command
 from ...cli.connection import connect
-from ..stream.info import JSON
+from ...cli.output import BYTES, DECIMAL, FLAG, NAME, NUMBER, SPAN, WORD, Column, Rows, Table
 from .order import ordered, sorting
 from .poll import TimedResponse, compacted, poll
 
 Info = dict[str, Any]
-COLUMNS = ("Name", "Cluster", "IP", "Version", "JS", "Conns", "Subs", "Routes", "GWs", "Mem", "CPU",
-           "Slow", "Uptime", "RTT")  # fmt: skip
-CLUSTERS = ("Cluster", "Node Count", "Outgoing Gateways", "Incoming Gateways", "Connections")
+SERVERS = Table(
+    "servers",
+    "Server Overview",
+    (
+        Column("name", "Name", NAME, show=lambda each: each["shown"]),
+        Column("cluster", "Cluster", NAME),
+        Column("host", "IP", NAME),
+        Column("version", "Version", WORD),
+        Column("jetstream", "JS", FLAG),
+        Column("connections", "Conns", NUMBER, show=lambda each: str(each["connections"])),
+        Column("subscriptions", "Subs", NUMBER, show=lambda each: str(each["subscriptions"])),
+        Column("routes", "Routes", NUMBER, silent=("0",)),
+        Column("gateways", "GWs", NUMBER, silent=("0",)),
+        Column("mem", "Mem", BYTES),
+        Column("cpu", "CPU", DECIMAL, show=lambda each: f"{each['cpu']:.1f}"),
+        Column("slow_consumers", "Slow", NUMBER, show=lambda each: each["slow"], silent=("0",)),
+        Column("uptime", "Uptime", SPAN),
+        Column("rtt", "RTT", SPAN, show=lambda each: render.go_span(each["rtt"])),
+        Column("id", "ID", NAME, wide=True),
+        Column("domain", "Domain", NAME, wide=True),
+    ),
+)
+CLUSTERS = Table(
+    "clusters",
+    "Cluster Overview",
+    (
+        Column("name", "Cluster", NAME),
+        Column("nodes", "Node Count", NUMBER, show=lambda each: str(each["nodes"])),
+        Column("outgoing", "Outgoing Gateways", NUMBER),
+        Column("incoming", "Incoming Gateways", NUMBER),
+        Column("connections", "Connections", NUMBER, show=lambda each: str(each["connections"])),
+    ),
+    empty="",
+)
 
 
 def _who(answers: TimedResponse) -> Info:
@@ -60,45 +91,49 @@ ASCENDING = {"name", "cluster", "uptime"}  # the keys by which the first row is 
 
 
 @click.command(cls=Command)
+@output.listing(SERVERS, CLUSTERS, watch=True, legacy="the answers of the servers")
 @click.argument("expect", required=False, type=click.IntRange(min=0), default=0)
-@JSON
 @sorting(KEYS, "rtt")
 @click.option("-R", "--reverse", "backwards", is_flag=True, help="Sort in reverse order.")
 @click.option("--compact/--no-compact", default=True, help="Shorten server names (default: yes).")
-async def ls(expect: int, as_json: bool, by: str, backwards: bool, compact: bool) -> None:
+async def ls(expect: int, by: str, backwards: bool, compact: bool) -> None:
     """List the servers; ends with EXPECT answers when it is given."""
     async with connect() as connection:
         answers = await poll(connection, "$SYS.REQ.SERVER.PING", expect=expect)
-    if as_json:
-        render.show_json([each.document for each in answers])
-        return
+    document = [each.document for each in answers]
     answers = ordered(answers, KEYS, by, backwards != (by in ASCENDING))
     names = [_name(each) for each in answers]
     shown = compacted(names) if compact else names
-    rows = [_row(name, each) for name, each in zip(shown, answers, strict=True)]
     clusters = _clusters(answers)
-    render.show(render.table("Server Overview", COLUMNS, rows, _footer(answers, clusters)) + "\n")
-    _show_clusters(clusters)
-
-
-def _row(name: str, answers: TimedResponse) -> tuple[str, ...]:
-    server, stats = _who(answers), _stats(answers)
-    return (
-        name,
-        server.get("cluster", ""),
-        server.get("host", ""),
-        server.get("ver", ""),
-        "yes" if server.get("jetstream") else "no",
-        str(stats.get("connections", 0)),
-        str(stats.get("subscriptions", 0)),
-        str(len(stats.get("routes") or [])),
-        str(len(stats.get("gateways") or [])),
-        render.size(stats.get("mem", 0)),
-        f"{stats.get('cpu', 0):.1f}",
-        _slow(stats),
-        render.span(render.since(stats.get("start", ""), server.get("time", ""))),
-        render.go_span(answers.after),
+    output.show(
+        SERVERS.of(map(_record, shown, answers), footer=_footer(answers, clusters)),
+        _overview(clusters),
+        document=document,
     )
+
+
+def _record(shown: str, answers: TimedResponse) -> Info:
+    server, stats = _who(answers), _stats(answers)
+    return {
+        "name": server.get("name", ""),
+        "shown": shown,
+        "cluster": server.get("cluster", ""),
+        "host": server.get("host", ""),
+        "version": server.get("ver", ""),
+        "jetstream": bool(server.get("jetstream")),
+        "connections": stats.get("connections", 0),
+        "subscriptions": stats.get("subscriptions", 0),
+        "routes": len(stats.get("routes") or []),
+        "gateways": len(stats.get("gateways") or []),
+        "mem": stats.get("mem", 0),
+        "cpu": stats.get("cpu", 0),
+        "slow_consumers": stats.get("slow_consumers", 0),
+        "slow": _slow(stats),
+        "uptime": render.since(stats.get("start", ""), server.get("time", "")),
+        "rtt": answers.after,
+        "id": server.get("id", ""),
+        "domain": server.get("domain", ""),
+    }
 
 
 def _slow(stats: Info) -> str:
@@ -142,7 +177,7 @@ def _clusters(answers: list[TimedResponse]) -> dict[str, ClusterTotals]:
     return found
 
 
-def _footer(answers: list[TimedResponse], clusters: dict[str, ClusterTotals]) -> tuple[str, ...]:
+def _footer(answers: list[TimedResponse], clusters: dict[str, ClusterTotals]) -> dict[str, str]:
     """Return sums, and an X below a column in which servers differ that should not."""
 
     def total(key: str) -> int:
@@ -151,22 +186,18 @@ def _footer(answers: list[TimedResponse], clusters: dict[str, ClusterTotals]) ->
     def differing(values: set[Any]) -> str:
         return "X" if len(values) > 1 else ""
 
-    return (
-        "",
-        counted(len(clusters), "Cluster"),
-        counted(len(answers), "Server"),
-        differing({_who(each).get("ver") for each in answers}),
-        str(sum(bool(_who(each).get("jetstream")) for each in answers)),
-        str(total("connections")),
-        str(total("subscriptions")),
-        "X" if any(len(cluster.routes) > 1 for cluster in clusters.values()) else "",
-        differing({len(_stats(each).get("gateways") or []) for each in answers}),
-        render.size(total("mem")),
-        "",
-        render.number(total("slow_consumers")),
-        "",
-        "",
-    )
+    return {
+        "cluster": counted(len(clusters), "Cluster"),
+        "host": counted(len(answers), "Server"),
+        "version": differing({_who(each).get("ver") for each in answers}),
+        "jetstream": str(sum(bool(_who(each).get("jetstream")) for each in answers)),
+        "connections": str(total("connections")),
+        "subscriptions": str(total("subscriptions")),
+        "routes": "X" if any(len(cluster.routes) > 1 for cluster in clusters.values()) else "",
+        "gateways": differing({len(_stats(each).get("gateways") or []) for each in answers}),
+        "mem": render.size(total("mem")),
+        "slow_consumers": render.number(total("slow_consumers")),
+    }
 
 
 def counted(number: int, what: str) -> str:
@@ -174,18 +205,16 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _show_clusters(clusters: dict[str, ClusterTotals]) -> None:
-    if not clusters:
-        return
-    rows = [
-        (name, each.nodes, each.outgoing, each.incoming, each.connections) for name, each in clusters.items()
+def _overview(clusters: dict[str, ClusterTotals]) -> Rows:
+    records: list[Info] = [
+        {
+            "name": name,
+            "nodes": each.nodes,
+            "outgoing": each.outgoing,
+            "incoming": each.incoming,
+            "connections": each.connections,
+        }
+        for name, each in clusters.items()
     ]
-    whole = clusters.values()
-    footer = (
-        "",
-        sum(each.nodes for each in whole),
-        sum(each.outgoing for each in whole),
-        sum(each.incoming for each in whole),
-        sum(each.connections for each in whole),
-    )
-    render.show(render.table("Cluster Overview", CLUSTERS, rows, footer) + "\n")
+    counted = ("nodes", "outgoing", "incoming", "connections")
+    return CLUSTERS.of(records, footer={name: sum(each[name] for each in records) for name in counted})

@@ -12,12 +12,11 @@ from typing import Any
 
 import click
 
-from ...cli import prompt, render
+from ...cli import output, prompt, render
 from ...cli.command import FORCE, CommandGroup
 from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError, NotFoundError, RemoteError, UnavailableError, UsageError, close_matches
 from ...cli.param import split_list
-from ..stream.info import JSON
 from ..stream.leadership import LEADERLESS, PATIENCE, PAUSE
 from .jetstream import is_meta_leader, meta
 from .poll import poll
@@ -61,12 +60,12 @@ async def meta_group(connection: NatsConnection) -> Info:
 
 
 @cluster.command("step-down")
+@output.showing("meta_group")
 @click.option("--cluster", "where", default="", metavar="NAME", help="Let a server of this cluster lead.")
 @click.option("--tags", multiple=True, help="Let a server with this tag lead.")
 @click.option("--host", default="", metavar="SERVER", help="Let this server lead.")
-@JSON
 @LEADERLESS
-async def down(where: str, tags: tuple[str, ...], host: str, as_json: bool, force: bool) -> None:
+async def down(where: str, tags: tuple[str, ...], host: str, force: bool) -> None:
     """Have the leader of the meta group stand down, and wait for the next one."""
     placement = {"cluster": where, "tags": split_list(tags), "preferred": host}
     placement = {name: value for name, value in placement.items() if value}
@@ -87,8 +86,7 @@ async def down(where: str, tags: tuple[str, ...], host: str, as_json: bool, forc
             raise error.while_doing("could not have the meta leader step down") from None
         group = await _next(connection, leader)
     render.log(f'New leader elected "{group["leader"]}"')
-    if as_json:
-        render.show_json(group)
+    output.show_page(group, "", name=group["leader"])
 
 
 async def _next(connection: NatsConnection, before: str) -> Info:
@@ -106,10 +104,10 @@ async def _next(connection: NatsConnection, before: str) -> Info:
 
 
 @cluster.command("peer-remove")
+@output.showing("removed_peer")
 @click.argument("name", metavar="SERVER")
 @FORCE
-@JSON
-async def peer_remove(name: str, force: bool, as_json: bool) -> None:
+async def peer_remove(name: str, force: bool) -> None:
     """Remove a server, by its name or its id in the meta group, from JetStream for good."""
     async with connect() as connection:
         group = await meta_group(connection)
@@ -127,10 +125,9 @@ async def peer_remove(name: str, force: bool, as_json: bool) -> None:
             await connection.js.request("SERVER.REMOVE", {"peer": "", "peer_id": peer.get("peer", "")})
         except RemoteError as error:
             raise error.while_doing(f"could not remove {name}") from None
-    if as_json:
-        render.show_json({"removed": peer})
-    else:
+    if output.is_for_people():
         render.log(f"Removed {state} peer {whom}")
+    output.show_page({"removed": peer}, "", name=str(peer.get("name", "")))
 
 
 def _unknown(name: str, group: Info) -> CliError:

@@ -8,11 +8,9 @@ answers, an error says which rights are needed. It does not interpret the answer
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
-import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,35 +100,15 @@ def _without_errors(found: list[TimedResponse]) -> list[TimedResponse]:
     return good
 
 
-def only(callback: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
-    """Add the options of reports to a command.
-
-    They select servers (`--host`, `--cluster`, `--tags`) and repeat the report (`--watch`) until Ctrl-C,
-    which then is not an error.
-    """
-
-    @functools.wraps(callback)
-    async def report(watch: int | None, **given: Any) -> None:
-        try:
-            while True:
-                if watch and sys.stdout.isatty():
-                    click.clear()
-                await callback(**given)
-                if not watch:
-                    return
-                await asyncio.sleep(watch)
-        except asyncio.CancelledError:
-            if not watch:
-                raise  # Ctrl-C ends a watch successfully
-
+def only(callback: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of reports that select servers to a command: `--host`, `--cluster`, `--tags`."""
     for option in (
-        click.option("--watch", type=click.IntRange(min=1), metavar="SECONDS", help="Again every so often."),
         click.option("--tags", multiple=True, help="Only servers with this tag."),
         click.option("--cluster", default="", help="Only servers of this cluster."),
         click.option("--host", default="", help="Only servers on this host."),
     ):
-        option(report)
-    return report
+        callback = option(callback)
+    return callback
 
 
 def selection(host: str, cluster: str, tags: Sequence[str]) -> Answer:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from ...cli import prompt
+from ...cli import prompt, render
 from ...cli.command import FORCE, CommandGroup
 from ...cli.connection import connect
-from .info import one, show
+from .info import one, text
 from .poll import poll
 
 config = CommandGroup(name="config", help="The configuration of servers that run.")
@@ -25,4 +25,4 @@ async def reload(server: str, force: bool) -> None:
         if not await prompt.sure(question, forced=force):
             return
         await poll(connection, f"$SYS.REQ.SERVER.{identifier}.RELOAD", expect=1)
-        show(await one(connection, identifier))
+        render.show(text(await one(connection, identifier)))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import click
 
-from ...cli import render
+from ...cli import output
 from ...cli.command import Command
 from ...cli.connection import connect
-from ..stream.info import JSON
+from ...cli.output import BYTES, DECIMAL, NAME, Column, Rows, Table
 from .poll import only, poll, selection
 
 WIDTH = 30  # characters of the longest bar
+CPU = Table("cpu", "CPU Usage", (Column("name", "Server", NAME), Column("cpu", "CPU", DECIMAL)))
+MEMORY = Table("mem", "Memory Usage", (Column("name", "Server", NAME), Column("mem", "Memory", BYTES)))
 LIMIT = click.argument("limit", required=False, type=click.IntRange(min=0), default=0)
 
 
@@ -24,38 +26,37 @@ async def _usage(field: str, limit: int, asked: dict[str, object]) -> dict[str, 
 
 
 @click.command(cls=Command)
+@output.listing(CPU, watch=True, legacy="an object: the percentage of each server")
 @LIMIT
 @only
-@JSON
-async def cpu(limit: int, host: str, cluster: str, tags: tuple[str, ...], as_json: bool) -> None:
+async def cpu(limit: int, host: str, cluster: str, tags: tuple[str, ...]) -> None:
     """Report how busy each server is, in percent of one core."""
     found = await _usage("cpu", limit, selection(host, cluster, tags))
-    if as_json:
-        render.show_json(found)
-    else:
-        render.show(_bars("CPU Usage", found, {name: f"{value:g}" for name, value in found.items()}))
+    output.show(_rows(CPU, found), text=_bars(CPU, found), document=found)
 
 
 @click.command(cls=Command)
+@output.listing(MEMORY, watch=True, legacy="an object: the bytes of each server")
 @LIMIT
 @only
-@JSON
-async def mem(limit: int, host: str, cluster: str, tags: tuple[str, ...], as_json: bool) -> None:
+async def mem(limit: int, host: str, cluster: str, tags: tuple[str, ...]) -> None:
     """Report how much memory each server takes."""
     found = await _usage("mem", limit, selection(host, cluster, tags))
-    if as_json:
-        render.show_json(found)
-    else:
-        shown = {name: render.size(int(value)) for name, value in found.items()}
-        render.show(_bars("Memory Usage", found, shown))
+    output.show(_rows(MEMORY, found), text=_bars(MEMORY, found), document=found)
 
 
-def _bars(title: str, found: dict[str, float], shown: dict[str, str]) -> str:
+def _rows(table: Table, found: dict[str, float]) -> Rows:
+    field = table.columns[1].field
+    return table.of({"name": name, field: value} for name, value in found.items())
+
+
+def _bars(table: Table, found: dict[str, float]) -> str:
     """Return a bar for each value, in proportion to the largest one."""
+    text = table.columns[1].kind.text
     most = max(found.values(), default=0) or 1
     wide = max(map(len, found), default=0)
     lines = [
-        f"  {name:>{wide}}: {'█' * round(WIDTH * value / most) or '▏'} ({shown[name]})"
+        f"  {name:>{wide}}: {'█' * round(WIDTH * value / most) or '▏'} ({text(value)})"
         for name, value in found.items()
     ]
-    return "\n".join([title, "", *lines]) + "\n"
+    return "\n".join([table.title, "", *lines]) + "\n"

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ...cli import document, render
+from ...cli import document, output, render
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError, RemoteError
@@ -19,35 +19,34 @@ from .options import SETTINGS, apply
 
 
 @click.command(cls=Command)
+@output.showing("stream_info")
 @click.argument("stream", required=False, default="")
 @click.option("--config", "file", type=click.Path(), help="Read the configuration from a JSON file.")
 @click.option("--validate", is_flag=True, help="Only validate the configuration; create nothing.")
-@click.option("--output", metavar="FILE", help="Only write the configuration to a file; create nothing.")
+@click.option("--output", "into", metavar="FILE", help="Only write the configuration to a file.")
 @flags(SETTINGS, "add")
-@click.option("-j", "--json", "as_json", is_flag=True, help="Produce JSON output.")
 @click.option("--defaults", is_flag=True, help="Take the default for what no flag gives.")
 async def add(
     stream: str,
     file: str | None,
     validate: bool,
-    output: str | None,
-    as_json: bool,
+    into: str | None,
     defaults: bool,
     **given: Any,
 ) -> None:
     """Create a Stream. What no flag gives is asked."""
     async with connect() as connection:
         config = await _described(connection, stream, file, given, defaults)
-        if validate or output:
+        if validate or into:
             validation.validate(config)
         if validate:
             render.show(document.text(config))
             render.show(f"\nConfiguration is a valid Stream matching {validation.SCHEMA}")
             return
-        if output:
-            document.write(output, config)
+        if into:
+            document.write(into, config)
             return
-        await create(connection, config, as_json=as_json)
+        await create(connection, config)
 
 
 async def _described(
@@ -81,7 +80,7 @@ async def requires_size(connection: NatsConnection) -> bool:
     return bool((info.get("limits") or {}).get("max_bytes_required"))
 
 
-async def create(connection: NatsConnection, config: StreamConfig, *, as_json: bool) -> None:
+async def create(connection: NatsConnection, config: StreamConfig) -> None:
     """Create a stream and show it."""
     name = config.name
     validation.validate_name(name)
@@ -90,8 +89,5 @@ async def create(connection: NatsConnection, config: StreamConfig, *, as_json: b
     except RemoteError as error:
         raise error.while_doing("could not create Stream") from None
     info = await gathered(stream_asset(connection, name), info)
-    if as_json:
-        render.show_json(info)
-        return
-    render.show(f"Stream {name} was created\n")
-    page.show(info, created=True)
+    text = f"Stream {name} was created\n\n{page.text(info, created=True)}"
+    output.show_page(info, text, name=name)

@@ -152,7 +152,7 @@ async def restore(directory: str, progress: bool, file: str | None, **given: Any
         asset = stream_asset(connection, config.name)
         info = await gathered(asset, plain(await connection.js.request(f"STREAM.INFO.{config.name}")))
     render.show(f'Restored stream "{config.name}" in {time.monotonic() - begin:.2f}s\n')
-    page.show(info)
+    render.show(page.text(info))
 
 
 def _saved(folder: Path) -> dict[str, Any]:

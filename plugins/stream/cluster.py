@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from ...cli import prompt, render
+from ...cli import output, prompt, render
 from ...cli.command import CommandGroup
 from ...cli.connection import connect
 from ...cli.errors import CliError, RemoteError, UsageError, close_matches
 from . import page
 from .find import criteria, matching
-from .info import ALL, JSON, STREAM, chosen, plain
+from .info import ALL, STREAM, chosen, plain
 from .leadership import LEADERLESS, PREFERRED, balance, servers, step_down, stream_asset
 from .listing import collected
 from .rescue import rescue
@@ -24,21 +24,17 @@ cluster.add_command(rescue)
 
 
 @cluster.command("step-down")
+@output.showing("stream_info")
 @STREAM
 @PREFERRED
 @LEADERLESS
-@JSON
 @ALL
-async def down(stream: str, preferred: str, force: bool, as_json: bool, all_streams: bool) -> None:
+async def down(stream: str, preferred: str, force: bool, all_streams: bool) -> None:
     """Have the leader of a Stream stand down, and wait for the next one."""
     async with connect() as connection:
         name = await chosen(connection, stream, everything=all_streams)
         info = await step_down(connection, stream_asset(connection, name), preferred=preferred, forced=force)
-    if as_json:
-        render.show_json(plain(info))
-    else:
-        render.show()
-        page.show(info)
+    output.show_page(plain(info), f"\n{page.text(info)}", name=name)
 
 
 @cluster.command("peer-remove")

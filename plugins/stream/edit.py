@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ...cli import complete, document, prompt, render
+from ...cli import complete, document, output, prompt, render
 from ...cli.command import Command
 from ...cli.connection import connect
 from ...cli.errors import ExitCode, RemoteError, UsageError
@@ -14,35 +14,35 @@ from ...cli.setting import Given, flags
 from ...protocol.api.stream import StreamConfig
 from . import page
 from .add import create
-from .info import ALL, JSON, STREAM, chosen, plain
+from .info import ALL, STREAM, chosen, plain
 from .leadership import gathered, steady, stream_asset
 from .options import SETTINGS, apply
 from .questions import DUPLICATES
 
 
 @click.command(cls=Command)
+@output.showing("stream_info")
 @click.argument("original", metavar="SOURCE", shell_complete=complete.streams)
 @click.argument("destination")
 @flags(SETTINGS, "copy")
-@JSON
-async def copy(original: str, destination: str, as_json: bool, **given: Any) -> None:
+async def copy(original: str, destination: str, **given: Any) -> None:
     """Create a Stream from another one's configuration and the flags given."""
     _refuse_origins(given)
     async with connect() as connection:
         config = _config_of(await connection.js.stream_info(original))
         config.name = destination
         apply(config, given)
-        await create(connection, config, as_json=as_json)
+        await create(connection, config)
 
 
 @click.command(cls=Command)
+@output.showing("stream_info")
 @STREAM
 @click.option("--config", "file", type=click.Path(), help="Read the whole configuration from a JSON file.")
 @click.option("-f", "--force", is_flag=True, help="Change it without asking.")
 @click.option("-i", "--interactive/--no-interactive", default=False, help="Edit it in $EDITOR.")
 @click.option("--dry-run", is_flag=True, help="Only show differences; exit 5 if there are any.")
 @flags(SETTINGS, "edit")
-@JSON
 @ALL
 async def edit(
     stream: str,
@@ -50,7 +50,6 @@ async def edit(
     force: bool,
     interactive: bool,
     dry_run: bool,
-    as_json: bool,
     all_streams: bool,
     **given: Any,
 ) -> int:
@@ -63,26 +62,22 @@ async def edit(
         config = _changed(config, name, file, interactive, given)
         lines = document.differences(before, document.text(config))
         if not lines:
-            if not as_json:
+            if output.is_for_people():
                 render.show("No difference in configuration")
-            return 0
-        click.echo("Differences (-old +new):\n" + "\n".join(lines), err=as_json)
+            return ExitCode.OK
+        click.echo("Differences (-old +new):\n" + "\n".join(lines), err=not output.is_for_people())
         if dry_run:
             return ExitCode.DIFFERS
         if not await prompt.sure(f"Really edit Stream {name}", forced=force):
-            return 0
+            return ExitCode.OK
         try:
             await connection.js.request(f"STREAM.UPDATE.{name}", config.to_json())
         except RemoteError as error:
             raise error.while_doing(f"could not edit Stream {name}") from None
         changed = stream_asset(connection, name)
         info = await gathered(changed, await steady(changed))
-    if as_json:
-        render.show_json(plain(info))
-        return 0
-    render.show(f"Stream {name} was updated\n")
-    page.show(info)
-    return 0
+    output.show_page(plain(info), f"Stream {name} was updated\n\n{page.text(info)}", name=name)
+    return ExitCode.OK
 
 
 def _refuse_origins(given: Given) -> None:

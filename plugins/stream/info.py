@@ -6,14 +6,13 @@ from typing import Any
 
 import click
 
-from ...cli import complete, prompt, render
+from ...cli import complete, output, prompt
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
 from ...cli.errors import UsageError
 from . import page
 
 STREAM = click.argument("stream", required=False, default="", shell_complete=complete.streams)
-JSON = click.option("-j", "--json", "as_json", is_flag=True, help="Produce JSON output.")
 
 
 def _of_group_too(context: click.Context, _param: click.Parameter, value: bool) -> bool:
@@ -56,37 +55,33 @@ async def loaded(
 
 
 @click.command(cls=Command)
+@output.showing("stream_info")
 @STREAM
-@JSON
 @click.option("--state", "only_state", is_flag=True, help="Show only the state.")
 @click.option("--no-select", is_flag=True, help="Do not offer a list to choose from.")
 @ALL
-async def info(stream: str, as_json: bool, only_state: bool, no_select: bool, all_streams: bool) -> None:
+async def info(stream: str, only_state: bool, no_select: bool, all_streams: bool) -> None:
     """Show a Stream's configuration and state."""
     async with connect() as connection:
         found = await loaded(connection, stream, select=not no_select, everything=all_streams)
-    _show(found, as_json=as_json, only_state=only_state)
+    _show(found, only_state=only_state)
 
 
 @click.command(cls=Command)
+@output.showing("stream_info")
 @STREAM
-@JSON
 @click.option("--no-select", is_flag=True, help="Do not offer a list to choose from.")
 @ALL
-async def state(stream: str, as_json: bool, no_select: bool, all_streams: bool) -> None:
+async def state(stream: str, no_select: bool, all_streams: bool) -> None:
     """Show a Stream's state only."""
     async with connect() as connection:
         found = await loaded(connection, stream, select=not no_select, everything=all_streams)
-    _show(found, as_json=as_json, only_state=True)
+    _show(found, only_state=True)
 
 
-def _show(found: dict[str, Any], *, as_json: bool, only_state: bool) -> None:
-    if as_json:
-        render.show_json(plain(found))
-    elif only_state:
-        page.show_state(found)
-    else:
-        page.show(found)
+def _show(found: dict[str, Any], *, only_state: bool) -> None:
+    text = page.state_text(found) if only_state else page.text(found)
+    output.show_page(plain(found), text, name=found["config"]["name"])
 
 
 def plain(info: dict[str, Any]) -> dict[str, Any]:

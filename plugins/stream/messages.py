@@ -10,13 +10,13 @@ from typing import Any
 
 import click
 
-from ...cli import complete, prompt, render
+from ...cli import complete, output, prompt, render
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
 from ...cli.errors import CliError, RemoteError, UsageError
 from ...cli.param import DURATION
 from ...protocol import headers
-from .info import ALL, JSON, STREAM, chosen
+from .info import ALL, STREAM, chosen
 
 Message = dict[str, Any]
 NO_MESSAGE = 10037
@@ -24,14 +24,14 @@ PAGE_LIMIT = 25
 
 
 @click.command(cls=Command)
+@output.showing("stored_message")
 @STREAM
 @click.argument("sequence", metavar="[ID]", required=False, type=int, default=-1)
 @click.option("-S", "--last-for", metavar="SUBJECT", help="The last message of this subject.")
-@JSON
 @click.option("--translate", metavar="COMMAND", help="Show the body as this command's output.")
 @ALL
 async def get(
-    stream: str, sequence: int, last_for: str | None, as_json: bool, translate: str | None, all_streams: bool
+    stream: str, sequence: int, last_for: str | None, translate: str | None, all_streams: bool
 ) -> None:
     """Show one message: by sequence, or the last one of a subject."""
     async with connect() as connection:
@@ -46,8 +46,8 @@ async def get(
             raise (await connection.js.explained(error, stream=name)).while_doing(
                 f"could not retrieve {what}"
             ) from None
-    if as_json:
-        render.show_json(message)
+    if not output.is_for_people():
+        output.show_page(message, "", name=str(message["seq"]))
         return
     age = render.span(render.since(message["time"]))
     render.show(

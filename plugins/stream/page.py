@@ -1,7 +1,7 @@
 """The information page of a stream, as in the documentation.
 
-`show` writes the page of a `STREAM.INFO` answer. A value that the documentation's page does not have is shown
-only if it differs from its default, so that the page looks the same and still shows everything unusual.
+`text` returns the page of a `STREAM.INFO` answer. A value that the documentation's page does not have is
+shown only if it differs from its default, so that the page looks the same and still shows everything unusual.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ RETENTION = {"limits": "Limits", "interest": "Interest", "workqueue": "WorkQueue
 DEFAULT_WINDOW = 120_000_000_000
 
 
-def show(info: Info, *, created: bool = False) -> None:
-    """Write the page of a stream.
+def text(info: Info, *, created: bool = False) -> str:
+    """Return the page of a stream.
 
     created: whether this command has just created it.
 
@@ -36,14 +36,13 @@ def show(info: Info, *, created: bool = False) -> None:
     if clustered or not created:
         lines += _origins(info)
     lines += ["State:", "", render.fields(state(info["state"])), *_alternates(info)]
-    render.show("\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
 
 
-def show_state(info: Info) -> None:
-    """Write the part of a stream's page about its state."""
-    name = info["config"]["name"]
-    render.show(f"State for Stream {name} created {render.when(info['created'])}\n")
-    render.show(f"State:\n\n{render.fields(state(info['state']))}\n")
+def state_text(info: Info) -> str:
+    """Return the part of a stream's page about its state."""
+    title = f"State for Stream {info['config']['name']} created {render.when(info['created'])}"
+    return f"{title}\n\nState:\n\n{render.fields(state(info['state']))}\n"
 
 
 def configuration(config: Info) -> Pairs:

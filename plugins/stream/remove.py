@@ -6,17 +6,17 @@ from typing import Any
 
 import click
 
-from ...cli import prompt, render
+from ...cli import output, prompt, render
 from ...cli.command import FORCE, Command
 from ...cli.connection import connect
 from ...cli.errors import RemoteError, UsageError
 from . import page
-from .info import ALL, JSON, STREAM, chosen, plain
+from .info import ALL, STREAM, chosen, plain
 
 
 @click.command(cls=Command)
+@output.showing("stream_info")
 @STREAM
-@JSON
 @FORCE
 @click.option("--subject", default="", metavar="SUBJECT", help="Only messages of this subject.")
 @click.option("--seq", type=click.IntRange(min=1), help="Only messages before this sequence.")
@@ -24,7 +24,6 @@ from .info import ALL, JSON, STREAM, chosen, plain
 @ALL
 async def purge(
     stream: str,
-    as_json: bool,
     force: bool,
     subject: str,
     seq: int | None,
@@ -46,11 +45,8 @@ async def purge(
         except RemoteError as error:
             raise error.while_doing("could not purge Stream") from None
         info = await connection.js.stream_info(name)
-    if as_json:
-        render.show_json(plain(info))
-        return
-    render.show(f"Purged {render.number(answer.get('purged', 0))} messages from {name}\n")
-    page.show_state(info)
+    purged = f"Purged {render.number(answer.get('purged', 0))} messages from {name}"
+    output.show_page(plain(info), f"{purged}\n\n{page.state_text(info)}", name=name)
 
 
 @click.command(cls=Command)
@@ -118,4 +114,4 @@ async def seal(stream: str, force: bool, all_streams: bool) -> None:
         except RemoteError as error:
             raise error.while_doing("could not seal Stream") from None
         info = await connection.js.stream_info(name)
-    page.show(info)
+    render.show(page.text(info))

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import click
 
-from ...cli import render
+from ...cli import output, render
 from ...cli.command import Command
 from ...cli.connection import NatsConnection, connect
-from .info import ALL, JSON, STREAM, chosen
+from ...cli.output import NAME, NUMBER, Column, Rows, Table
+from .info import ALL, STREAM, chosen
+
+SUBJECTS = Table(
+    "subjects",
+    "Subjects",
+    (Column("subject", "Subject", NAME), Column("count", "Count", NUMBER)),
+    key="subject",
+)
+GAPS = Table(
+    "gaps",
+    "Gaps",
+    (Column("first", "First Message", NUMBER), Column("last", "Last Message", NUMBER)),
+    key="first",
+)
 
 
 @click.command(cls=Command)
+@output.listing(SUBJECTS, legacy="an object: the count of each subject")
 @STREAM
 @click.argument("pattern", metavar="[FILTER]", required=False, default=">")
-@JSON
 @click.option(
     "--sort", type=click.Choice(("name", "subjects", "messages", "count")), default="messages", help="Order."
 )
@@ -23,7 +38,7 @@ from .info import ALL, JSON, STREAM, chosen
 @click.option("--names/--no-names", default=False, help="Only the subjects.")
 @ALL
 async def subjects(
-    stream: str, pattern: str, as_json: bool, sort: str, reverse: bool, names: bool, all_streams: bool
+    stream: str, pattern: str, sort: str, reverse: bool, names: bool, all_streams: bool
 ) -> None:
     """Show the subjects of a Stream with their message counts."""
     async with connect() as connection:
@@ -32,15 +47,15 @@ async def subjects(
     order = sorted(counts, key=lambda each: each if sort in ("name", "subjects") else (counts[each], each))
     if reverse:
         order.reverse()
-    if as_json:
-        render.show_json({each: counts[each] for each in order})
-    elif names:
+    if names and output.is_for_people():
         for each in order:
             render.show(each)
-    elif not order:
+    elif not order and output.is_for_people():
         render.show(f"No subjects found matching {pattern}")
     else:
-        render.show(_table(name, order, counts) + "\n")
+        rows = SUBJECTS.of([{"subject": each, "count": counts[each]} for each in order])
+        drawn = _side_by_side(name, rows) if order else None
+        output.show(replace(rows, drawn=drawn), document={each: counts[each] for each in order})
 
 
 async def _counts(connection: NatsConnection, stream: str, pattern: str) -> dict[str, int]:
@@ -54,38 +69,36 @@ async def _counts(connection: NatsConnection, stream: str, pattern: str) -> dict
             return counts
 
 
-def _table(stream: str, order: list[str], counts: dict[str, int]) -> str:
+def _side_by_side(stream: str, rows: Rows) -> Rows:
     """Return a table with one to three pairs of columns, by how wide the subjects are."""
-    width = max(len(each) for each in order) + len(render.number(max(counts.values())))
+    cells = [column.cell(record) for record in rows.records for column in SUBJECTS.columns]
+    width = max(map(len, cells[::2])) + max(map(len, cells[1::2]))
     pairs = 3 if width < 20 else 2 if width < 30 else 1
-    cells = [cell for each in order for cell in (each, render.number(counts[each]))]
-    rows = [cells[start : start + 2 * pairs] for start in range(0, len(cells), 2 * pairs)]
-    rows[-1] += [""] * (2 * pairs - len(rows[-1]))
-    return render.table(f"{len(order)} Subjects in stream {stream}", ("Subject", "Count") * pairs, rows)
+    lines = [cells[start : start + 2 * pairs] for start in range(0, len(cells), 2 * pairs)]
+    lines[-1] += [""] * (2 * pairs - len(lines[-1]))
+    table = Table("subjects", f"{len(rows.records)} Subjects in stream {stream}", SUBJECTS.columns * pairs)
+    return table.of(rows.records, cells=lines)
 
 
 @click.command(cls=Command)
+@output.listing(GAPS, legacy="pairs of the first and the last sequence")
 @STREAM
 @click.option("-f", "--force", is_flag=True, help="Accepted as `nats` has it; nothing is asked here.")
 @click.option("--progress/--no-progress", default=True, help="Accepted as `nats` has it.")
-@click.option("--json", "as_json", is_flag=True, help="Produce JSON output.")
 @ALL
-async def gaps(stream: str, force: bool, progress: bool, as_json: bool, all_streams: bool) -> None:
+async def gaps(stream: str, force: bool, progress: bool, all_streams: bool) -> None:
     """Show the ranges of sequences that are missing in a Stream."""
     async with connect() as connection:
         name = await chosen(connection, stream, everything=all_streams)
         info = await connection.js.stream_info(name, {"deleted_details": True})
     state = info["state"]
     found = ranges(sorted({*(state.get("deleted") or []), *((state.get("lost") or {}).get("msgs") or [])}))
-    if as_json:
-        render.show_json([[first, last] for first, last in found])
-    elif not found:
+    if not found and output.is_for_people():
         render.show(f"No deleted messages in Stream {name}")
-    else:
-        what = "gap" if len(found) == 1 else "gaps"
-        rows = [(render.number(first), render.number(last)) for first, last in found]
-        title = f"{len(found)} {what} found in Stream {name}"
-        render.show(render.table(title, ("First Message", "Last Message"), rows) + "\n")
+        return
+    title = f"{len(found)} {'gap' if len(found) == 1 else 'gaps'} found in Stream {name}"
+    records = [{"first": first, "last": last} for first, last in found]
+    output.show(GAPS.of(records, title=title), document=[list(each) for each in found])
 
 
 def ranges(sequences: Iterable[int]) -> list[tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...cli.errors import CliError, UsageError
+from ...cli.errors import UsageError
 from ...cli.jetstream import is_name
 from ...protocol import subject
 from ...protocol.api.stream import StreamConfig
@@ -11,14 +11,14 @@ SCHEMA = "io.nats.jetstream.api.v1.stream_configuration"
 
 
 def validate(config: StreamConfig) -> None:
-    """Raise CliError with all the mistakes in a configuration."""
+    """Raise UsageError with all the mistakes in a configuration."""
     found = problems(config)
     if found:
-        raise CliError("Validation Failed: " + "; ".join(found))
+        raise UsageError("Validation Failed: " + "; ".join(found))
 
 
 def validate_name(name: str) -> None:
-    """Raise CliError for a name that would change the API subject it becomes part of."""
+    """Raise UsageError for a name that would change the API subject it becomes part of."""
     if not name:
         raise UsageError("the configuration has no name", "give it as <STREAM>")
     if not is_name(name):

@@ -30,10 +30,8 @@ The codes are plain ints, not an enum, because they are compared for each messag
 
 from typing import Any, Final
 
-from ...native import publishes
-
-PUB: Final = publishes.PUB
-HPUB: Final = publishes.HPUB
+PUB: Final = 1
+HPUB: Final = 2
 SUB: Final = 3
 UNSUB: Final = 4
 CONNECT: Final = 5

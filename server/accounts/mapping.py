@@ -71,20 +71,19 @@ class Mapping:
 
 
 class Mappings:
-    """All mappings of one account.
+    """All mappings of one account. It is false when empty."""
 
-    empty: whether there are none.
-    """
-
-    __slots__ = ("_count", "_literal", "_patterns", "empty")
+    __slots__ = ("_count", "_literal", "_patterns")
 
     def __init__(self, mappings: Iterable[Mapping] = ()) -> None:
         self._literal: dict[str, Mapping] = {}
         self._patterns: SubjectTree[tuple[int, Mapping]] = SubjectTree()  # with their order
         self._count = itertools.count()
-        self.empty = True
         for mapping in mappings:
             self.add(mapping)
+
+    def __bool__(self) -> bool:
+        return bool(self._literal or self._patterns)
 
     def __iter__(self) -> Iterator[Mapping]:
         yield from self._literal.values()
@@ -92,7 +91,6 @@ class Mappings:
 
     def add(self, mapping: Mapping) -> None:
         """Add a mapping. It replaces another one with the same source."""
-        self.empty = False
         if has_wildcard(mapping.source):
             self._patterns[mapping.source] = next(self._count), mapping
         else:
@@ -101,9 +99,7 @@ class Mappings:
 
     def remove(self, source: str) -> bool:
         """Remove the mapping of `source`. Return False if there is none."""
-        removed = self._literal.pop(source, None) or self._patterns.pop(source)
-        self.empty = not self._literal and not self._patterns
-        return removed is not None
+        return (self._literal.pop(source, None) or self._patterns.pop(source)) is not None
 
     def find(self, subject: str) -> Mapping | None:
         """Return the mapping that applies to the literal `subject`, None if there is none."""

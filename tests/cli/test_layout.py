@@ -76,7 +76,7 @@ def test_programs_get_every_column_whatever_is_shown(rows: Any) -> None:
     fields = [column.field for column in rows.table.columns]
     assert all(list(each) == fields for each in json.loads(formats.as_json(rows.values())))
     assert json.loads(formats.as_json(rows.values())) == rows.records
-    table = list(csv.DictReader(io.StringIO(formats.as_csv(fields, rows.values()))))
+    table = list(csv.DictReader(io.StringIO(formats.as_csv(fields, rows.values()), newline="")))
     assert [list(each) for each in table] == [fields] * len(rows.records)
     assert yaml.safe_load(formats.as_yaml(rows.values())) == rows.records
 

@@ -284,7 +284,7 @@ class ReplicatedStream(Stream[Consumer]):
 
         self.when_safe(propose)  # after the messages that an earlier attempt brought
 
-    def reset_source(self, index: str) -> None:
+    def begin_source_anew(self, index: str) -> None:
         """Propose to forget how far a source was read."""
         self._proposer.order(entries.ForgetSource(self.time.next(), index), _nothing)
 
@@ -417,7 +417,7 @@ class ReplicatedStream(Stream[Consumer]):
         consumer = self.consumers.get(entry.name)
         if consumer is not None:
             consumer.update(config)
-        self.remove_in_turns(self.removal.sweeping())
+        self.let_go(self.removal.sweeping())
         return True
 
     def _start_consumer(self, state: ReplicatedConsumerState) -> None:
@@ -435,7 +435,7 @@ class ReplicatedStream(Stream[Consumer]):
         if consumer is not None:
             consumer.delete()
         self.removal.release([state.state.pending, state.state.redelivered])
-        self.remove_in_turns(self.removal.sweeping())
+        self.let_go(self.removal.sweeping())
         return True
 
     def _change(self, entry: entries.ConsumerDelta) -> Steps[Outcome]:

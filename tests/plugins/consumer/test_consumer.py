@@ -275,7 +275,7 @@ def test_editing_shows_differences_and_changes_only_what_was_given(cli: Cli, str
     assert '+  "description": "words",' in dry.out
     assert "description" not in config(cli, stream, "C")
     unsure = cli.run("consumer", "edit", stream, "C", "--description", "words")
-    assert (unsure.code, "--force" in unsure.err) == (1, True)
+    assert (unsure.code, "--force" in unsure.err) == (2, True)
     cli.ok("consumer", "edit", stream, "C", "--description", "words", "--max-pending", "5", "-f")
     found = config(cli, stream, "C")
     assert (found["description"], found["max_ack_pending"], found["metadata"]["a"]) == ("words", 5, "b")
@@ -319,7 +319,7 @@ def test_documents_are_written_validated_and_read(cli: Cli, stream: str) -> None
 def test_removing_needs_force_without_a_terminal(cli: Cli, stream: str) -> None:
     cli.ok("consumer", "add", stream, "C", "--pull", "--defaults")
     unsure = cli.run("consumer", "rm", stream, "C")
-    assert (unsure.code, "--force" in unsure.err) == (1, True)
+    assert (unsure.code, "--force" in unsure.err) == (2, True)
     assert "--force requires a stream and consumer name" in cli.run("consumer", "rm", stream, "-f").err
     cli.ok("consumer", "rm", stream, "C", "-f")
     assert cli.ok("consumer", "ls", stream, "-n") == ""

@@ -88,7 +88,7 @@ def test_what_jetstream_refuses_is_an_error_with_its_code(cli: Cli, stream: str)
     assert "nats: no responders available for request" in nowhere.err
     assert "no stream listens to" in nowhere.err
     both = cli.run("pub", f"{stream}.a", "x", "-J", "--reply", "back")
-    assert (both.code, "--reply" in both.err) == (1, True)
+    assert (both.code, "--reply" in both.err) == (2, True)
 
 
 def test_an_answer_that_is_no_acknowledgement_is_told_of(cli: Cli, unique: str) -> None:

@@ -150,7 +150,7 @@ def test_init_asks_at_first_contact(cli: Cli) -> None:
 
 def test_a_question_that_cannot_be_asked_names_its_flag(cli: Cli) -> None:
     result = cli.run("add", "account", "-i", env=ENV)
-    assert result.code == 1
+    assert result.code == 2
     assert result.err.splitlines() == [
         'Error: cannot ask for "account name" without a terminal',
         "hint: give it as --name",

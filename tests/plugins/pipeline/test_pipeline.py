@@ -213,7 +213,7 @@ def test_flags_of_run_are_validated_before_anything_starts(
 ) -> None:
     (tmp_path / "p.yaml").write_text(TEXT)
     result = alone.run("pipeline", "run", "p.yaml", *words)
-    assert (result.code, said in result.err) == (1, True)
+    assert (result.code, said in result.err) == (2, True)
     assert alone.ok("pipeline", "ls") == "No pipelines were run here\n"
 
 

@@ -81,10 +81,10 @@ def test_without_a_terminal_flags_and_defaults_make_a_stream(cli: Cli, unique: s
 
 def test_what_has_no_default_is_an_error_naming_what_gives_it(cli: Cli, unique: str) -> None:
     nameless = cli.run("stream", "add")
-    assert nameless.code == 1
+    assert nameless.code == 2
     assert "<STREAM>" in nameless.err
     subjectless = cli.run("stream", "add", unique)
-    assert subjectless.code == 1
+    assert subjectless.code == 2
     assert "--subjects" in subjectless.err
     assert cli.run("stream", "info", unique).code == 3
 
@@ -142,20 +142,20 @@ def test_a_mirror_and_sources_are_named_or_json(cli: Cli, name: str) -> None:
 
 def test_a_mirror_has_no_subjects(cli: Cli, unique: str) -> None:
     result = cli.run("stream", "add", unique, "--mirror", "x", "--subjects", "y")
-    assert result.code == 1
+    assert result.code == 2
     assert "mirrors cannot listen for messages on subjects" in result.err
 
 
 @pytest.mark.parametrize("value", ["{", "{}", '{"name":1}'])
 def test_a_source_that_is_no_object_is_an_error_naming_the_flag(cli: Cli, unique: str, value: str) -> None:
     result = cli.run("stream", "add", unique, "--source", value)
-    assert result.code == 1
+    assert result.code == 2
     assert "--source" in result.err
 
 
 def test_names_that_would_change_the_api_subject_are_refused(cli: Cli) -> None:
     result = cli.run("stream", "add", "a.b", "--subjects", "x.y")
-    assert result.code == 1
+    assert result.code == 2
     assert '"a.b" is not a valid stream name' in result.err
 
 
@@ -201,7 +201,7 @@ def test_validate_validates_and_creates_nothing(cli: Cli, unique: str) -> None:
         "Configuration is a valid Stream matching io.nats.jetstream.api.v1.stream_configuration\n"
     )
     wrong = cli.run("stream", "add", unique, "--subjects", "a..b", "--validate")
-    assert wrong.code == 1
+    assert wrong.code == 2
     assert 'Validation Failed: "a..b" is not a valid subject' in wrong.err
     assert cli.run("stream", "info", unique).code == 3
 
@@ -221,7 +221,7 @@ def test_an_unknown_stream_names_the_nearest(cli: Cli, name: str) -> None:
 
 def test_no_stream_given_and_no_terminal_is_an_error(cli: Cli, name: str) -> None:
     result = cli.run("stream", "info")
-    assert result.code == 1
+    assert result.code == 2
     assert "cannot pick a Stream without a terminal and no Stream name supplied" in result.err
 
 
@@ -235,7 +235,7 @@ def test_edit_shows_what_changes_and_changes_only_that(cli: Cli, name: str) -> N
 
 
 def test_dry_run_changes_nothing_and_exits_1_for_a_difference(cli: Cli, name: str) -> None:
-    assert cli.run("stream", "edit", name, "--max-msgs", "5", "--dry-run").code == 1
+    assert cli.run("stream", "edit", name, "--max-msgs", "5", "--dry-run").code == 5
     assert cli.run("stream", "edit", name, "--dry-run").code == 0
     assert info(cli, name)["config"]["max_msgs"] == -1
 
@@ -248,7 +248,7 @@ def test_what_a_file_leaves_out_is_no_difference(cli: Cli, name: str, tmp_path: 
     assert told == "No difference in configuration\n"
     file.write_text(json.dumps({**sparse, "max_age": 60 * 10**9}))
     result = cli.run("stream", "edit", name, "--config", str(file), "--dry-run")
-    assert result.code == 1
+    assert result.code == 5
     assert result.out.splitlines() == [
         "Differences (-old +new):",
         '-  "duplicate_window": 120000000000,',
@@ -260,7 +260,7 @@ def test_what_a_file_leaves_out_is_no_difference(cli: Cli, name: str, tmp_path: 
 
 def test_edit_needs_a_terminal_or_force(cli: Cli, name: str) -> None:
     result = cli.run("stream", "edit", name, "--max-msgs", "5")
-    assert result.code == 1
+    assert result.code == 2
     assert "--force" in result.err
     assert info(cli, name)["config"]["max_msgs"] == -1
 
@@ -337,13 +337,13 @@ def test_purge_removes_all_or_by_subject_sequence_and_number(
     assert "Purged 2 messages" in cli.ok("stream", "purge", name, "-f", "--seq", "3")
     assert "Purged 2 messages" in cli.ok("stream", "purge", name, "-f", "--keep", "2")
     assert "             Messages: 0" in cli.ok("stream", "purge", name, "-f")
-    assert cli.run("stream", "purge", name, "-f", "--seq", "3", "--keep", "2").code == 1
+    assert cli.run("stream", "purge", name, "-f", "--seq", "3", "--keep", "2").code == 2
 
 
 def test_what_cannot_be_undone_needs_a_terminal_or_force(cli: Cli, name: str) -> None:
     for command in (("rm",), ("purge",), ("seal",), ("rmm",)):
         result = cli.run("stream", *command, name, *(("1",) if command == ("rmm",) else ()))
-        assert result.code == 1
+        assert result.code == 2
         assert "cannot ask for confirmation without a terminal" in result.err
     assert not info(cli, name)["config"]["sealed"]
 
@@ -358,7 +358,7 @@ def test_rm_deletes(cli: Cli, name: str) -> None:
     result = cli.run("stream", "rm", name, "-f")
     assert result.code == 3
     assert "stream not found (10059)" in result.err
-    assert cli.run("stream", "rm", "-f").code == 1
+    assert cli.run("stream", "rm", "-f").code == 2
 
 
 def test_find_tells_streams_apart(cli: Cli, name: str) -> None:
