@@ -8,18 +8,18 @@ replica that cannot lead resigns. The bytes of proposals under way have a bound 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from ....protocol.api.stream import StreamConfig
 from ....store.errors import StoreError
 from ...cluster.announce import node_of
-from ...cluster.bootstrap import BootstrapExpect
 from ...cluster.member import RaftMember
 from ...cluster.proposals import ProposalLostError
 from . import Replica, conversion
 from .catchup import CatchupError, CatchupMismatchError, CatchupRequests, CatchupSenderError
 from .entry import ResetStream, encode
+from .group_peers import AssignmentView, GroupAssignment, GroupPeers
 from .opening import FailedReplica, ReplicaFiles, ReplicaOpener
 from .state import ReplicaStateError
 
@@ -37,44 +37,8 @@ _AGAIN = 20  # ticks after which a failed replica is opened again
 _RESIGN = 8  # ticks between two attempts to let another member lead
 
 
-class GroupAssignment(Protocol):
-    """What the meta group decided about the stream: a `StreamAssignment`."""
-
-    @property
-    def config(self) -> Mapping[str, Any]:
-        """The stream's configuration, as JSON."""
-
-    @property
-    def created(self) -> int:
-        """When the stream was created, ns."""
-
-    @property
-    def group(self) -> str:
-        """The name of the group that holds the stream now."""
-
-    @property
-    def seeds(self) -> Sequence[str]:
-        """The servers that may bootstrap the group, with what they have."""
-
-    @property
-    def peers(self) -> Sequence[str]:
-        """The servers that should hold the stream."""
-
-    @property
-    def members(self) -> Sequence[str]:
-        """The servers that may be in the group: `peers`, and those that are leaving."""
-
-
-class MembershipListener(Protocol):
+class MembershipListener(AssignmentView, Protocol):
     """Knows what was decided about the stream, and is called when something changes here."""
-
-    @property
-    def assignment(self) -> GroupAssignment:
-        """The newest decision."""
-
-    @property
-    def me(self) -> str:
-        """This server, as assignments name it."""
 
     def opened(self, stream: ReplicatedStream) -> None:
         """The stream is from now on this object."""
@@ -120,10 +84,16 @@ class ReplicaMembership:
         self._listener = listener
         self._unused = unused
         self._label = f"{context.account.name} > {listener.assignment.config['name']}"
+        self._peers = GroupPeers(listener, group, environment.node)
         self._member = self._new_member()
         transport = environment.transport
         self._catch_up = CatchupRequests(
-            self.name, transport, self._answer, self._answered, self._peers, lambda: not self.catching_up
+            self.name,
+            transport,
+            self._answer,
+            self._answered,
+            lambda: self._peers.to_ask(self.group),
+            lambda: not self.catching_up,
         )
         self._opener = ReplicaOpener(files, group, self._over, self._damaged, self._log_error, store)
         self._under_way = 0
@@ -233,8 +203,8 @@ class ReplicaMembership:
             self._environment,
             self._make,
             self,
-            expected=self._expected,
-            wanted=self._wanted,
+            expected=self._peers.expected,
+            wanted=self._peers.wanted,
             holds=lambda member: self._catch_up.is_whole(node_of(member)),
             prepare=self._prepare,
         )
@@ -251,32 +221,6 @@ class ReplicaMembership:
     def server_lost(self, server: str) -> None:
         """Note that there is no route to the server of that id any more."""
         self._member.server_lost(server)
-
-    # --- who belongs to the group
-
-    def _expected(self) -> BootstrapExpect:
-        """Return who bootstraps the group: only the seeds, and only with what they have."""
-        assignment = self._assignment
-        if self._listener.me not in assignment.seeds or assignment.group != self.name:
-            return BootstrapExpect()
-        nodes = frozenset(map(node_of, assignment.seeds))
-        return BootstrapExpect(nodes=nodes, alone=len(nodes) == 1, chosen=True)
-
-    def _wanted(self) -> frozenset[str]:
-        """Return the nodes that should be members. Once another group follows, that is only this one."""
-        if self._assignment.group != self.name:
-            return frozenset({self._environment.node})
-        return frozenset(map(node_of, self._assignment.peers))
-
-    def _peers(self) -> list[str]:
-        """Return the nodes to ask for messages, the leader first."""
-        group = self.group
-        nodes = set(map(node_of, self._assignment.members))
-        leader = ""
-        if group is not None:
-            nodes |= set(map(node_of, group.members.all))
-            leader = node_of(group.leader)
-        return sorted(nodes - {self._environment.node}, key=lambda node: (node != leader, node))
 
     # --- what it is
 
@@ -343,7 +287,7 @@ class ReplicaMembership:
     def _over(self, config: StreamConfig, store: StreamStore) -> Replica:
         """Return a replica over a store: a founder's, one with a state of its own, or one to be filled."""
         assignment = self._assignment
-        if not store.note and self._listener.me in assignment.seeds and not self.damage:
+        if not store.note and self._peers.founds and not self.damage:
             conversion.begin(config, store, assignment.created, self.name)
         created, group = assignment.created, self.name
         return Replica(config, store, self._context, created, self, self, group=group, joining=True)
