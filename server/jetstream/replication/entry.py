@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 AGE, LIFETIMES = 1, 2
+RUN = 512  # messages of an entry that are applied in one step
 
 _HEAD = Struct("<BBq")  # version, kind, time
 _COUNT = Struct("<I")

@@ -28,7 +28,7 @@ from . import state as states
 from .catchup import BEGUN, CatchupReceiver, CatchupSenderError, answer
 from .checkpoint import Checkpoint
 from .entry import Outcome
-from .stream import RUN, ReplicatedStream
+from .stream import ReplicatedStream
 
 if TYPE_CHECKING:
     from ....store.stream import StreamStore
@@ -176,7 +176,7 @@ class Replica:
     def _applying(self, news: Sequence[tuple[int, bytes]], upto: int) -> Steps[None]:
         stream, size, rested, stored = self.stream, 0, 0, self._store.last_seq
         for index, data in news:
-            if size - rested >= STEP or self._store.last_seq - stored >= RUN:
+            if size - rested >= STEP or self._store.last_seq - stored >= entries.RUN:
                 rested, stored = size, self._store.last_seq
                 stream.finish_entries(index - 1)
                 yield

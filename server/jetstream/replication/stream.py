@@ -25,10 +25,8 @@ from ..consumers.start import choose, picks_last
 from ..quota import Quota
 from ..streams.context import StreamContext, StreamDeps
 from ..streams.core import Ordered, Stream
-from ..streams.ingest import Duplicate
 from ..streams.publish_headers import ROLLUP
 from ..streams.readers import Readers
-from ..streams.source_offsets import SourceOffset
 from ..streams.subscriptions import StreamSubscriptions
 from . import entry as entries
 from .ack_queue import AppliedAckQueue
@@ -37,6 +35,7 @@ from .entry import Outcome
 from .log_time import DeterministicRandom, LogClock, LogTime
 from .proposals import PurgeProposals, SourceProposals
 from .removal import EntryRemoval
+from .source_entries import SourceEntries
 
 if TYPE_CHECKING:
     from ....store.stream import StreamStore
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from ..streams.commit import AckQueue
     from ..streams.origin_consumer import Origin
 
-RUN = 512  # publishes of one step
 LARGE = 8192  # bytes of a message that may cause many removals
 
 
@@ -117,6 +115,9 @@ class ReplicatedStream(Stream[Consumer]):
         self._proposer = proposer
         self.source_proposals = SourceProposals(context.host.executor, self.time.next, proposer.order)
         super().__init__(config, store, context, created)
+        self.source_entries: SourceEntries = SourceEntries(
+            store, self.source_offsets, self.ingest, self.removals, self.store_failed
+        )
         self.compacts = False  # space must not be returned before a checkpoint
 
     def _new_deps(self) -> StreamDeps:
@@ -321,14 +322,14 @@ class ReplicatedStream(Stream[Consumer]):
         for end in self._rests(run):
             self.ingest.read(run[start:end] if end - start < len(run) else run)
             yield from self.removals.finishing()
-            if end % RUN == 0:
+            if end % entries.RUN == 0:
                 yield
             start = end
         return None
 
     def _rests(self, run: list[Publish]) -> list[int]:
         """Return where to pause: after every RUN publishes, and after each that may remove much."""
-        ends = [*range(RUN, len(run), RUN), len(run)]
+        ends = [*range(entries.RUN, len(run), entries.RUN), len(run)]
         if self.config.allow_rollup_hdrs or self.config.max_bytes > 0:
             much = [at for at, one in enumerate(run, 1) if one[3] > LARGE or (one[2] and ROLLUP in one[4])]
             ends = sorted({*ends, *much})
@@ -352,48 +353,6 @@ class ReplicatedStream(Stream[Consumer]):
         yield from self.applying(config)
         if not self.leading:
             self.direct_get.stop()
-        return True
-
-    def _skip(self, entry: entries.Skip) -> Outcome:
-        self.store.skip_to(entry.last)
-        return True
-
-    def _mirrored(self, entry: entries.MirroredMsgs) -> Steps[Outcome]:
-        stored = 0
-        for sequence, time, subject, header, body in entry.messages:
-            if sequence > self.store.last_seq:  # another leader may have asked again for what came already
-                self.ingest.replicate(sequence, subject, header, body, time)
-                stored += 1
-                yield from self.removals.finishing()
-                if stored % RUN == 0:
-                    yield
-        return stored
-
-    def _copied(self, entry: entries.SourcedMsgs) -> Steps[Outcome]:
-        """Store what came from sources; return how many, or the first refusal, which ends the entry."""
-        stored = 0
-        for index, identity, sequence, subject, header, body in entry.messages:
-            known = self.source_offsets.of(index)
-            if known is not None and known.identity == identity and sequence <= known.sequence:
-                continue
-            try:
-                copy = self.ingest.store(subject, header, body, sourced=True)
-                stored += 1
-            except Duplicate as duplicate:
-                copy = duplicate.sequence
-            except ApiError as error:
-                return error
-            except Exception as error:  # one message must not end all replicas
-                self.store_failed(error)
-                return api_error("JSStreamStoreFailedF", err=str(error) or type(error).__name__)
-            self.source_offsets.note(index, SourceOffset(sequence, identity), copy)
-            yield from self.removals.finishing()
-            if stored % RUN == 0:
-                yield
-        return stored
-
-    def _forget(self, entry: entries.ForgetSource) -> Outcome:
-        self.source_offsets.forget(entry.source)
         return True
 
     # --- consumers
@@ -482,8 +441,8 @@ _APPLY: dict[type[Any], Callable[[ReplicatedStream, Any], Steps[Outcome]]] = {
     entries.AddConsumer: ReplicatedStream._add_consumer,
     entries.RemoveConsumer: _whole(ReplicatedStream._remove_consumer),
     entries.ConsumerDelta: ReplicatedStream._change,
-    entries.MirroredMsgs: ReplicatedStream._mirrored,
-    entries.SourcedMsgs: ReplicatedStream._copied,
-    entries.Skip: _whole(ReplicatedStream._skip),
-    entries.ForgetSource: _whole(ReplicatedStream._forget),
+    entries.MirroredMsgs: lambda stream, entry: stream.source_entries.mirrored(entry),
+    entries.SourcedMsgs: lambda stream, entry: stream.source_entries.copied(entry),
+    entries.Skip: _whole(lambda stream, entry: stream.source_entries.skip(entry)),
+    entries.ForgetSource: _whole(lambda stream, entry: stream.source_entries.forget(entry)),
 }

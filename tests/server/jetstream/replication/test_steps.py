@@ -10,7 +10,7 @@ from lib.fake_clock import FakeClock
 from lib.replica_scenario import Play, tail
 from lib.replicas import Member, MemoryLog, changed, order
 from pyjs.protocol import headers
-from pyjs.server.jetstream.replication import ReplicaError, entry, removal, replica, stream
+from pyjs.server.jetstream.replication import ReplicaError, entry, removal, replica
 from pyjs.server.jetstream.streams import contents, limits, retention
 from pyjs.store import indexed
 from pyjs.store.errors import StoreError
@@ -25,7 +25,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(indexed, "STEP", 2)
     monkeypatch.setattr(retention, "paced", lambda steps: steps)
     monkeypatch.setattr(contents, "READ_BACK", 1)
-    monkeypatch.setattr(stream, "RUN", 2)
+    monkeypatch.setattr(entry, "RUN", 2)
     monkeypatch.setattr(replica, "STEP", 64)
     monkeypatch.setattr(FileStream, "_is_cheap", lambda *_: False)
 
