@@ -73,7 +73,7 @@ class SubjectSpace(SubscriptionOwner):
         self.inbox_routes = InboxRouteCache(self.sublist)
         self.generation = 0
         self._hearers = 0  # in plans
-        self._seen: set[bytes] = set()  # inboxes that came once
+        self._seen: set[int] = set()  # hashes of inboxes that came once; the subjects may be long
         self._imports_at: SubjectTree[list[int]] = SubjectTree()  # places in imports_streams, by `local`
         self._watches: SubjectTree[dict[InterestWatch, None]] = SubjectTree()  # by subject, `>` for all
         self._last_watch = 0
@@ -198,10 +198,10 @@ class SubjectSpace(SubscriptionOwner):
             plan = self.ack_routes.plan(subject) if kind == _CLIENT else None
             if plan is not None and plan.reader is not None:
                 return plan
-        elif subject not in self._seen and (receiver := self.inbox_routes.receiver(subject)) is not None:
+        elif (seen := hash(subject)) not in self._seen and (receiver := self.inbox_routes.receiver(subject)):
             if len(self._seen) >= _MOST_PLANS:
                 self._seen.clear()
-            self._seen.add(subject)
+            self._seen.add(seen)
             return Plan.to_one(subject, *receiver)
         return self.plan(subject)
 
