@@ -59,7 +59,7 @@ class AckRouteCache:
     def _find(self, key: tuple[bytes, int], subject: bytes) -> Plan | None:
         head, dots = key
         pattern = head.decode("utf-8", "surrogateescape") + ".*" * (dots - head.count(b"."))
-        alike = all(is_subset(pattern, s.subject) for s in self._sublist.colliding(pattern))
+        alike = all(is_subset(pattern, s.subject) for s in self._sublist.on_acks(pattern))
         text = subject.decode("utf-8", "surrogateescape")
         plan: Plan | None = Plan(subject, text, self._sublist, None, self._draw) if alike else None
         if plan is not None and (not plan.simple or plan.targets or plan.choices):

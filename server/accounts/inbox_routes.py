@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...protocol.subject import has_wildcard, is_subset, is_valid
+from ...protocol.subject import has_wildcard, is_valid
 from .subscription import ConnectionKind, Subscription
 
 if TYPE_CHECKING:
@@ -44,7 +44,11 @@ class InboxRouteCache:
             found = self._receivers[head]
         except KeyError:
             found = self._find(head)
-        if found is None or not last or subject.decode("utf-8", "surrogateescape") in self._sublist.literal:
+        if found is None or not last:
+            return None
+        # A pattern that ends in the very token, or a subscription to the very subject, may receive it, too.
+        sublist = self._sublist
+        if last in sublist.ends or subject.decode("utf-8", "surrogateescape") in sublist.literal:
             return None
         return found
 
@@ -54,18 +58,9 @@ class InboxRouteCache:
             self._receivers.clear()
         found: Subscription | None = None
         if is_valid(text) and not has_wildcard(text) and not text.startswith(_OTHERS):
-            found = self._only(text + ".*")
+            found = self._sublist.only_covering(text + ".*")
         self._receivers[head] = receiver = None if found is None else _as_it_is(found)
         return receiver
-
-    def _only(self, pattern: str) -> Subscription | None:
-        """Return the only subscription to all subjects of `pattern`; None if others receive some of them."""
-        found: Subscription | None = None
-        for subscription in self._sublist.colliding(pattern):
-            if found is not None or not is_subset(pattern, subscription.subject):
-                return None
-            found = subscription
-        return found
 
     def clear(self) -> None:
         """Forget everything, because the interest in a pattern has changed."""

@@ -8,6 +8,7 @@ subscription beyond `subject` and `queue`, and `sink` while some are leaving.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from .subscription import MessageEndpoint
 
 Groups = dict[str, list[Subscription]]
+_WILDCARDS = (b"*", b">")
 
 
 # Shared by the many buckets that have no queue groups. Never written to.
@@ -69,17 +71,19 @@ class Sublist:
     """A set of subscriptions, found by subject. `len()` is how many there are.
 
     literal: what subscribes to exactly one subject, by that subject; see `_in_tree`.
+    ends: the last tokens of the others that are no wildcard, with the number of patterns that end so.
     leaving: the sinks whose subscriptions are no longer found, although some have yet to be removed. Each has
     the number of the latest watch that knew its subscriptions.
     """
 
-    __slots__ = ("_count", "_patterns", "_tree", "leaving", "literal")
+    __slots__ = ("_count", "_patterns", "_tree", "ends", "leaving", "literal")
 
     def __init__(self) -> None:
         self.literal: dict[str, _Bucket] = {}
         self._patterns: dict[str, _Bucket] = {}  # the buckets in the tree, by subject
         self._tree: SubjectTree[_Bucket] = SubjectTree()
         self._count = 0
+        self.ends: Counter[bytes] = Counter()
         self.leaving: dict[MessageEndpoint, int] = {}
 
     def __len__(self) -> int:
@@ -107,6 +111,8 @@ class Sublist:
             bucket = _Bucket()
             if _in_tree(subject):
                 self._patterns[subject] = self._tree[subject] = bucket
+                if (end := _end(subject)) not in _WILDCARDS:
+                    self.ends[end] += 1
             else:
                 self.literal[subject] = bucket
         bucket.add(subscription)
@@ -121,6 +127,10 @@ class Sublist:
         if not bucket and self.literal.pop(subject, None) is None:
             del self._patterns[subject]
             self._tree.pop(subject)
+            if (end := _end(subject)) not in _WILDCARDS:
+                self.ends[end] -= 1
+                if not self.ends[end]:
+                    del self.ends[end]
         self._count -= 1
         return True
 
@@ -166,16 +176,25 @@ class Sublist:
             return bool(found)
         return any(each.sink not in self.leaving for bucket in found for each in bucket)
 
-    def colliding(self, pattern: str) -> Iterator[Subscription]:
-        """Yield the subscriptions that match a part of `pattern`.
+    def on_acks(self, pattern: str) -> Iterator[Subscription]:
+        """Yield the subscriptions that match a part of `pattern`, which is a pattern of acks.
 
-        Those in `literal` are left out, unless `pattern` begins with `ACK`: then there are none.
+        It begins with `ACK`.
         """
         for bucket in self._tree.colliding(pattern):
-            if not self.leaving:
-                yield from bucket
-            else:
-                yield from self._staying(list(bucket))
+            yield from bucket
+
+    def only_covering(self, pattern: str) -> Subscription | None:
+        """Return the subscription that matches all of `pattern`; None if there is none, or more than one."""
+        found: Subscription | None = None
+        for bucket in self._tree.covering(pattern):
+            for subscription in bucket:
+                if subscription.sink in self.leaving:
+                    continue
+                if found is not None:
+                    return None
+                found = subscription
+        return found
 
     def _matching(self, subject: str) -> list[_Bucket]:
         literal = self.literal.get(subject)
@@ -187,10 +206,15 @@ class Sublist:
         return found if literal is None else [literal, *found]
 
 
+def _end(subject: str) -> bytes:
+    """Return the last token of a subject."""
+    return subject.rpartition(".")[2].encode("utf-8", "surrogateescape")
+
+
 def _in_tree(subject: str) -> bool:
     """Return whether `subject` goes into the tree.
 
-    All patterns do, and the literal subjects of acks too, because `colliding` looks for what collides with a
+    All patterns do, and the literal subjects of acks too, because `on_acks` looks for what collides with a
     pattern.
     """
     return has_wildcard(subject) or subject.startswith(ACK)

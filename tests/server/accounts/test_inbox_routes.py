@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 from hypothesis import given
 from hypothesis import strategies as st
 from lib.fake_clock import FakeClock
@@ -9,7 +11,20 @@ from pyjs.server.accounts import Account, ConnectionKind, Subscription, inbox_ro
 from pyjs.server.accounts.flusher import Flusher, OutboundQueue
 from pyjs.server.accounts.subscription import MessageEndpoint
 
-PATTERNS = ("_I.a.*", "_I.*.*", "_I.>", ">", "_I.a.1", "_I.*", "_I.a.*.c", "*.a.*", "$JS.ACK.*", "$JS.ACK.1")
+PATTERNS = (
+    "_I.a.*",
+    "_I.*.*",
+    "_I.*.1",
+    "*.a.2",
+    "_I.>",
+    ">",
+    "_I.a.1",
+    "_I.*",
+    "_I.a.*.c",
+    "*.a.*",
+    "$JS.ACK.*",
+    "$JS.ACK.1",
+)
 SUBJECTS = (
     b"_I.a.1",
     b"_I.a.2",
@@ -140,3 +155,16 @@ def test_an_inbox_gets_a_place_in_the_cache_when_it_comes_again() -> None:
     assert not account.plans
     again = account.uncached_plan(b"_I.a", ConnectionKind.CLIENT)
     assert account.plans == {b"_I.a": again}
+
+
+def test_a_receiver_is_found_at_once_however_many_patterns_there_are() -> None:
+    account = new_account()
+    client = Client(account.flusher)
+    for number in range(20_000):
+        account.add_subscription(Subscription(f"_I.{number}.*", client, sid=b"1"))
+    began = process_time()
+    for _ in range(200):
+        account.inbox_routes.clear()
+        assert account.inbox_routes.receiver(b"_I.x") is None
+        assert account.inbox_routes.receiver(b"_I.7.x") is not None
+    assert process_time() - began < 0.1  # a look at all patterns takes more than a millisecond
