@@ -27,7 +27,7 @@ class TextLines:
     def batch(self, batch: Batch) -> None:
         """Show a batch that was completed."""
         when = datetime.fromisoformat(batch.time).astimezone()
-        render.show(f"{when:%H:%M:%S} {batch.sink} batch {batch.batch}: {told(batch)}")
+        render.show(f"{when:%H:%M:%S} {batch.sink} batch {batch.batch}: {_in_words(batch)}")
 
     def tick(self, doing: Mapping[str, str]) -> None:
         """Show nothing: there is nothing new."""
@@ -99,7 +99,7 @@ class JsonLines:
         render.show(json.dumps({"event": event, "run": self._run, **document}, ensure_ascii=False))
 
 
-def told(batch: Batch) -> str:
+def _in_words(batch: Batch) -> str:
     """Return a batch in words; unknown values are left out."""
     words = []
     if batch.rows_in is not None:

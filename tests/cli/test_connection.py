@@ -1,4 +1,4 @@
-"""Flags, environment and contexts decide where a command connects and as whom."""
+"""Flags, environment and contexts decide which server a command connects to, and as which user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line finds commands, takes global flags anywhere, and says what is wrong with it."""
+"""The command line finds commands, takes global flags anywhere, and reports what is wrong with a line."""
 
 from __future__ import annotations
 

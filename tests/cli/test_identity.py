@@ -1,4 +1,4 @@
-"""Tokens, nkeys and JWTs: who a connection says it is, by flag and by context."""
+"""Tokens, nkeys and JWTs: how a connection identifies itself, by flag and by context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C ends what takes long, says so, and leaves a terminal and an exit code that are in order."""
+"""Ctrl-C ends a long command, which says so and leaves the terminal and the exit code in order."""
 
 from __future__ import annotations
 

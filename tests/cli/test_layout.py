@@ -1,4 +1,4 @@
-"""A table fits the terminal, and what a program reads is whole."""
+"""A table fits the terminal; output for a program is complete."""
 
 # ruff: noqa: E501 - tables are as wide as they are
 

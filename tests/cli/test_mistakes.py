@@ -1,4 +1,4 @@
-"""What a client library or a server objects to reaches the user as words, not as a traceback."""
+"""Objections of a client library or a server reach the user as a sentence, not as a traceback."""
 
 from __future__ import annotations
 

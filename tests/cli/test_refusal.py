@@ -1,4 +1,4 @@
-"""A server that will not have the user is quoted, however it hangs up."""
+"""The error of a server that refuses the user is shown, however the server hangs up."""
 
 from __future__ import annotations
 

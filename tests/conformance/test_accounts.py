@@ -1,4 +1,4 @@
-"""Accounts: they are apart, and what they export and import of streams and services crosses as agreed."""
+"""Accounts are separate; exported and imported streams and services cross as configured."""
 
 from __future__ import annotations
 
@@ -187,9 +187,9 @@ def test_a_request_through_an_import_names_the_account(login: Login) -> None:
         exporter.sync()
         importer.pub("svc.one", "q", importer.inbox())
         importer.sync()
-        told = json.loads(exporter.msg().headers["Nats-Request-Info"])
-    assert told["acc"] == "IM"
-    assert set(told) <= {"acc", "rtt"}
+        received = json.loads(exporter.msg().headers["Nats-Request-Info"])
+    assert received["acc"] == "IM"
+    assert set(received) <= {"acc", "rtt"}
 
 
 def test_a_sharing_import_tells_who_asks(login: Login) -> None:
@@ -198,12 +198,12 @@ def test_a_sharing_import_tells_who_asks(login: Login) -> None:
         exporter.sync()
         importer.pub("svc.one", "q", importer.inbox())
         importer.sync()
-        told = json.loads(exporter.msg().headers["Nats-Request-Info"])
-    assert told["acc"] == "SHARE"
-    assert told["user"] == "SHARE"
-    assert told["host"] == "127.0.0.1"
-    assert told["server"] == "S"
-    assert {"start", "id", "rtt"} <= set(told)
+        received = json.loads(exporter.msg().headers["Nats-Request-Info"])
+    assert received["acc"] == "SHARE"
+    assert received["user"] == "SHARE"
+    assert received["host"] == "127.0.0.1"
+    assert received["server"] == "S"
+    assert {"start", "id", "rtt"} <= set(received)
 
 
 def test_a_singleton_service_answers_once(login: Login) -> None:

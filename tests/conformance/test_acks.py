@@ -201,9 +201,9 @@ def test_max_deliver_ends_redelivery_and_is_told(js: JetStream, stream: str) -> 
         js.ack(message)
     assert take(js, stream)[0].body == b"1"
     js.ask(stream, "C", {"batch": 1, "expires": 5 * SECOND})
-    told = js.wire.msg()
-    assert told.sid == "adv"
-    event = told.json()
+    received = js.wire.msg()
+    assert received.sid == "adv"
+    event = received.json()
     assert event["type"] == "io.nats.jetstream.advisory.v1.max_deliver"
     assert (event["stream"], event["consumer"]) == (stream, "C")
     assert (event["stream_seq"], event["deliveries"]) == (1, 2)

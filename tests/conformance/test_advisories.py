@@ -1,4 +1,4 @@
-"""What JetStream tells about itself: audit and life-cycle advisories, account information and its limits."""
+"""What JetStream reports about itself: audit and life-cycle advisories, account information and limits."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def event(js: JetStream) -> dict[str, Any]:
     """The next advisory; checks what all have."""
     message = js.wire.msg()
     assert message.sid == "adv"
-    told: dict[str, Any] = message.json()
-    assert len(told["id"]) == 22
-    assert told["timestamp"].startswith("20")
-    assert told["domain"] == "D"
-    return told
+    received: dict[str, Any] = message.json()
+    assert len(received["id"]) == 22
+    assert received["timestamp"].startswith("20")
+    assert received["domain"] == "D"
+    return received
 
 
 def test_a_streams_life_is_told(js: JetStream, unique: str) -> None:
@@ -53,10 +53,10 @@ def test_a_streams_life_is_told(js: JetStream, unique: str) -> None:
     js.create(unique)
     js.update(unique, max_msgs=5)
     js.call(f"STREAM.DELETE.{unique}")
-    told = [event(js) for _ in range(3)]
-    assert [t["action"] for t in told] == ["create", "modify", "delete"]
-    assert {t["type"] for t in told} == {"io.nats.jetstream.advisory.v1.stream_action"}
-    assert {t["stream"] for t in told} == {unique}
+    received = [event(js) for _ in range(3)]
+    assert [t["action"] for t in received] == ["create", "modify", "delete"]
+    assert {t["type"] for t in received} == {"io.nats.jetstream.advisory.v1.stream_action"}
+    assert {t["stream"] for t in received} == {unique}
 
 
 def test_a_consumers_life_is_told(js: JetStream, unique: str) -> None:
@@ -65,27 +65,27 @@ def test_a_consumers_life_is_told(js: JetStream, unique: str) -> None:
     js.consumer(unique, "C")
     js.call(f"CONSUMER.PAUSE.{unique}.C", {"pause_until": "2099-01-01T00:00:00Z"})
     js.call(f"CONSUMER.DELETE.{unique}.C")
-    told = [event(js) for _ in range(3)]
-    assert [t["type"].rsplit(".", 1)[1] for t in told] == [
+    received = [event(js) for _ in range(3)]
+    assert [t["type"].rsplit(".", 1)[1] for t in received] == [
         "consumer_action",
         "consumer_pause",
         "consumer_action",
     ]
-    assert (told[0]["action"], told[2]["action"]) == ("create", "delete")
-    assert (told[1]["paused"], told[1]["pause_until"]) == (True, "2099-01-01T00:00:00Z")
-    assert {(t["stream"], t["consumer"]) for t in told} == {(unique, "C")}
+    assert (received[0]["action"], received[2]["action"]) == ("create", "delete")
+    assert (received[1]["paused"], received[1]["pause_until"]) == (True, "2099-01-01T00:00:00Z")
+    assert {(t["stream"], t["consumer"]) for t in received} == {(unique, "C")}
 
 
 def test_every_call_is_audited(js: JetStream, unique: str) -> None:
     js.wire.sub("$JS.EVENT.ADVISORY.API", "adv")
     js.create(unique)
-    told = event(js)
-    assert told["type"] == "io.nats.jetstream.advisory.v1.api_audit"
-    assert told["server"] == "S"
-    assert told["subject"] == f"$JS.API.STREAM.CREATE.{unique}"
-    assert unique in told["request"]
-    assert "did_create" in told["response"]
-    client = told["client"]
+    received = event(js)
+    assert received["type"] == "io.nats.jetstream.advisory.v1.api_audit"
+    assert received["server"] == "S"
+    assert received["subject"] == f"$JS.API.STREAM.CREATE.{unique}"
+    assert unique in received["request"]
+    assert "did_create" in received["response"]
+    client = received["client"]
     assert (client["acc"], client["user"], client["server"]) == ("A", "a", "S")
     js.error("STREAM.INFO.NOPE")
     assert "10059" in event(js)["response"]

@@ -1,4 +1,4 @@
-"""What the server sends as an answer is no request: replies that name the API, acks or the server's services.
+"""Answers that the server sends are not requests: replies that name the API, acks or the server's services.
 
 The attacks are played on both servers. The reference takes some of these answers as requests; pyjs takes none
 (docs/differences.md): `harmed` says so.

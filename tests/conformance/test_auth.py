@@ -1,4 +1,4 @@
-"""Logging in: each kind of credential, right, wrong and missing; timeouts; who is shown as what."""
+"""Logging in: each kind of credential, right, wrong and missing; timeouts; the name a user is shown by."""
 
 from __future__ import annotations
 

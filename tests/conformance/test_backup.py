@@ -1,4 +1,4 @@
-"""Backups of streams: made by the one implementation, they are restored by the other, as they were."""
+"""Backups of streams that one implementation made are restored by the other, unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Before it is known who speaks: CONNECT and nothing else, in a line of `max_control_line`, in time; on every
+"""Before a login only CONNECT is read, in a line of at most `max_control_line`, and in time; on every
 port that asks. What is refused is refused at its first bytes, whatever was to follow.
 """
 

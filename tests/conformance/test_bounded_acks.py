@@ -1,4 +1,4 @@
-"""Consumers with very many outstanding acks keep nobody waiting: what concerns all of them goes in slices.
+"""Consumers with very many outstanding acks delay nobody: work that concerns all of them goes in slices.
 
 As in test_bounded_work.py the server's callbacks are measured, and the reference runs the same requests.
 """

@@ -1,4 +1,4 @@
-"""Many consumers of one interest stream keep nobody waiting: a message costs by those that select it.
+"""Many consumers of one interest stream delay nobody: a message costs by the consumers that select it.
 
 As in test_bounded_work.py the server's callbacks are measured, and the reference runs the same requests. A
 message leaves exactly when every consumer that selects it has acknowledged it.

@@ -1,4 +1,4 @@
-"""Who joins an account with very many interests is told of all of them, and keeps nobody waiting.
+"""A leaf or route that joins an account with very many interests learns all of them and delays nobody.
 
 A leaf and a route come to a server whose clients have 40,000 interests, and a route to one of 5,000 accounts;
 a reload removes an account that a route shares. Processor time is counted (lib/callbacks.py).
@@ -59,22 +59,22 @@ def test_a_peer_is_told_of_all_interest_and_its_changes(
         with callbacks.bounded(server):
             peer = join(server)
             ending.callback(peer.close)
-            told = peer.hears(b"")
+            received = peer.hears(b"")
             # Whatever changes meanwhile is told as well.
             changing.send(b"UNSUB 1\r\nUNSUB 2\r\nSUB late 3\r\n")
             changing.sync()
             added = b"%b+ %b" % (words, account)
-            while told.count(added + b"a.") < COUNT or told.count(added + b"b.") < COUNT:
-                told += peer.hears(b"")
-            told += peer.hears(b"")
+            while received.count(added + b"a.") < COUNT or received.count(added + b"b.") < COUNT:
+                received += peer.hears(b"")
+            received += peer.hears(b"")
         for number in range(0, COUNT, 999):
-            assert added + b"a.%d.x\r\n" % number in told
-            assert added + b"b.%d.* q 1\r\n" % number in told
-        assert told.count(added + b"a.") == told.count(added + b"b.") == COUNT, "each is told once"
+            assert added + b"a.%d.x\r\n" % number in received
+            assert added + b"b.%d.* q 1\r\n" % number in received
+        assert received.count(added + b"a.") == received.count(added + b"b.") == COUNT, "each is told once"
         ended = b"%b- %b" % (words, account)
-        assert ended + b"a." not in told
-        assert told.count(ended + b"gone\r\n") == told.count(added + b"gone\r\n")
-        assert added + b"late\r\n" in told
+        assert ended + b"a." not in received
+        assert received.count(ended + b"gone\r\n") == received.count(added + b"gone\r\n")
+        assert added + b"late\r\n" in received
 
 
 def reload(server: ServerProcess, config: str) -> None:
@@ -99,10 +99,10 @@ def test_a_peer_is_told_that_all_interest_in_an_account_has_ended(
         with callbacks.bounded(server):
             reload(server, without)
             busy.ends()
-            told = peer.hears(b"")
-            while told.count(b"RS- A a.") < COUNT:
-                told += peer.hears(b"")
-    assert told.count(b"RS- A a.") == COUNT, "each end is told once"
+            received = peer.hears(b"")
+            while received.count(b"RS- A a.") < COUNT:
+                received += peer.hears(b"")
+    assert received.count(b"RS- A a.") == COUNT, "each end is told once"
 
 
 def test_a_peer_shares_very_many_accounts(
@@ -120,10 +120,10 @@ def test_a_peer_shares_very_many_accounts(
             wire.sync()
         with callbacks.bounded(server):
             peer = route(server)
-            told = peer.hears(b"")
-            while b"RS+ A4999 here" not in told:
-                told += peer.hears(b"")
-            assert told.count(b" here\r\n") == 3
+            received = peer.hears(b"")
+            while b"RS+ A4999 here" not in received:
+                received += peer.hears(b"")
+            assert received.count(b" here\r\n") == 3
             reload(server, config + "max_payload: 1000000\n")
             assert b"PONG" in peer.hears(b"")
             peer.close()

@@ -1,4 +1,4 @@
-"""Who leaves with very many interests keeps nobody waiting, and is sent nothing more from the first moment.
+"""A connection that leaves with very many interests delays nobody, and nothing more is sent to it.
 
 A leaf, a route and a client of queue groups, each with 20,000 interests, go while others publish. Processor
 time is counted (lib/callbacks.py).
@@ -94,9 +94,9 @@ def test_a_leaf_that_comes_again_is_not_told_what_it_heard(server: ServerProcess
     first.hears(b"LS+ %b\r\n" % LOOP + interest(b"LS+ a.%d.x\r\n"))
     second = leaf(server)
     second.sock.sendall(b"LS+ $LDS.none\r\nPING\r\n")
-    told = second.read(b"PONG\r\n")
-    assert LOOP not in told
-    assert b"LS+ a." not in told
+    received = second.read(b"PONG\r\n")
+    assert LOOP not in received
+    assert b"LS+ a." not in received
     first.close()
     second.close()
 

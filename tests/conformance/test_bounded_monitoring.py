@@ -1,4 +1,4 @@
-"""Monitoring keeps nobody waiting: pages over hundreds of connections and streams go in slices.
+"""Monitoring delays nobody: pages over hundreds of connections and streams are made in slices.
 
 As in test_bounded_work.py the server's callbacks are measured, and the reference runs the same requests.
 """
@@ -83,14 +83,14 @@ def test_connections(server: ServerProcess, crowd: list[Wire], callbacks: Callba
 def test_services(server: ServerProcess, crowd: list[Wire], callbacks: Callbacks) -> None:
     asked = {"subscriptions": True, "limit": 5000}
     with server.connect(user="sys", **{"pass": "p"}) as wire, callbacks.bounded(server):
-        told = wire.request("$SYS.REQ.ACCOUNT.A.CONNZ", asked).json()["data"]
-        assert len(told["connections"]) == CONNECTIONS
+        received = wire.request("$SYS.REQ.ACCOUNT.A.CONNZ", asked).json()["data"]
+        assert len(received["connections"]) == CONNECTIONS
         found = wire.request("$SYS.REQ.ACCOUNT.A.CONNZ", asked | {"filter_subject": "s.249.7"}).json()["data"]
         assert [each["cid"] for each in found["connections"]] == [crowd[-1].info["client_id"]]
-        told = wire.request("$SYS.REQ.SERVER.PING.SUBSZ", {"subscriptions": True, "limit": 5000}).json()
-        assert len(told["data"]["subscriptions_list"]) == 5000
-        told = wire.request("$SYS.REQ.ACCOUNT.PING.STATZ", {"include_unused": True}).json()
-        assert len(told["data"]["account_statz"]) > 1000
+        received = wire.request("$SYS.REQ.SERVER.PING.SUBSZ", {"subscriptions": True, "limit": 5000}).json()
+        assert len(received["data"]["subscriptions_list"]) == 5000
+        received = wire.request("$SYS.REQ.ACCOUNT.PING.STATZ", {"include_unused": True}).json()
+        assert len(received["data"]["account_statz"]) > 1000
         assert wire.request("$SYS.REQ.SERVER.PING").json()["statsz"]["connections"] > CONNECTIONS
         # many at once, of an account about itself
         (client, *_) = crowd
@@ -136,5 +136,5 @@ def test_streams(server: ServerProcess, callbacks: Callbacks) -> None:
             assert fetch(server, "/healthz")["status"] == "ok"
             with server.connect(user="sys", **{"pass": "p"}) as wire:
                 asked = {"streams": True, "consumer": True, "config": True}
-                told = wire.request("$SYS.REQ.ACCOUNT.A.JSZ", asked).json()["data"]
-                assert len(told["stream_detail"]) == STREAMS + 1
+                received = wire.request("$SYS.REQ.ACCOUNT.A.JSZ", asked).json()["data"]
+                assert len(received["stream_detail"]) == STREAMS + 1

@@ -1,4 +1,4 @@
-"""Thousands of pulls and acks on one consumer keep nobody waiting; see test_bounded_work."""
+"""Thousands of pulls and acks on one consumer delay nobody; see test_bounded_work."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def test_many_that_wait_are_served(server: ServerProcess, js: JetStream, callbac
         wait_for(js, MANY)
         js.fill("s", 20)
         pulls(js, 20, no_wait=True)
-        told = sorted(message.status for message in js.wire.msgs(40))
-        assert told[:20] == [""] * 20
-        assert {*told[20:]} <= {"404 No Messages", "408 Requests Pending"}
+        received = sorted(message.status for message in js.wire.msgs(40))
+        assert received[:20] == [""] * 20
+        assert {*received[20:]} <= {"404 No Messages", "408 Requests Pending"}
         wait_for(js, MANY - 20)
 
 
@@ -73,10 +73,10 @@ def test_many_that_expire_together_are_told(
 ) -> None:
     with callbacks.bounded(server):
         pulls(js, MANY, expires=2 * SECOND)
-        told = 0
-        while told < MANY:
+        received = 0
+        while received < MANY:
             assert js.wire.msg().status == "408 Request Timeout"
-            told += 1
+            received += 1
         assert js.consumer_info("S", "C")["num_waiting"] == 0
 
 

@@ -1,4 +1,4 @@
-"""What one read brings holds the loop no longer than anything else, however many its operations are.
+"""What one read brings holds the loop no longer than anything else, however many operations it has.
 
 Each burst comes behind large messages: a server that has learnt to take a quarter of a megabyte at once then
 gets thousands of operations in it. Processor time is counted (lib/callbacks.py).
@@ -66,12 +66,12 @@ def test_a_burst(server: ServerProcess, callbacks: Callbacks, kind: str) -> None
         hearer.sub("new.*")
         hearer.sync()
         wire.sub("here.*")
-        told = said(wire, LARGE + burst(BURSTS[kind]))
+        received = said(wire, LARGE + burst(BURSTS[kind]))
         heard = [frame.subject for frame in hearer.sync() if isinstance(frame, Msg)]
     wanted = COUNT if b"new" in BURSTS[kind] else 0
     assert heard == [f"new.{number}" for number in range(wanted)]
     if kind == "nobody answers":
-        answers = [(frame.subject, frame.status) for frame in told if isinstance(frame, Msg)]
+        answers = [(frame.subject, frame.status) for frame in received if isinstance(frame, Msg)]
         assert answers == [(f"here.{number}", "503") for number in range(COUNT)]
 
 
@@ -89,11 +89,14 @@ def said(wire: Wire, data: bytes) -> list[Msg | bytes]:
 @pytest.mark.parametrize("line", [b"PUB no.%d 0\r\n\r\n", b"SUB no.%d %d\r\n"])
 def test_a_burst_of_errors(server: ServerProcess, callbacks: Callbacks, line: bytes) -> None:
     with server.connect(user="few", **{"pass": "p"}) as wire, callbacks.bounded(server):
-        told = said(wire, LARGE + burst(line))
-    assert len(told) == COUNT
+        received = said(wire, LARGE + burst(line))
+    assert len(received) == COUNT
     what = "Publish" if line.startswith(b"PUB") else "Subscription"
     for number in (0, COUNT // 2, COUNT - 1):
-        assert told[number] == b"-ERR 'Permissions Violation for %b to \"no.%d\"'" % (what.encode(), number)
+        assert received[number] == b"-ERR 'Permissions Violation for %b to \"no.%d\"'" % (
+            what.encode(),
+            number,
+        )
 
 
 def test_a_burst_into_a_stream(server: ServerProcess, callbacks: Callbacks) -> None:

@@ -1,4 +1,4 @@
-"""A reload of a long configuration keeps nobody waiting. See test_bounded_work.py."""
+"""A reload of a long configuration delays nobody. See test_bounded_work.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stream with many sources keeps nobody waiting while it catches up; see test_bounded_work."""
+"""A stream with many sources delays nobody while it catches up; see test_bounded_work."""
 
 from __future__ import annotations
 

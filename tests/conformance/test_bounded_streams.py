@@ -1,4 +1,4 @@
-"""Big streams keep nobody waiting: what is asked of 20,000 subjects, or takes them away, goes in slices.
+"""Big streams delay nobody: requests about 20,000 subjects, or that remove them, are done in slices.
 
 As in test_bounded_work.py the server's callbacks are measured, and the reference runs the same requests.
 """

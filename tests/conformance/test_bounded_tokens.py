@@ -1,4 +1,4 @@
-"""Tokens with thousands of entries keep nobody waiting, and what they say is in force when they are answered.
+"""Tokens with thousands of entries delay nobody, and are in force when the push is answered.
 
 See test_bounded_work.py; the reference takes the same tokens.
 """

@@ -1,4 +1,4 @@
-"""Nothing that one client asks keeps the others waiting: no callback of the server's loop above 10 ms.
+"""No request of one client delays the others: no callback of the server's loop takes more than 10 ms.
 
 Each test sends ten times what is usual, or a hundred times, to a server whose callbacks are measured
 (lib/callbacks.py). Processor time is counted, and how slow it passes, so the machine's load matters little.

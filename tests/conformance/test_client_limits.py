@@ -65,9 +65,9 @@ def test_a_payload_above_the_limit_closes_before_it_is_sent(server: ServerProces
 def test_a_control_line_above_the_limit_closes(server: ServerProcess, end: str) -> None:
     with server.connect() as wire:
         wire.send("SUB " + "a" * 600 + " 1" + end)
-        (told,) = wire.ends()
-    assert isinstance(told, bytes)
-    assert told.startswith(b"-ERR 'maximum control line exceeded")
+        (received,) = wire.ends()
+    assert isinstance(received, bytes)
+    assert received.startswith(b"-ERR 'maximum control line exceeded")
 
 
 @pytest.mark.parametrize("words", ["PUB a", "PUB a 1000\r\n"])
@@ -116,8 +116,8 @@ def test_a_million_subscriptions_against_the_limit_do_no_harm(server: ServerProc
     with server.connect() as wire:
         for block in range(20):
             wire.send("".join(f"SUB {unique}.{block}.{i} {block}.{i}\r\n" for i in range(500)))
-            told = wire.sync()
-            assert told in ([refused] * 500, [refused] * 400)
+            received = wire.sync()
+            assert received in ([refused] * 500, [refused] * 400)
         wire.pub(f"{unique}.0.7", "x")
         assert [m.sid for m in wire.sync() if isinstance(m, Msg)] == ["0.7"]
 
@@ -125,8 +125,8 @@ def test_a_million_subscriptions_against_the_limit_do_no_harm(server: ServerProc
 def test_an_endless_line_without_end_is_cut(server: ServerProcess) -> None:
     with server.raw() as wire:
         wire.send(b"P" * 100)
-        (told,) = wire.ends()
-    assert told == b"-ERR 'Unknown Protocol Operation'"
+        (received,) = wire.ends()
+    assert received == b"-ERR 'Unknown Protocol Operation'"
 
 
 def test_who_does_not_answer_pings_is_stale(server: ServerProcess) -> None:

@@ -1,4 +1,4 @@
-"""Who hears a message: subjects and wildcards, UNSUB and its maximum, queue groups, echo, no responders."""
+"""Which subscriptions get a message: wildcards, UNSUB and its maximum, queue groups, echo, no responders."""
 
 from __future__ import annotations
 

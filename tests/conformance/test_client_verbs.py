@@ -1,4 +1,4 @@
-"""Every verb of the client protocol, well and badly formed: what comes back, and does the connection live?"""
+"""Every verb of the client protocol, well and badly formed: the answer, and whether the connection lives."""
 
 from __future__ import annotations
 
@@ -197,10 +197,10 @@ CLOSING = {
 
 @pytest.mark.parametrize("case", CLOSING)
 def test_an_error_is_told_and_closes(server: ServerProcess, case: str) -> None:
-    sent, told = CLOSING[case]
+    sent, received = CLOSING[case]
     with server.raw() as wire:
         wire.send(sent)
-        assert wire.ends() == [told]
+        assert wire.ends() == [received]
 
 
 SILENT = {

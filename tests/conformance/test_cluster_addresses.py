@@ -1,4 +1,4 @@
-"""Where else to go: the addresses of a cluster's other servers, as clients and leafs are told them."""
+"""The addresses of a cluster's other servers, as clients and leafs receive them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def addresses(*servers: ServerProcess, port: str = "client") -> list[str]:
     return sorted(f"127.0.0.1:{server.ports[port]}" for server in servers)
 
 
-def told(wire: Wire, field: str) -> list[str]:
+def received(wire: Wire, field: str) -> list[str]:
     """What the latest INFO that has come says of others."""
     wire.sync()
     return sorted(wire.infos[-1].get(field) or [])
@@ -46,7 +46,7 @@ def told(wire: Wire, field: str) -> list[str]:
 def test_a_server_that_ends_leaves_the_others_addresses(pair: tuple[ServerProcess, ServerProcess]) -> None:
     here, there = pair
     with here.connect() as wire:
-        eventually(lambda: told(wire, "connect_urls") == addresses(here, there))
+        eventually(lambda: received(wire, "connect_urls") == addresses(here, there))
         here.signal(signal.SIGTERM)
         wire.ends()
         assert addresses(there)[0] in wire.infos[-1]["connect_urls"]
@@ -55,9 +55,9 @@ def test_a_server_that_ends_leaves_the_others_addresses(pair: tuple[ServerProces
 def test_a_server_that_has_gone_is_told_no_more(pair: tuple[ServerProcess, ServerProcess]) -> None:
     here, there = pair
     with here.connect() as wire:
-        eventually(lambda: told(wire, "connect_urls") == addresses(here, there))
+        eventually(lambda: received(wire, "connect_urls") == addresses(here, there))
         there.end()
-        eventually(lambda: told(wire, "connect_urls") == addresses(here))
+        eventually(lambda: received(wire, "connect_urls") == addresses(here))
 
 
 def test_leafs_are_told_of_all_servers(pair: tuple[ServerProcess, ServerProcess]) -> None:
@@ -67,11 +67,11 @@ def test_leafs_are_told_of_all_servers(pair: tuple[ServerProcess, ServerProcess]
         eventually(lambda server=server: _greeting(server) == both)  # type: ignore[misc]
     with Wire(here.ports["leaf"]) as leaf:
         leaf.login(**LEAF)
-        assert told(leaf, "leafnode_urls") == both
+        assert received(leaf, "leafnode_urls") == both
         there.end()
-        eventually(lambda: told(leaf, "leafnode_urls") == addresses(here, port="leaf"))
+        eventually(lambda: received(leaf, "leafnode_urls") == addresses(here, port="leaf"))
         there.launch()
-        eventually(lambda: told(leaf, "leafnode_urls") == both)
+        eventually(lambda: received(leaf, "leafnode_urls") == both)
         here.signal(signal.SIGTERM)
         leaf.ends()
         assert sorted(leaf.infos[-1]["leafnode_urls"]) == both
@@ -95,7 +95,7 @@ def test_a_server_on_every_address_tells_those_of_the_machine(
             hosts: dict[int, set[str]] = {}
 
             def both() -> bool:
-                for url in told(wire, "connect_urls"):
+                for url in received(wire, "connect_urls"):
                     host, _, port = url.rpartition(":")
                     hosts.setdefault(int(port), set()).add(host)
                 return second.port in hosts

@@ -1,4 +1,4 @@
-"""The JetStream API of three servers: one answers for all, and what is decided on holds everywhere."""
+"""The JetStream API of three servers: one answers for all, and its decisions hold on each of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JetStream clusters with a resolver that cannot list its accounts: whoever asks first is answered."""
+"""JetStream clusters with a resolver that cannot list its accounts: the first request is answered, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every way to be refused when creating a consumer: the err_code and the words of the reference."""
+"""Every refusal when creating a consumer: the err_code and the text of the reference."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The same random story told to both servers: every answer must be the same, times apart.
+"""The same random operations on both servers: every answer must be the same, except for times.
 
-A seed is a story. A failing seed is run alone with `-k "[seed]"`; the assertion names the step.
+A seed is one sequence of operations. A failing one is run alone with `-k "[seed]"`; the assertion names the
+step.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def shown(message: Msg) -> Any:
 
 
 class Both:
-    """The two servers, told the same."""
+    """The two servers, which get the same operations."""
 
     def __init__(self, one: JetStream, two: JetStream) -> None:
         self.pair = (one, two)
@@ -274,7 +275,7 @@ class Reader:
         self.both.tell("consumer info", act, look=True)
 
 
-# In the second story the reference's count of pending messages is not the same in every run.
+# With the second seed the reference's count of pending messages is not the same in every run.
 @pytest.mark.parametrize("seed", [seed for seed in range(30) if seed != 2])
 def test_a_pull_consumer(both: Both, unique: str, seed: int) -> None:
     rng = random.Random(1000 + seed)

@@ -371,8 +371,8 @@ def test_a_loop_is_told_and_closed(dial: Callable[[], LeafWire], unique: str) ->
     _, lines = join(wire, unique)
     (own,) = [line for line in lines if line.startswith("LS+ $LDS.")]
     wire.send(f"{own}\r\n")
-    told = wire.ends()[-1]
-    assert told.startswith('-ERR \'Loop detected for leafnode account="A".')
+    received = wire.ends()[-1]
+    assert received.startswith('-ERR \'Loop detected for leafnode account="A".')
 
 
 def test_the_same_leaf_again_replaces_the_first(dial: Callable[[], LeafWire], unique: str) -> None:
@@ -491,8 +491,8 @@ class FakeHub:
         self.links.append(wire)
         wire.send("INFO " + json.dumps(HUB_INFO) + " \r\n")
         connect = json.loads(wire.until("CONNECT ")[8:])
-        told = HUB_INFO | {"connect_info": True, "remote_account": "HUBACC"}
-        wire.send("INFO " + json.dumps(told) + " \r\n")
+        received = HUB_INFO | {"connect_info": True, "remote_account": "HUBACC"}
+        wire.send("INFO " + json.dumps(received) + " \r\n")
         return wire, connect
 
 

@@ -1,4 +1,4 @@
-"""Wrong passwords by the hundred: who has the right one gets in all the same."""
+"""Wrong passwords by the hundred do not keep out a client that has the right one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mirrors and sources inside one server: what they copy, how it is numbered and marked, what info says."""
+"""Mirrors and sources inside one server: what they copy, its numbers and headers, and the stream info."""
 
 from __future__ import annotations
 

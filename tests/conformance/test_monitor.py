@@ -1,4 +1,4 @@
-"""The HTTP monitoring port: what each path holds, and what a bad question gets."""
+"""The HTTP monitoring port: the content of each path, and the answer to a bad request."""
 
 from __future__ import annotations
 
@@ -212,13 +212,13 @@ def test_the_configuration_of_jetstream_is_told(serve: Callable[[str], ServerPro
     config = "listen: 127.0.0.1:<client>\nhttp: 127.0.0.1:<http>\n"
     config += f"jetstream {{ {store}, SYNC limits {{ {limits} }} }}"
     server = serve(config.replace("SYNC", "sync_interval: always,"))
-    told = document(server, "/varz")
-    assert told["jetstream"]["config"]["sync_always"] is True
-    assert told["jetstream"]["config"]["sync_interval"] > 0
+    received = document(server, "/varz")
+    assert received["jetstream"]["config"]["sync_always"] is True
+    assert received["jetstream"]["config"]["sync_interval"] > 0
     wanted = {"max_ack_pending": 100, "max_duplicate_window": 60_000_000_000, "max_request_batch": 10}
-    assert (wanted | {"max_ha_assets": 5}).items() <= told["jetstream"]["limits"].items()
-    assert told["feature_flags"]["js_ack_fc_v2"] is False
-    assert document(server, "/jsz")["limits"] == told["jetstream"]["limits"]
+    assert (wanted | {"max_ha_assets": 5}).items() <= received["jetstream"]["limits"].items()
+    assert received["feature_flags"]["js_ack_fc_v2"] is False
+    assert document(server, "/jsz")["limits"] == received["jetstream"]["limits"]
     lazy = document(serve(config.replace("SYNC", 'sync_interval: "3s",')), "/jsz")["config"]
     assert (lazy["sync_interval"], lazy.get("sync_always", False)) == (3_000_000_000, False)
 

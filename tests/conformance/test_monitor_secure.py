@@ -1,4 +1,4 @@
-"""What monitoring tells of TLS: certificates, and what was agreed on with each connection."""
+"""TLS in monitoring: certificates, and the version and cipher of each connection."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def fetch(server: ServerProcess, path: str) -> dict[str, Any]:
 
 def end_of(certificate: Path) -> str:
     """When a certificate ends, as monitoring writes it."""
-    told = ssl._ssl._test_decode_cert(str(certificate))["notAfter"]  # type: ignore[attr-defined]
-    seconds = ssl.cert_time_to_seconds(told)
+    received = ssl._ssl._test_decode_cert(str(certificate))["notAfter"]  # type: ignore[attr-defined]
+    seconds = ssl.cert_time_to_seconds(received)
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -83,15 +83,15 @@ def test_a_connection(
             sock.sendall(b'CONNECT {"verbose":false,"pedantic":false,"tls_required":true}\r\nPING\r\n')
             while b"PONG" not in sock.recv(4096):
                 pass
-            (told,) = fetch(server, "/connz?auth=1")["connections"]
+            (received,) = fetch(server, "/connz?auth=1")["connections"]
             (bare,) = fetch(server, "/connz")["connections"]
-    assert told["tls_version"] == version
+    assert received["tls_version"] == version
     if suite:
         name = suite.replace("AES256", "AES_256").replace("-", "_").replace("ECDSA_", "ECDSA_WITH_")
-        assert told["tls_cipher_suite"] == "TLS_" + name + ("_SHA256" if "CHACHA" in suite else "")
+        assert received["tls_cipher_suite"] == "TLS_" + name + ("_SHA256" if "CHACHA" in suite else "")
     else:
-        assert told["tls_cipher_suite"].startswith("TLS_AES_")
-    peer = told["tls_peer_certs"][0]  # the reference lists the rest of the chain, too
+        assert received["tls_cipher_suite"].startswith("TLS_AES_")
+    peer = received["tls_peer_certs"][0]  # the reference lists the rest of the chain, too
     assert peer["subject"] in (
         "CN=me,OU=two+OU=one,O=Ex\\, ample,C=CH",
         "CN=me,OU=one+OU=two,O=Ex\\, ample,C=CH",
@@ -107,9 +107,9 @@ def test_when_certificates_end(serve: Callable[[str], ServerProcess], certificat
     tls = TLS.format(certificates)
     blocks = f"{tls}\ncluster {{ name: c, listen: 127.0.0.1:<route>, {tls} }}\n"
     blocks += f"leafnodes {{ listen: 127.0.0.1:<leaf>, {tls} }}"
-    told = fetch(serve(CONFIG.format(blocks=blocks)), "/varz")
+    received = fetch(serve(CONFIG.format(blocks=blocks)), "/varz")
     end = end_of(certificates / "server.pem")
-    for block in (told, told["cluster"], told["leaf"]):
+    for block in (received, received["cluster"], received["leaf"]):
         assert block["tls_cert_not_after"] == end
         assert (block["tls_required"], block["tls_verify"]) == (True, True)
 

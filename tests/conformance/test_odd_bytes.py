@@ -1,4 +1,4 @@
-"""Bytes that are no UTF-8, and JSON with lone surrogates: passed on or refused as ever; nobody stumbles."""
+"""Bytes that are not UTF-8, and JSON with lone surrogates, are passed on or refused; nothing fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operator mode: the services over which account tokens are pushed, read, listed, compared and deleted."""
+"""Operator mode: the services that push, read, list, compare and delete account tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operator mode: who gets in with a token, who does not, and what is said to whom."""
+"""Operator mode: which tokens log in, which do not, and the error that each client gets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operator mode: JetStream is what an account's token grants: on, off, limits, tiers, changed by pushes."""
+"""Operator mode: a token grants JetStream to its account: on, off, limits, tiers, changed by pushes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens of version 1, as accounts had them before 2021: read everywhere, in force like those of today."""
+"""Tokens of version 1, as accounts had them before 2021, are read everywhere and in force like today's."""
 
 from __future__ import annotations
 

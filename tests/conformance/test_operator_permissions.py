@@ -1,4 +1,4 @@
-"""Operator mode: what a user may publish and hear, by its own list, a key's scope, its account's default."""
+"""Operator mode: what a user may publish and subscribe: its own lists, a key's scope, its account's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operator mode: what a reload changes, what it leaves alone, and accounts that an HTTP server holds."""
+"""Operator mode: what a reload changes and what it leaves alone; accounts on an HTTP server."""
 
 from __future__ import annotations
 

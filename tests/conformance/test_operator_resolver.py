@@ -1,4 +1,4 @@
-"""Operator mode: where account tokens are kept, and what servers say to each other about them.
+"""Operator mode: where account tokens are stored, and what servers exchange about them.
 
 The other server is played by a client of the system account: what it hears and answers is the protocol.
 """

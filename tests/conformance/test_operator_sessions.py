@@ -1,4 +1,4 @@
-"""Operator mode: connections that stand while their tokens end, or their account's token is replaced."""
+"""Operator mode: open connections when their tokens expire or their account's token is replaced."""
 
 from __future__ import annotations
 

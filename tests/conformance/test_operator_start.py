@@ -1,4 +1,4 @@
-"""Operator mode: configurations that stop the start, and what else says whom to trust."""
+"""Operator mode: configurations that prevent the start, and other ways to configure trust."""
 
 from __future__ import annotations
 

@@ -193,14 +193,14 @@ def test_allow_responses_expires(login: Callable[[str], Wire]) -> None:
         serves.sync()
         ask(asks, "svc3.a", ["reply.1"])
         serves.msg()
-        told: list[Frame] = []
-        while not told:
+        received: list[Frame] = []
+        while not received:
             serves.pub("late.unasked", "x")
             assert serves.sync() == no_publish("late.unasked")
             ask(asks, "svc3.a", [])
             serves.pub("reply.1", "answer")
-            told = serves.sync()
-        assert told == no_publish("reply.1")
+            received = serves.sync()
+        assert received == no_publish("reply.1")
 
 
 def test_user_info_shows_permissions(login: Callable[[str], Wire]) -> None:

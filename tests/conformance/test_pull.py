@@ -1,4 +1,4 @@
-"""Pull consumers: what comes, in which order, with which reply; statuses that end or refuse a request."""
+"""Pull consumers: which messages come, in which order, with which reply; statuses that end or refuse."""
 
 from __future__ import annotations
 
@@ -164,8 +164,8 @@ def test_a_request_that_is_refused(
     js.create(unique)
     js.consumer(unique, "C", **config)
     js.ask(unique, "C", request_)
-    (told,) = statuses(js, 1)
-    assert told == status or (status.endswith("*") and told.startswith(status[:-1]))
+    (received,) = statuses(js, 1)
+    assert received == status or (status.endswith("*") and received.startswith(status[:-1]))
 
 
 def test_more_waiting_than_allowed(js: JetStream, unique: str) -> None:
@@ -183,8 +183,8 @@ def test_a_consumer_that_is_deleted_tells_who_waits(js: JetStream, unique: str) 
     js.ask(unique, "C", {"batch": 3, "expires": 5 * SECOND})
     eventually(lambda: js.consumer_info(unique, "C")["num_waiting"] == 1)
     js.call(f"CONSUMER.DELETE.{unique}.C")
-    told = js.wire.msg()
-    assert told.header == b"NATS/1.0 409 Consumer Deleted\r\n\r\n"
+    received = js.wire.msg()
+    assert received.header == b"NATS/1.0 409 Consumer Deleted\r\n\r\n"
 
 
 def test_a_stream_that_is_deleted_tells_who_waits(js: JetStream, unique: str) -> None:
@@ -206,13 +206,13 @@ def test_heartbeats_come_while_waiting(js: JetStream, unique: str) -> None:
     js.create(unique)
     js.consumer(unique, "C")
     js.ask(unique, "C", {"batch": 1, "expires": 600 * MILLISECOND, "idle_heartbeat": 100 * MILLISECOND})
-    told = [js.wire.msg()]
-    while told[-1].status.startswith("100"):
-        told.append(js.wire.msg())
-    assert told[0].status == "100 Idle Heartbeat"
-    assert told[0].headers == {"Nats-Last-Consumer": "0", "Nats-Last-Stream": "0"}
-    assert 2 <= len(told) <= 7
-    assert told[-1].status == "408 Request Timeout"
+    received = [js.wire.msg()]
+    while received[-1].status.startswith("100"):
+        received.append(js.wire.msg())
+    assert received[0].status == "100 Idle Heartbeat"
+    assert received[0].headers == {"Nats-Last-Consumer": "0", "Nats-Last-Stream": "0"}
+    assert 2 <= len(received) <= 7
+    assert received[-1].status == "408 Request Timeout"
 
 
 def test_two_who_wait_take_turns(js: JetStream, unique: str) -> None:
@@ -361,8 +361,8 @@ def test_overflow_serves_only_when_enough_is_pending(js: JetStream, stream: str)
     js.publish(f"{stream}.a", "6")
     assert js.wire.msg().body == b"1"
     js.ask(stream, "D", {"batch": 1})
-    (told,) = statuses(js, 1)
-    assert told.startswith("400 Bad Request")
+    (received,) = statuses(js, 1)
+    assert received.startswith("400 Bad Request")
 
 
 def test_a_pinned_client_is_served_alone(js: JetStream, stream: str) -> None:
@@ -372,8 +372,8 @@ def test_a_pinned_client_is_served_alone(js: JetStream, stream: str) -> None:
     js.ask(stream, "D", {"batch": 1, "expires": 5 * SECOND, "group": "g"})
     pin = js.wire.msg().headers["Nats-Pin-Id"]
     js.ask(stream, "D", {"batch": 1, "expires": 5 * SECOND, "group": "g", "id": "wrong"})
-    (told,) = statuses(js, 1)
-    assert told.startswith("423 ")
+    (received,) = statuses(js, 1)
+    assert received.startswith("423 ")
     js.ask(stream, "D", {"batch": 1, "expires": 5 * SECOND, "group": "g", "id": pin})
     assert js.wire.msg().body == b"2"
     groups = js.consumer_info(stream, "D")["priority_groups"]

@@ -1,4 +1,4 @@
-"""Permissions and subjects that are changed on their way: which subject, the old or the new, is asked for.
+"""Permissions where a subject is rewritten: whether the old or the new subject is checked.
 
 A row is one place that rewrites, with one user's permissions: what it publishes (or subscribes to), and
 whether it passes or which subject is refused. Each row has a user of its own.

@@ -141,6 +141,6 @@ def test_the_audit_names_the_account_that_asked(login: Callable[..., JetStream],
         owner.wire.sub("$JS.EVENT.ADVISORY.API", "adv")
         owner.wire.sync()
         guest.error(f"STREAM.INFO.{unique}")
-        told = json.loads(owner.wire.msg().body)
-        assert told["subject"] == f"$JS.API.STREAM.INFO.{unique}"
-        assert told["client"]["acc"] == "GUEST"
+        received = json.loads(owner.wire.msg().body)
+        assert received["subject"] == f"$JS.API.STREAM.INFO.{unique}"
+        assert received["client"]["acc"] == "GUEST"

@@ -65,9 +65,9 @@ def test_who_waits_for_messages_is_told_of_the_end(launch: Callable[[str], Serve
         js.ask("S", "C", {"batch": 7, "max_bytes": 1000, "expires": 30 * SECOND})
         eventually(lambda: js.consumer_info("S", "C")["num_waiting"] == 1)
         server.signal(signal.SIGTERM)
-        told = js.wire.msg()
-    assert told.status == "409 Server Shutdown"
-    assert told.headers == {"Nats-Pending-Messages": "7", "Nats-Pending-Bytes": "1000"}
+        received = js.wire.msg()
+    assert received.status == "409 Server Shutdown"
+    assert received.headers == {"Nats-Pending-Messages": "7", "Nats-Pending-Bytes": "1000"}
 
 
 def test_an_ordered_consumer_is_made_again_after_a_restart(launch: Callable[[str], ServerProcess]) -> None:
@@ -219,8 +219,12 @@ APPLIED = "Reloaded server configuration"
 def _jetstream(server: ServerProcess) -> tuple[int, int, bool]:
     """(max_memory, max_storage, whether it is off), as monitoring tells."""
     with urllib.request.urlopen(f"http://127.0.0.1:{server.ports['http']}/jsz", timeout=20) as answer:
-        told = json.load(answer)
-    return told["config"]["max_memory"], told["config"]["max_storage"], told.get("disabled", False)
+        received = json.load(answer)
+    return (
+        received["config"]["max_memory"],
+        received["config"]["max_storage"],
+        received.get("disabled", False),
+    )
 
 
 def _reload(server: ServerProcess, config: str, done: str) -> None:
@@ -296,9 +300,9 @@ def test_lame_duck_tells_clients_and_takes_no_new_ones(launch: Callable[[str], S
         wire.pub("x", "still served")
         assert wire.msg().body == b"still served"
         eventually(lambda: _refuses(server))
-        with pytest.raises(urllib.error.HTTPError) as told:
+        with pytest.raises(urllib.error.HTTPError) as received:
             urllib.request.urlopen(f"http://127.0.0.1:{server.ports['http']}/healthz", timeout=20)
-        with told.value as answer:
+        with received.value as answer:
             health = json.load(answer)
         assert (answer.status, health["status"]) == (500, "error")
         assert "failed to be ready for connections" in health["error"]

@@ -1,4 +1,4 @@
-"""A start that fails: exit code 1, and the words that clients' test helpers look for."""
+"""A start that fails: exit code 1, and the texts that clients' test helpers look for."""
 
 from __future__ import annotations
 

@@ -407,10 +407,10 @@ def test_direct_get(
     if status:
         assert answer.header == f"NATS/1.0 {status}\r\n\r\n".encode()
         return
-    told = answer.headers
-    assert {k: told[k] for k in headers} == {k: v.replace("{s}", unique) for k, v in headers.items()}
-    assert (told["Mine"], told["Nats-Stream"]) == ("y", unique)
-    assert "Nats-Time-Stamp" in told
+    received = answer.headers
+    assert {k: received[k] for k in headers} == {k: v.replace("{s}", unique) for k, v in headers.items()}
+    assert (received["Mine"], received["Nats-Stream"]) == ("y", unique)
+    assert "Nats-Time-Stamp" in received
 
 
 def test_direct_get_of_the_last_by_subject_in_the_subject(js: JetStream, unique: str) -> None:

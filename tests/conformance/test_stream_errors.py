@@ -1,4 +1,4 @@
-"""Every way to be refused when creating a stream: the code, the err_code and the words of the reference."""
+"""Every refusal when creating a stream: the code, the err_code and the text of the reference."""
 
 from __future__ import annotations
 
@@ -388,12 +388,12 @@ LEVELS: list[tuple[int, dict[str, Any]]] = [
 def test_what_the_api_level_promises_is_served(
     js: JetStream, unique: str, level: int, feature: dict[str, Any]
 ) -> None:
-    told = js.call("INFO")["api"]["level"]
-    assert told == js.wire.info["api_lvl"] >= 1
-    if level <= told:
+    received = js.call("INFO")["api"]["level"]
+    assert received == js.wire.info["api_lvl"] >= 1
+    if level <= received:
         made = js.create(unique, **feature)["config"]
         assert {name: made[name] for name in feature} == feature
-        assert made["metadata"]["_nats.level"] == str(told)
+        assert made["metadata"]["_nats.level"] == str(received)
 
 
 @pytest.mark.parametrize("more", [1, 94])

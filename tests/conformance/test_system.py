@@ -1,4 +1,4 @@
-"""System services and events: what the system account can ask and hears."""
+"""System services and events: what the system account can request and receives."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def user(server: ServerProcess) -> Iterator[Wire]:
         yield wire
 
 
-def check_server(told: dict[str, Any], system: Wire) -> None:
-    assert told["name"] == "S"
-    assert told["id"] == system.info["server_id"]
-    assert told["ver"] == system.info["version"]
-    assert told["jetstream"] is True
-    assert told["seq"] > 0
-    assert told["time"].startswith("20")
-    assert told["host"] == "127.0.0.1"
+def check_server(received: dict[str, Any], system: Wire) -> None:
+    assert received["name"] == "S"
+    assert received["id"] == system.info["server_id"]
+    assert received["ver"] == system.info["version"]
+    assert received["jetstream"] is True
+    assert received["seq"] > 0
+    assert received["time"].startswith("20")
+    assert received["host"] == "127.0.0.1"
 
 
 def test_ping_tells_statistics(system: Wire, user: Wire) -> None:
@@ -320,10 +320,10 @@ def test_connects_and_disconnects_are_told(system: Wire, server: ServerProcess) 
     system.sync()
     with server.connect(**{"user": "a", "pass": "p", "name": "me", "lang": "test", "version": "1"}) as wire:
         number = wire.info["client_id"]
-        told = system.msg().json()
-        assert told["type"] == "io.nats.server.advisory.v1.client_connect"
-        assert told["server"]["name"] == "S"
-        client = told["client"]
+        received = system.msg().json()
+        assert received["type"] == "io.nats.server.advisory.v1.client_connect"
+        assert received["server"]["name"] == "S"
+        client = received["client"]
         assert (client["acc"], client["user"], client["name"], client["lang"]) == ("A", "a", "me", "test")
         assert client["id"] == number
         wire.sub("own")
@@ -345,11 +345,11 @@ def test_a_failed_login_is_told(system: Wire, server: ServerProcess) -> None:
     with server.raw() as wire:
         wire.login(**{"user": "a", "pass": "wrong"})
         wire.ends()
-    told = system.msg().json()
-    assert told["type"] == "io.nats.server.advisory.v1.client_disconnect"
-    assert told["reason"] == "Authentication Failure"
-    assert told["client"]["user"] == "a"
-    assert told["client"]["start"][:19] <= told["client"]["stop"][:19]
+    received = system.msg().json()
+    assert received["type"] == "io.nats.server.advisory.v1.client_disconnect"
+    assert received["reason"] == "Authentication Failure"
+    assert received["client"]["user"] == "a"
+    assert received["client"]["start"][:19] <= received["client"]["stop"][:19]
 
 
 @pytest.mark.parametrize("login", [{"user": "a", "pass": "wrong"}, None])
@@ -364,9 +364,11 @@ def test_who_was_not_let_in_leaves_the_global_account(
         if login:
             wire.login(**login)
             wire.ends()
-    told = {message.subject: message.json() for message in (system.msg() for _ in range(2 if login else 1))}
-    assert told.keys() == {"$SYS.ACCOUNT.$G.DISCONNECT", *([refusals] if login else [])}
-    gone = told["$SYS.ACCOUNT.$G.DISCONNECT"]
+    received = {
+        message.subject: message.json() for message in (system.msg() for _ in range(2 if login else 1))
+    }
+    assert received.keys() == {"$SYS.ACCOUNT.$G.DISCONNECT", *([refusals] if login else [])}
+    gone = received["$SYS.ACCOUNT.$G.DISCONNECT"]
     assert gone["client"]["acc"] == "$G"
     assert gone["client"].get("user") == (login["user"] if login else None)
     assert gone["reason"] == ("Authentication Failure" if login else "Client Closed")
@@ -376,9 +378,9 @@ def test_the_count_of_connections_is_told(system: Wire, server: ServerProcess) -
     system.sub("$SYS.ACCOUNT.A.SERVER.CONNS", "n")
     system.sync()
     with server.connect(**{"user": "a", "pass": "p"}):
-        told = system.msg().json()
-        assert (told["acc"], told["server"]["name"]) == ("A", "S")
-        assert told["conns"] >= 1
+        received = system.msg().json()
+        assert (received["acc"], received["server"]["name"]) == ("A", "S")
+        assert received["conns"] >= 1
 
 
 def test_subscribers_can_be_counted(system: Wire, user: Wire, unique: str) -> None:
@@ -394,8 +396,8 @@ def test_shutdown_is_told(launch: Callable[[str], ServerProcess]) -> None:
         wire.sub("$SYS.SERVER.*.SHUTDOWN", "s")
         wire.sync()
         server.end()
-        told = [f for f in wire.ends() if isinstance(f, Msg)]
-    assert [m.json()["name"] for m in told] == ["S"]
+        received = [f for f in wire.ends() if isinstance(f, Msg)]
+    assert [m.json()["name"] for m in received] == ["S"]
 
 
 def test_kick_closes_one_client(system: Wire, server: ServerProcess) -> None:
@@ -414,8 +416,8 @@ def test_an_account_is_purged(system: Wire, user: Wire) -> None:
         js.create(f"PURGE_{storage}", subjects=[f"purge.{storage}"], storage=storage)
         js.fill(f"purge.{storage}", 2)
     for account in ("A", "NOPE"):
-        told = system.request(f"$JS.API.ACCOUNT.PURGE.{account}").json()
-        assert told == {"type": "io.nats.jetstream.api.v1.account_purge_response", "initiated": True}
+        received = system.request(f"$JS.API.ACCOUNT.PURGE.{account}").json()
+        assert received == {"type": "io.nats.jetstream.api.v1.account_purge_response", "initiated": True}
         assert js.call("STREAM.NAMES")["streams"] is None
     refused = system.request("$JS.API.ACCOUNT.PURGE.a/b").json()["error"]
     assert refused["description"] == "account name can not contain path separators"

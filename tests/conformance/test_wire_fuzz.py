@@ -1,6 +1,6 @@
-"""Mutated client protocol told to both servers: the same frames come back, and both or neither close.
+"""Mutated client protocol sent to both servers: the same frames come back, and both or neither close.
 
-A seed is a session: well-formed lines of which one is damaged. The server lives on, whatever it was told.
+A seed is a session: well-formed lines of which one is damaged. The server stays up, whatever was sent.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def tell(port: int, data: bytes) -> bytes:
     return seen
 
 
-def told(seen: bytes) -> list[bytes]:
+def received(seen: bytes) -> list[bytes]:
     """What came as sorted lines: who of several subscribers is served first is nobody's promise."""
     lines = sorted(seen.split(b"\r\n"))
     # The rest of this line is a snippet of the parser's buffer.
@@ -105,6 +105,6 @@ def test_damaged_sessions(pool: Pool, seed: int) -> None:
         data = session(rng)
         if LONE_CR.search(data):
             continue
-        assert told(tell(two.port, data)) == told(tell(one.port, data)), data
+        assert received(tell(two.port, data)) == received(tell(one.port, data)), data
     with two.connect() as wire:
         assert wire.sync() == []

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md: its conformance test runs on both servers as it stands there, and passes."""
+"""CONTRIBUTING.md: its conformance test runs on both servers as printed there, and passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page docs/identity.md: what it shows works as it stands there, and prints what it says."""
+"""docs/identity.md: its examples run as printed there, and print what the page says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page docs/plugins.md: its command runs as it stands there, and what it says to call exists."""
+"""docs/plugins.md: its command runs as printed there, and the names that it mentions exist."""
 
 from __future__ import annotations
 

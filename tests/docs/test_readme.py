@@ -1,4 +1,4 @@
-"""The README's sessions: their commands run and print what stands there."""
+"""The README's sessions: their commands run and print what the README shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What documents name is there: files and folders, functions and classes, pages and their headings."""
+"""What documents mention exists: files and folders, functions and classes, pages and their headings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page docs/testing.md: what it shows works as it stands there."""
+"""docs/testing.md: its examples run as printed there."""
 
 from __future__ import annotations
 

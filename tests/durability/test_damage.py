@@ -1,6 +1,6 @@
 """Every kind of file, damaged in every way, after a clean stop and after kill -9: nothing wrong is served.
 
-What was confirmed stays confirmed, no sequence is given twice, and what is missing is told: in the log, in
+What was confirmed stays confirmed, no sequence is used twice, and what is missing is reported: in the log, in
 healthz and by the API. `docs/trust.md` has the tables; see `lib.damage`.
 """
 

@@ -1,4 +1,4 @@
-"""kill -9 under load, again and again: what was acknowledged is there, in order, byte for byte.
+"""kill -9 under load, again and again: everything that was acknowledged is there, in order, byte for byte.
 
 The publisher runs in a thread with many publishes in flight; the process is killed at a moment of the
 publisher's progress that the round chooses, started again on the same store, and every acknowledged message

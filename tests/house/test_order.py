@@ -1,4 +1,4 @@
-"""Who may import whom: rooms, parts of the server, layers inside a part. Circles, and what a class is handed.
+"""Which module may import which: rooms, parts of the server, layers. Circles, and what a class is handed.
 
 Where a rule is not kept yet, a table says how many offences there are today. A number may only fall: a test
 fails when there are more, and tells on the terminal when there are fewer, so that the table can be lowered.

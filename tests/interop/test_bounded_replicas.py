@@ -1,4 +1,4 @@
-"""Much at once on a replicated stream keeps nobody waiting, on none of its servers.
+"""Much work at once on a replicated stream delays nobody, on none of its servers.
 
 Every callback of the three servers is measured; pyjs alone, as the reference has no such loop.
 """

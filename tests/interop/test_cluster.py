@@ -1,4 +1,4 @@
-"""What servers of a cluster know of each other: statistics, routes, limits, subscribers; lame duck mode."""
+"""What a cluster's servers know of each other: statistics, routes, limits, subscribers; lame duck mode."""
 
 from __future__ import annotations
 
@@ -103,15 +103,15 @@ def test_connections_are_limited_over_the_cluster(mesh: Mesh) -> None:
         return third is None
 
     # A server that does not know of the others yet admits a third, and then the others drop theirs.
-    told: set[str] = set()
+    received: set[str] = set()
     with mesh.login(mesh.servers[2], "admin") as listener:
         listener.sub("$SYS.SERVER.ACCOUNT.FEW.CONNS", "1")
         listener.sync()
         with mesh.login(mesh.servers[0], "few"):
             with mesh.login(mesh.servers[1], "few"):
-                while len(told) < 2:
+                while len(received) < 2:
                     news = listener.msg().json()
-                    told |= {news["server"]["id"]} if news["conns"] else set()
+                    received |= {news["server"]["id"]} if news["conns"] else set()
                 eventually(refused)
             eventually(lambda: not refused())
         eventually(lambda: not refused())

@@ -1,4 +1,4 @@
-"""nats-py on three servers: what users keep with three replicas stays theirs when leaders move and end."""
+"""nats-py on three servers: data with three replicas is kept when leaders move and stop."""
 
 from __future__ import annotations
 

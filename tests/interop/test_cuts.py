@@ -1,4 +1,4 @@
-"""Mirrors and sources of pyjs over a leaf link that breaks, of both kinds of origin: no gap, no duplicate."""
+"""Mirrors and sources of pyjs over a leaf connection that is cut, from either server: no gap or duplicate."""
 
 from __future__ import annotations
 

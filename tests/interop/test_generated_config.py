@@ -1,4 +1,4 @@
-"""What `pyjs nsc generate` writes, taken by both servers: configurations, and the credentials of a user."""
+"""Both servers accept what `pyjs nsc generate` writes: configurations, and the credentials of a user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Three server processes with a replicated list: found it, lose the leader by kill -9, lose nothing."""
+"""Three server processes with a replicated list: they elect, lose the leader by kill -9, lose no value."""
 
 from __future__ import annotations
 

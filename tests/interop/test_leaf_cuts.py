@@ -1,5 +1,5 @@
 """The line between hub and leaf is cut again and again under load: copies end complete, in order, without
-duplicates, whoever is hub and leaf.
+duplicates, whichever server is the hub.
 """
 
 from __future__ import annotations

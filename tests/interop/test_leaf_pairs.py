@@ -1,4 +1,4 @@
-"""Hub and leaf in all four combinations of reference and pyjs, set up as the documentation of leaf nodes."""
+"""A hub and a leaf in all four combinations of reference and pyjs, configured as in the documentation."""
 
 from __future__ import annotations
 
@@ -266,9 +266,13 @@ def test_copies_across_domains(pair: Pair, unique: str, to: str, origin: str, ki
         assert copied["data"] == original["data"]
         assert copied["subject"] == original["subject"]
         info = near.info(copy)
-        told = info["mirror"] if kind == "mirror" else info["sources"][0]
-        assert (told["name"], told["lag"], told["external"]["api"]) == (unique, 0, f"$JS.{origin}.API")
-        assert "error" not in told
+        received = info["mirror"] if kind == "mirror" else info["sources"][0]
+        assert (received["name"], received["lag"], received["external"]["api"]) == (
+            unique,
+            0,
+            f"$JS.{origin}.API",
+        )
+        assert "error" not in received
         if kind == "mirror":
             assert copied == original
         else:

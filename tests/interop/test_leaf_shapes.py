@@ -1,4 +1,4 @@
-"""More than a pair: two leafs on one hub, a chain, a loop, roles turned round, permissions, isolation.
+"""More than a pair: two leafs on one hub, a chain, a loop, reversed roles, permissions, isolation.
 
 Each shape with pyjs at every place beside the reference, and the reference alone as the measure.
 """

@@ -1,4 +1,4 @@
-"""Servers that are one JetStream: who leads them, what they tell of that, servers that go and come back.
+"""Servers of one JetStream: their meta leader, what they report of it, servers that stop and come back.
 
 The tests of one module share three servers, and leave all of them running.
 """

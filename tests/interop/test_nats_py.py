@@ -1,4 +1,4 @@
-"""The public Python client, nats-py, as users use it: each server must serve it alike."""
+"""The public Python client, nats-py, as its users use it: each server must serve it in the same way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Directories of account tokens that servers keep alike over their joined system accounts."""
+"""Directories of account tokens that servers synchronize over their joined system accounts."""
 
 from __future__ import annotations
 

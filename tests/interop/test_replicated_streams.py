@@ -1,4 +1,4 @@
-"""Streams with three copies, and nats-py at them, while servers are killed and come back."""
+"""nats-py on streams with three replicas while servers are killed and come back."""
 
 from __future__ import annotations
 

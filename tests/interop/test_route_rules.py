@@ -1,4 +1,4 @@
-"""Two servers of a cluster, of both implementations, that are not configured alike."""
+"""Two servers of a cluster, of both implementations, whose configurations differ."""
 
 from __future__ import annotations
 

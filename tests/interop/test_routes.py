@@ -1,4 +1,4 @@
-"""Clusters of three servers of both implementations: what is heard on one is heard on the others."""
+"""Clusters of three servers of both implementations: a message on one reaches subscribers on the others."""
 
 from __future__ import annotations
 

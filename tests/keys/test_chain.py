@@ -1,4 +1,4 @@
-"""The trust chain: who is admitted, and a table of every refusal."""
+"""The trust chain: which users are admitted, and a table of every refusal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims: what new ones hold, and what validation finds."""
+"""Claims: the content of new ones, and what validation finds."""
 
 from __future__ import annotations
 

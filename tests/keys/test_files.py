@@ -1,4 +1,4 @@
-"""Files: whole or not at all, secrets for their owner only, errors that name the path."""
+"""Files: written whole or not at all, secrets for their owner only, errors that name the path."""
 
 from __future__ import annotations
 

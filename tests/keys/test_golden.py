@@ -1,4 +1,4 @@
-"""Tokens that others made, read and written again byte by byte. A folder is named after their maker."""
+"""Tokens made by others, read and written again byte by byte. A folder is named after their maker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is imported when: a server without operator mode pays for nothing."""
+"""Which modules are imported when: a server without operator mode pays for nothing."""
 
 from __future__ import annotations
 

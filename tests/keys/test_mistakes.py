@@ -1,4 +1,4 @@
-"""Slips that would open what should be closed, or show what is secret: refused when they are made."""
+"""Mistakes that would open what should be closed, or show a secret, are refused when they are made."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def user() -> UserClaims:
 
 
 @pytest.mark.parametrize(
-    ("slip", "told"),
+    ("slip", "reported"),
     [
         (lambda claims: setattr(claims.nats.pub, "alow", ["x"]), "has no field 'alow': did you mean 'allow'"),
         (lambda claims: setattr(claims.nats, "bearer", True), "User has no field 'bearer'"),
@@ -31,10 +31,10 @@ def user() -> UserClaims:
         (lambda claims: User(paylod=5), "User has no field 'paylod': did you mean 'payload'"),  # type: ignore[call-arg]
     ],
 )
-def test_a_misspelt_field_is_an_error(slip: Callable[[UserClaims], Any], told: str) -> None:
+def test_a_misspelt_field_is_an_error(slip: Callable[[UserClaims], Any], reported: str) -> None:
     claims = user()
     before = claims.document()
-    with pytest.raises(AttributeError, match=told):
+    with pytest.raises(AttributeError, match=reported):
         slip(claims)
     assert claims.document() == before
 

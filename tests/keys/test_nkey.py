@@ -1,4 +1,4 @@
-"""Keys: roles, texts, signatures, and what is refused."""
+"""Keys: roles, texts, signatures, and refusals."""
 
 from __future__ import annotations
 

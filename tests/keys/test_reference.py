@@ -1,4 +1,4 @@
-"""A real nats-server in operator mode takes the tokens made here, and refuses whom the chain refuses."""
+"""A real nats-server in operator mode takes the tokens made here, and refuses those that the chain does."""
 
 from __future__ import annotations
 

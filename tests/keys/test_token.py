@@ -1,4 +1,4 @@
-"""Tokens: what is signed is read again, and whatever was changed is refused."""
+"""Tokens: a signed token is read again, and a changed one is refused."""
 
 from __future__ import annotations
 

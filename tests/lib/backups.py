@@ -1,4 +1,4 @@
-"""Backups over the API: a stream as bytes, and back."""
+"""Backups over the JetStream API: a stream as bytes, and back."""
 
 from __future__ import annotations
 

@@ -54,11 +54,11 @@ class AccountsEnv:
         keys, system = [self.env.key.public_key], self.env.sys.id
         self.registry = AccountRegistry(Options(trusted_keys=keys, system_account=system), self.clock)
         self.table = Table()
-        self.told: list[str] = []
+        self.reported: list[str] = []
         self.accounts = OperatorAccounts(
             self.registry, Trust.in_keys(keys), self.table, self.clock, self.log, cluster=cluster
         )
-        self.accounts.observers.append(lambda account: self.told.append(account.display))
+        self.accounts.observers.append(lambda account: self.reported.append(account.display))
 
     def publish(self, *accounts: OperatorAccount) -> None:
         """Make tokens of the accounts known to the resolver, without a word to the server."""

@@ -1,4 +1,4 @@
-"""The release script: what it writes, and what it refuses. `.ci/release --dry-run` does the rest, by hand."""
+"""The release script: its output and its refusals. `.ci/release --dry-run` does the rest, by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shipped: sources with everything, and a wheel that works without the checkout."""
+"""The sdist contains every source, and the wheel works without the checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pyjs demo pipeline`: what it needs is said, its program is run and ended, and every claim holds.
+"""`pyjs demo pipeline` reports what it needs, runs its program and ends it, and every claim holds.
 
 The whole is played in the session that the tests share; `make pipeline` plays it as users do.
 """

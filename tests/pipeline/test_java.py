@@ -1,4 +1,4 @@
-"""Which Java Spark gets, and what is said when there is none that fits."""
+"""Which Java Spark gets, and the error when no Java fits."""
 
 from __future__ import annotations
 

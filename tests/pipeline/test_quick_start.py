@@ -1,4 +1,4 @@
-"""The quick start of docs/pipeline.md runs as it stands there, and prints what stands there.
+"""The quick start of docs/pipeline.md runs as printed there, with the output that the page shows.
 
 Its program is run in the session that the tests share; only the server's address and the folders are others.
 """

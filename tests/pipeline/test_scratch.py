@@ -1,4 +1,4 @@
-"""The folders of Spark sessions: each process has its own, and a start clears up after killed ones alone."""
+"""The folders of Spark sessions: each process has its own, and a start removes those of killed ones only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session of one's own: what it needs is said, and it leaves nothing running."""
+"""A session of its own: it reports what it needs, and leaves nothing running."""
 
 from __future__ import annotations
 

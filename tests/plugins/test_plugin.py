@@ -1,4 +1,4 @@
-"""Commands of other packages come in by the same door; a broken one is skipped."""
+"""Commands of other packages are found by their entry points; a broken one is skipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""API types against what nats-server 2.15.1 said: byte for byte back, the same refusals, unknown fields."""
+"""API types against recorded JSON of nats-server 2.15.1: equal bytes, equal refusals, unknown fields."""
 
 import json
 from pathlib import Path

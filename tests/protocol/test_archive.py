@@ -1,4 +1,4 @@
-"""The archive's formats by themselves: checksums, frames, entries; what is damaged is found."""
+"""The archive's formats by themselves: checksums, frames, entries; damage is found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parsers of a peer that must log in: CONNECT first, nothing else buffered, then all that follows."""
+"""The parsers of a peer that must log in: CONNECT first, nothing else is buffered, then all that follows."""
 
 from collections.abc import Callable
 

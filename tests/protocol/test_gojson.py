@@ -1,4 +1,4 @@
-"""JSON: Go's escapes, and no exception but the named one whatever the bytes."""
+"""JSON: Go's escapes, and no exception but the documented one, whatever the bytes."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The subject tree against the functions of single pairs, and its cost by counting what it looks into."""
+"""The subject tree against the functions for single pairs, and its cost, counted in nodes visited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readable transcripts of the wire: parsed whole, byte by byte and cut anywhere, with the same result."""
+"""Readable transcripts of the wire, parsed whole, byte by byte and cut anywhere, with the same result."""
 
 import itertools
 import random

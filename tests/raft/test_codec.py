@@ -1,4 +1,4 @@
-"""Messages as bytes: every message comes back as it was; anything else is refused."""
+"""Messages as bytes: every message is decoded to what it was; anything else is refused."""
 
 import pytest
 from hypothesis import given

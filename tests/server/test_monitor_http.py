@@ -47,20 +47,20 @@ def test_requests_on_one_connection_are_answered_in_turn() -> None:
 
 
 def test_health_is_not_ok_before_clients_can_connect() -> None:
-    told = []
+    reported = []
 
     class Watched(Server):
         async def _start_monitor(self) -> None:
             await super()._start_monitor()
-            told.append(at_once(healthz(self)))
+            reported.append(at_once(healthz(self)))
 
     async def run() -> None:
         async with Watched(http_port=0) as server:
-            told.append(at_once(healthz(server)))
+            reported.append(at_once(healthz(server)))
 
     asyncio.run(run())
     closed = {"status": "error", "error": "failed to be ready for connections: server"}
-    assert told == [(500, closed), (200, {"status": "ok"})]
+    assert reported == [(500, closed), (200, {"status": "ok"})]
 
 
 def test_head_has_no_body() -> None:

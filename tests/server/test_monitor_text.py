@@ -1,4 +1,4 @@
-"""Documents as JSON in pieces: the same text as in one go."""
+"""Documents as JSON in pieces: together they are the text of the whole document."""
 
 from __future__ import annotations
 

@@ -207,38 +207,38 @@ class Told:
 
 
 def test_pieces_in_order_begin_at_once_when_nothing_is_under_way() -> None:
-    told = Told()
-    told.add("a", 0)
-    told.add("b", 0)
-    assert told.said == ["a begins", "a", "b begins", "b"]
-    assert not told.turns.next
+    reported = Told()
+    reported.add("a", 0)
+    reported.add("b", 0)
+    assert reported.said == ["a begins", "a", "b begins", "b"]
+    assert not reported.turns.next
 
 
 def test_each_piece_waits_for_those_before_it() -> None:
-    told = Told()
-    told.add("a", 3)
-    told.add("b", 1)
-    assert (told.said, len(told.work)) == (["a begins"], 1)
-    told.finish()
-    assert told.said == ["a begins", "a", "b begins", "b"]
+    reported = Told()
+    reported.add("a", 3)
+    reported.add("b", 1)
+    assert (reported.said, len(reported.work)) == (["a begins"], 1)
+    reported.finish()
+    assert reported.said == ["a begins", "a", "b begins", "b"]
 
 
 def test_the_fault_of_a_piece_is_told_and_the_next_one_follows() -> None:
-    told, fault = Told(), ValueError("no")
-    told.add("a", 2, fault)
-    told.add("b", 0)
-    told.finish()
-    assert told.said == ["a begins", fault, "b begins", "b"]
+    reported, fault = Told(), ValueError("no")
+    reported.add("a", 2, fault)
+    reported.add("b", 0)
+    reported.finish()
+    assert reported.said == ["a begins", fault, "b begins", "b"]
 
 
 def test_no_piece_goes_on_after_the_end() -> None:
-    told = Told()
-    told.add("a", 3)
-    told.add("b", 0)
-    told.work.stop()
-    told.add("c", 0)
-    told.finish()
-    assert told.said == ["a begins"]
+    reported = Told()
+    reported.add("a", 3)
+    reported.add("b", 0)
+    reported.work.stop()
+    reported.add("c", 0)
+    reported.finish()
+    assert reported.said == ["a begins"]
 
 
 def test_a_long_response_is_written_in_steps_as_a_short_one_is() -> None:

@@ -1,8 +1,7 @@
 """Whole servers' groups under faults: crashes, cuts, refusing disks, lost disks; each seed its own run.
 
-`test_raft` plays the core; here what is around it is played, too: writer, transport, proposals, snapshots,
-bootstraps, incarnations and their replacement, and applications that take a while to take in what they are
-given.
+`test_raft` plays the core. Here the parts around it take part, too: writer, transport, proposals, snapshots,
+bootstraps, incarnations and their replacement, and applications that need time for the entries they get.
 """
 
 from __future__ import annotations

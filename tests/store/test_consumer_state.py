@@ -1,4 +1,4 @@
-"""A consumer's state survives crashes, costs by what changed, and says when it is damaged."""
+"""A consumer's state survives crashes, costs by what changed, and reports damage."""
 
 from __future__ import annotations
 

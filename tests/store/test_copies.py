@@ -1,4 +1,4 @@
-"""A small file that is kept twice, on a real disk."""
+"""A small file that is stored twice, on a real disk."""
 
 from __future__ import annotations
 

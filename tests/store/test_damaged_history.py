@@ -1,7 +1,7 @@
-"""Random histories of a stream, one damaged file, and what is opened afterwards, compared with a model.
+"""Random histories of a stream with one damaged file: what is opened afterwards, compared with a model.
 
-Whatever is damaged: nothing wrong is given, nothing that was removed comes back, what is missing is named,
-also after the next openings, and no sequence is given twice.
+Whatever is damaged: no wrong message is returned, nothing that was removed comes back, what is missing is
+reported, after later openings too, and no sequence is used twice.
 """
 
 from __future__ import annotations

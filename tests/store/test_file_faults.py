@@ -1,4 +1,4 @@
-"""A file stream on a failing disk: what is acknowledged stays, what is damaged is named and never served."""
+"""A file stream on a failing disk: what is acknowledged is kept, damage is reported and never served."""
 
 from __future__ import annotations
 
@@ -84,12 +84,12 @@ def test_a_flipped_bit_in_the_last_acknowledged_message_is_damage_and_not_an_unf
 
 def test_a_flipped_bit_in_a_sealed_block_is_found_when_it_is_read() -> None:
     disk = made(40, block_size=500)
-    told: list[int] = []
+    reported: list[int] = []
     disk.flip(block(disk), place_of(disk, block(disk), 3))
-    stream = FileStream(DIRECTORY, fs=disk, block_size=500, on_damage=lambda seq, _: told.append(seq))
+    stream = FileStream(DIRECTORY, fs=disk, block_size=500, on_damage=lambda seq, _: reported.append(seq))
     assert stream.messages == 40
     assert stream.verify(1, 1000) == 0
-    assert told == [3]
+    assert reported == [3]
     check_bodies(stream, {3}, 40)
     assert stream.messages == 39
     assert stream.bytes == sum(stream.size_of("a.1", 0, 46) for _ in range(39))

@@ -1,4 +1,4 @@
-"""Files of another stream or consumer, or older ones, in the place of one's own: never served, told, kept."""
+"""Files of another stream or consumer, or older ones, in a stream's place: never served, reported, kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kill -9 of a process that writes, rolls, removes, compacts: what it said was committed is there."""
+"""kill -9 of a process that writes, rolls, removes, compacts: all that it reported as committed is there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file stream's note: what its owner leaves with a commit comes back with just that commit's messages."""
+"""A file stream's note: what its owner stores with a commit comes back with just that commit's messages."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A Raft member's directory against a model: crashes, refusals and damage at every operation.
 
 What may be found after a crash is what the last call that returned left, or a beginning of what the call that
-did not return would have left; it is never a loss. Damage is a loss, told and remembered, or harmless; what
-is given is never anything else than what was written.
+did not return would have left; it is never a loss. Damage is a loss, which is reported and remembered, or it
+is harmless. Nothing is returned but what was written.
 """
 
 from __future__ import annotations

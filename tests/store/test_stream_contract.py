@@ -1,4 +1,4 @@
-"""What every stream store must do, said one by one; each test runs on every implementation."""
+"""What every stream store must do, one by one; each test runs on every implementation."""
 
 from __future__ import annotations
 

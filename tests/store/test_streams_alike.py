@@ -1,4 +1,4 @@
-"""File and memory streams give the answers of a dumb model, through crashes, compaction and reopening."""
+"""File and memory streams give the answers of a simple model, through crashes, compaction and reopening."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The index of subjects: its views stay right, whatever happens while they are made, and cost little."""
+"""The index of subjects: its views stay right, whatever happens while they are made, at a small cost."""
 
 from __future__ import annotations
 

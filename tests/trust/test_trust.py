@@ -1,6 +1,6 @@
 """A few rounds of faults on three whole servers; `make trust` plays many more of each, on five, too.
 
-A failure tells the seed and what was done.
+A failure shows the seed and what was done.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ ROUNDS = [(plans.kill, 3), (plans.partition, 1), (plans.damaged, 1), (plans.powe
 @pytest.mark.timeout(240)
 def test_what_was_acknowledged_is_there() -> None:
     plan = Plan("short", "one round of each kind", in_turn(*ROUNDS), rounds=len(ROUNDS), faulty=True)
-    told: list[str] = []
+    reported: list[str] = []
     try:
-        report = Scenario(plan, seed=SEED, rate=10, tell=told.append).play(plan.rounds)
+        report = Scenario(plan, seed=SEED, rate=10, tell=reported.append).play(plan.rounds)
         assert report.findings.good, "\n".join(report.findings.notes)
         assert report.acked > 100
     except Exception as fault:
-        raise AssertionError(f"seed {SEED}, after {told}: {fault}") from fault
+        raise AssertionError(f"seed {SEED}, after {reported}: {fault}") from fault

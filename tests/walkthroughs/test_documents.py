@@ -1,4 +1,4 @@
-"""Configurations written by `--output` are what `--config` makes streams of, as in the demonstration."""
+"""`--config` makes streams of the configurations that `--output` writes, as in the demonstration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The leaf-node documentation runs as it is printed."""
+"""The leaf-node documentation runs as printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The video on persistence at the edge runs as it is written, on nine servers."""
+"""The video on persistence at the edge runs as shown, on nine servers."""
 
 from __future__ import annotations
 

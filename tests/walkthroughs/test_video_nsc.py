@@ -1,4 +1,4 @@
-"""The demonstration's accounts: its nsc lines as written, its server, and what the pushed accounts share.
+"""The demonstration's accounts: its nsc lines as shown, its server, and what the pushed accounts share.
 
 There nine servers answer a push, here one does: server names, their number, URLs and keys are not compared.
 """

@@ -1,4 +1,4 @@
-"""Where the folders are and what is current: flags, environment, working directory, settings."""
+"""Where the folders are and what is current in them: flags, environment, working directory, settings."""
 
 from __future__ import annotations
 

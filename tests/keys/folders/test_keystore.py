@@ -1,4 +1,4 @@
-"""The keystore: seeds and credentials at their places, private, and checked when they are read."""
+"""The keystore: seeds and credentials in their places, private, and checked when they are read."""
 
 from __future__ import annotations
 

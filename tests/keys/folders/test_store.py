@@ -1,4 +1,4 @@
-"""Stores: the tree of tokens, who may be filed where, and what a damaged or foreign one is."""
+"""Stores: the tree of tokens, which token may be filed where, and damaged or foreign ones."""
 
 from __future__ import annotations
 

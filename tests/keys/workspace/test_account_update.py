@@ -1,4 +1,4 @@
-"""What holds for every change of an account: which keys sign, and stores that are damaged or read-only."""
+"""Rules for every change of an account: which keys sign, and stores that are damaged or read-only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The authorization callout of an account: users, accounts, curve key, its end, and what makes no sense."""
+"""The authorization callout of an account: users, accounts, curve key, its removal, and contradictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Diagrams: PlantUML text as nsc writes it, and pictures in which nothing lies over anything else."""
+"""Diagrams: PlantUML text as nsc writes it, and pictures in which nothing overlaps."""
 
 from __future__ import annotations
 

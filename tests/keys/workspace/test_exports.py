@@ -1,4 +1,4 @@
-"""Exports: added, edited without losing anything, deleted; what is refused has changed nothing."""
+"""Exports: added, edited without losing anything, deleted; a refused change changes nothing."""
 
 from __future__ import annotations
 
@@ -158,9 +158,9 @@ def test_an_edit_keeps_what_it_does_not_name(folders: NscFolders) -> None:
 def test_each_change_is_told(folders: NscFolders, changes: dict[str, Any], lines: list[str]) -> None:
     _full(folders)
     done = edit_export(folders.workspace(), ExportChanges(**changes), account="TEST")
-    told = [child.text for child in done.report.children]
-    assert len(told) == len(lines) + 1
-    assert all(text.startswith(line) for line, text in zip(lines, told, strict=False))
+    reported = [child.text for child in done.report.children]
+    assert len(reported) == len(lines) + 1
+    assert all(text.startswith(line) for line, text in zip(lines, reported, strict=False))
     (after,) = folders.claims("TEST").nats.exports
     assert after.document() == done.export.document()
 

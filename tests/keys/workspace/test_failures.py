@@ -1,4 +1,4 @@
-"""What happens when the disk refuses in the middle: everything as before, or told line by line."""
+"""The disk refuses in the middle of a change: everything is as before, or each line says what is not."""
 
 from __future__ import annotations
 

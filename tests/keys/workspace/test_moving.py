@@ -1,4 +1,4 @@
-"""What renaming, reissuing, exporting and upgrading leave when a write fails or a file is half there."""
+"""Renaming, reissuing, exporting and upgrading when a write fails or a file is incomplete."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ def test_an_import_into_a_read_only_folder_changes_nothing(
     with pytest.raises(FolderError, match="Permission denied"):
         import_user(folders.workspace(), path)
     failing_after(monkeypatch, 0)
-    told = import_keys(folders.workspace(), tmp_path / "k").report
-    assert told.failed and pair.seed not in told.render()
+    reported = import_keys(folders.workspace(), tmp_path / "k").report
+    assert reported.failed and pair.seed not in reported.render()
     assert folders.content() == before
 
 
@@ -179,8 +179,8 @@ def test_of_two_tokens_the_later_is_rebuilt(folders: NscFolders, tmp_path: Path)
         (tmp_path / f"{number}.jwt").write_text(token)
     done = fix([tmp_path], tmp_path / "out")
     assert (done.operators, done.accounts, done.nkeys) == (1, 2, 4)
-    told = done.report.render()
-    assert "ignoring older config" in told
+    reported = done.report.render()
+    assert "ignoring older config" in reported
     assert Stores(tmp_path / "out/operators").open("OP").account("A").nats.description == "later"
 
 

@@ -1,4 +1,4 @@
-"""Who imports what from whom, and what is wrong with it."""
+"""Which account imports what from which other one, and what is wrong with it."""
 
 from __future__ import annotations
 

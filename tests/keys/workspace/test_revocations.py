@@ -1,4 +1,4 @@
-"""Revocations of users and of activations: as of now or a time, of one or of all, listed and dropped."""
+"""Revocations of users and of activations: as of now or a time, of one or of all, listed and removed."""
 
 from __future__ import annotations
 

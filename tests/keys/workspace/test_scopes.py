@@ -1,4 +1,4 @@
-"""Scoped signing keys: made, promoted, found by role, edited; what servers would refuse is told."""
+"""Scoped signing keys: made, promoted, found by role, edited; what servers would refuse is reported."""
 
 from __future__ import annotations
 

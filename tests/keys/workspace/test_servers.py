@@ -1,4 +1,4 @@
-"""Push, pull and status with a server of each kind: what it then holds, what is told, what is refused."""
+"""Push, pull and status with a server of each kind: its content afterwards, reports, refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long is waited for the answers of all servers: with servers that are slow, unknown, silent or gone."""
+"""How long a session waits for the answers of all servers that are slow, unknown, silent or stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture of operator, accounts and users: a card for each, right of who signed it."""
+"""The picture of operator, accounts and users: a card for each, to the right of the one that signed it."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ def test_nothing_lies_over_anything_else_or_outside(workspace: Workspace) -> Non
 
 
 def test_limits_permissions_and_keys_are_told_and_no_seed(workspace: Workspace) -> None:
-    told = _texts(_picture(workspace, ALL))
+    reported = _texts(_picture(workspace, ALL))
     for text in ("Max Client Connections = 7", "user permissions", "orders.>", "account signing keys"):
-        assert text in told
-    assert any(text.endswith(" stored") for text in told)
+        assert text in reported
+    assert any(text.endswith(" stored") for text in reported)
     drawn = ET.fromstring(svg(_picture(workspace, ALL)))
     keys = workspace.keystore.keys(KeyRole.OPERATOR, KeyRole.ACCOUNT, KeyRole.USER)
     assert len(keys) > 4

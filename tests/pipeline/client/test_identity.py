@@ -1,4 +1,4 @@
-"""Who a link is: each way to say so against real servers, from files and references, and no secret told."""
+"""How a connection identifies itself: each way against real servers, from files and references."""
 
 from __future__ import annotations
 

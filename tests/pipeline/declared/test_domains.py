@@ -92,5 +92,5 @@ def test_streams_of_three_domains_are_joined_and_written_to_one(
     places = [(row["domain"], row["stream"]) for row in rows]
     wanted = {("north", "orders"): ORDERS, ("south", "orders"): ORDERS, ("hub", "aggregate"): 2 * ORDERS}
     assert {place: places.count(place) for place in places} == wanted
-    told = [json.loads(data) for data in stored(scene.net.url("hub"), "stats")]
-    assert told == [{"n": ORDERS}] * 2
+    reported = [json.loads(data) for data in stored(scene.net.url("hub"), "stats")]
+    assert reported == [{"n": ORDERS}] * 2

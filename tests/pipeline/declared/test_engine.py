@@ -1,4 +1,4 @@
-"""What a document's session cannot do is told before anything starts, without Spark."""
+"""Requirements that a document's session cannot meet are reported before anything starts, without Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark's long errors as one line: the texts are Spark's own, shortened."""
+"""Spark's long errors as one line, with Spark's own words."""
 
 from __future__ import annotations
 

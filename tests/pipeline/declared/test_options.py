@@ -1,4 +1,4 @@
-"""Which options a source or sink is given: the section's, the line's, the connection's, the environment's."""
+"""Which options a source or sink gets: of its section, the command line, the connection, the environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pipeline is made of: the names that queries and functions read, and words for people."""
+"""What a pipeline consists of: the names that queries and functions read, and how it is described."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents played on Spark: what is read, made and written, how it stops, and what is said when it fails."""
+"""Documents run on Spark: what is read, computed and written, how a run stops, and what failures say."""
 
 from __future__ import annotations
 
@@ -129,9 +129,12 @@ sinks:
 """
     outcome, seen = stage.play(text)
     assert outcome == Outcome("finished")
-    told = [(b.sink, b.batch, b.rows_in, b.rows_out, b.lag) for b in seen.batches]
-    assert [line for line in told if line[0] == "files"] == [("files", 0, 25, 13, 15), ("files", 1, 15, 7, 0)]
-    assert [line[1:4] for line in told if line[0] == "screen"] == [(0, 25, 25), (1, 15, 15)]
+    reported = [(b.sink, b.batch, b.rows_in, b.rows_out, b.lag) for b in seen.batches]
+    assert [line for line in reported if line[0] == "files"] == [
+        ("files", 0, 25, 13, 15),
+        ("files", 1, 15, 7, 0),
+    ]
+    assert [line[1:4] for line in reported if line[0] == "screen"] == [(0, 25, 25), (1, 15, 15)]
     assert [total for *_, total in seen.shown] == [25, 15]
     assert all(b.seconds > 0 and b.rate for b in seen.batches)
     stage.publish(40, 44)

@@ -1,4 +1,4 @@
-"""What a batch did, of Spark's own report of it; and sums over a run."""
+"""What a batch did, from Spark's own report of it, and the sums over a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a query of a remote session is asked to end: its inside is in another process."""
+"""How a query of a remote session is asked to stop: its state is in another process."""
 
 from __future__ import annotations
 

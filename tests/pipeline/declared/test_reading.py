@@ -1,4 +1,4 @@
-"""A document is read whole or refused, each mistake told with its path, line and column."""
+"""A document is read whole or refused, with the path, line and column of each mistake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs leave folders that tell what they did: while they run, when they end, and when they are killed."""
+"""Runs leave folders that describe what they did: while they run, when they end, and when they are killed."""
 
 from __future__ import annotations
 

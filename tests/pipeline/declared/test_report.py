@@ -1,4 +1,4 @@
-"""A run's page stands alone, escapes what it shows, and its plots say what the batches said."""
+"""A run's page needs no other file, escapes its content, and its plots agree with the batches."""
 
 from __future__ import annotations
 

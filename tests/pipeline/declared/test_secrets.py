@@ -1,4 +1,4 @@
-"""What is recorded and shown of a document has no secrets; all else stays as it was written."""
+"""Records and pages of a document contain no secrets; everything else is as it was written."""
 
 from __future__ import annotations
 

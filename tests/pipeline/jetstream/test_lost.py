@@ -1,4 +1,4 @@
-"""Reading while servers die and lines are cut: it goes on without gap or duplicate, or says what it lacks."""
+"""Reading while servers die and connections are cut continues without gap or duplicate, or names the gap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranges of streams: what comes is what was stored, complete and in order, by each way of reading."""
+"""Ranges of streams: each way of reading returns what was stored, complete and in order."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def test_every_message_comes_as_it_was_stored(api: JetStreamRequests, stream: st
 def test_times_are_the_servers_cut_to_microseconds(api: JetStreamRequests, stream: str) -> None:
     fill(api, stream, 5)
     found = rows(api, StreamRange(stream, 1, 6))
-    told = [api.call(f"STREAM.MSG.GET.{stream}", {"seq": seq})["message"]["time"] for seq in range(1, 6)]
+    reported = [api.call(f"STREAM.MSG.GET.{stream}", {"seq": seq})["message"]["time"] for seq in range(1, 6)]
     assert [row["timestamp"].strftime("%Y-%m-%dT%H:%M:%S.%f") for row in found] == [
         (text.rstrip("Z").ljust(26, "0") if "." in text else f"{text.rstrip('Z')}.000000")[:26]
-        for text in told
+        for text in reported
     ]
 
 

@@ -1,4 +1,4 @@
-"""Reading what another domain or account holds: over a leaf node, and through an import of its API."""
+"""Reading streams of another domain or account: over a leaf node, and through an import of its API."""
 
 from __future__ import annotations
 

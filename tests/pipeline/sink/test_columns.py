@@ -1,4 +1,4 @@
-"""The columns that may be written, validated before anything is."""
+"""The columns that may be written, validated before any row is."""
 
 from __future__ import annotations
 

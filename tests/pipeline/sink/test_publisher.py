@@ -1,4 +1,4 @@
-"""The window, the acknowledgements, and what happens without them, with a subscriber in a stream's place."""
+"""The publisher's window and acknowledgements, and what happens without them, against a fake stream."""
 
 from __future__ import annotations
 

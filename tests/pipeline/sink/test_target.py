@@ -1,4 +1,4 @@
-"""What is seen of a stream before a row is published to it."""
+"""What is checked of a stream before a row is published to it."""
 
 from __future__ import annotations
 

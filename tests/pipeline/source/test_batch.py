@@ -1,4 +1,4 @@
-"""Batch reads without Spark: what the partitions are, what the tasks give, and what is refused."""
+"""Batch reads without Spark: the partitions, the rows of the tasks, and refusals."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """A stream query that is killed six times ends with exactly the stream's messages in its Parquet sink.
 
-Once a whole driver, a process of its own with its Java, is killed (SIGKILL). The other times, for a driver
-takes seconds to start, Java is stopped (SIGSTOP) and what lies on the disk at that moment is copied: that is
-what a SIGKILL would leave. Then the query is ended, all that it did after that moment is thrown away, and the
-next one starts from the copy. When to kill is told by the files that appeared: anywhere within a batch.
+One time a whole driver, a process of its own with its Java, is killed (SIGKILL). The other times, because a
+driver takes seconds to start, Java is stopped (SIGSTOP) and what is on the disk at that moment is copied:
+that is what a SIGKILL would leave. Then the query is ended, all that it did after that moment is thrown away,
+and the next one starts from the copy. The files that appeared decide when to kill: anywhere within a batch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Offsets, and what lies between two of them; ranges cut into tasks."""
+"""Offsets, and the messages between two of them; ranges cut into tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters become what the server can do; checked against Spark's own meaning of them on every message."""
+"""Filters become what the server can do, checked on every message against Spark's own meaning of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads by Spark itself: what only it can show. The rest of the source's tests do without it."""
+"""Reads by Spark itself, where only Spark can show it. The other tests of the source do without it."""
 
 from __future__ import annotations
 

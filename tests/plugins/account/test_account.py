@@ -1,4 +1,4 @@
-"""`account info` says who one is, what one may do, and what JetStream gives."""
+"""`account info` shows the user, its permissions, and the account's JetStream limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pyjs demo video`: its parts, a chapter of it, and that nothing is left of it.
+"""`pyjs demo video`: its parts, one chapter of it, and that nothing is left running.
 
 All of its chapters' commands are played by tests/walkthroughs/test_video.py.
 """

@@ -1,4 +1,4 @@
-"""What the tests of messaging share: a raw client, a stream, and waiting for a command to listen."""
+"""What the tests of messaging share: a raw client, a stream, and waiting for a command to subscribe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pub`: bodies from the line and from stdin, templates, headers, JetStream's word, and Ctrl-C."""
+"""`pub`: bodies from the line and from stdin, templates, headers, JetStream's acknowledgement, and Ctrl-C."""
 
 from __future__ import annotations
 

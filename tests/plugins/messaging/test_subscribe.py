@@ -1,4 +1,4 @@
-"""`sub`: what comes, how it is shown, when it ends; and what streams hold."""
+"""`sub`: which messages it shows, in which form, and when it ends; and messages of streams."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def listening(cli: Cli, *words: str) -> Iterator[Terminal]:
         yield terminal
 
 
-def told(
+def output(
     wire: Wire, subject: str, *bodies: str, reply: str = "", headers: dict[str, str] | None = None
 ) -> set[str]:
     """Publish; the bodies that came back to the client itself."""
@@ -33,9 +33,9 @@ def told(
 
 def test_messages_are_shown_as_they_come(cli: Cli, wire: Wire, unique: str) -> None:
     with listening(cli, f"{unique}.*", "--count", "3") as terminal:
-        told(wire, f"{unique}.a", "one")
-        told(wire, f"{unique}.b", "two", reply="back")
-        told(wire, f"{unique}.c", "three", headers={"Kind": "test"})
+        output(wire, f"{unique}.a", "one")
+        output(wire, f"{unique}.b", "two", reply="back")
+        output(wire, f"{unique}.c", "three", headers={"Kind": "test"})
         assert terminal.finish() == 0
         shown = [line for line in terminal.lines() if line]
         assert re.fullmatch(rf"\d\d:\d\d:\d\d Subscribing on {unique}\.\*", terminal.errors().strip())
@@ -66,9 +66,9 @@ def test_ways_to_show_messages(
     flags = [flag.replace("U", unique) if flag.startswith("U") else flag for flag in flags]
     with listening(cli, f"{unique}.*", "--count", "2", *flags) as terminal:
         if shown is None:
-            told(wire, f"{unique}.ignored", "never")
-        told(wire, f"{unique}.a", "one", headers={"K": "v"})
-        told(wire, f"{unique}.b", "two", headers={"K": "v"})
+            output(wire, f"{unique}.ignored", "never")
+        output(wire, f"{unique}.a", "one", headers={"K": "v"})
+        output(wire, f"{unique}.b", "two", headers={"K": "v"})
         assert terminal.finish() == 0
         found = [line for line in terminal.lines() if line]
     if shown is not None:
@@ -79,7 +79,7 @@ def test_ways_to_show_messages(
 
 def test_timestamps(cli: Cli, wire: Wire, unique: str) -> None:
     with listening(cli, unique, "--count", "1", "-t") as terminal:
-        told(wire, unique, "x")
+        output(wire, unique, "x")
         assert terminal.finish() == 0
         assert re.match(rf'\[#1\] @ \d\d:\d\d:\d\d\.\d+ Received on "{unique}"', terminal.lines()[0])
 
@@ -87,7 +87,7 @@ def test_timestamps(cli: Cli, wire: Wire, unique: str) -> None:
 def test_a_queue_group_shares_messages(cli: Cli, wire: Wire, unique: str) -> None:
     wire.sub(unique, "mine", "group")
     with listening(cli, unique, "--queue", "group") as terminal:
-        kept = told(wire, unique, *map(str, range(60)))
+        kept = output(wire, unique, *map(str, range(60)))
         while len(bodies(terminal)) + len(kept) < 60:
             assert terminal.read(40), terminal.lines()
         assert not kept & bodies(terminal)
@@ -101,7 +101,7 @@ def bodies(terminal: Terminal) -> set[str]:
 
 def test_bodies_are_dumped_into_files(cli: Cli, wire: Wire, unique: str) -> None:
     with listening(cli, unique, "--dump", "saved", "--count", "2") as terminal:
-        told(wire, unique, "one", "two")
+        output(wire, unique, "one", "two")
         assert terminal.finish() == 0
     saved = cli.home / "saved"
     assert {path.name: path.read_text() for path in saved.iterdir()} == {"1": "one", "2": "two"}
@@ -113,7 +113,7 @@ def test_quiet_time_ends_the_run(cli: Cli, unique: str) -> None:
 
 def test_ctrl_c_ends_in_good_order(cli: Cli, wire: Wire, unique: str) -> None:
     with listening(cli, unique) as terminal:
-        told(wire, unique, "one")
+        output(wire, unique, "one")
         while "one" not in terminal.lines():
             assert terminal.read(40)
         terminal.type("\x03")
@@ -157,7 +157,7 @@ def test_a_subject_finds_its_stream_and_filters_it(cli: Cli, filled: str) -> Non
 
 def test_new_messages_of_a_stream(cli: Cli, wire: Wire, filled: str) -> None:
     with listening(cli, "--stream", filled, "--new", "--count", "1") as terminal:
-        told(wire, f"{filled}.a", "five")
+        output(wire, f"{filled}.a", "five")
         assert terminal.finish() == 0
         assert f"Received JetStream message: stream: {filled} seq: 5 / pending: 0" in terminal.lines()[0]
 

@@ -1,4 +1,4 @@
-"""Templates: every function, and what is no function."""
+"""Templates: every function, and texts that are no function."""
 
 from __future__ import annotations
 

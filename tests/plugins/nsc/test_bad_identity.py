@@ -1,4 +1,4 @@
-"""Bad input about identity: one clear error, exit code 1, no secret told, nothing changed.
+"""Bad input about identity: one clear error, exit code 1, no secret shown, nothing changed.
 
 `MATRIX` lists what may be wrong, and for each the tests that show what happens; those of this file go
 through the command line, the others through the server's sockets or the library.

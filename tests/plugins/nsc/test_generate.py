@@ -80,8 +80,8 @@ def test_credentials_hold_token_and_seed(tool: Tool) -> None:
     token, seed = tool.folders.store.user_token("A", "ann"), "-----BEGIN USER NKEY SEED-----\nSU"
     assert token in text and seed in text and text.endswith("*\n\n")
     target = tool.home / "ann.creds"
-    told = tool.ok("generate", "creds", "-a", "A", "-o", str(target))
-    assert told.splitlines() == [
+    output = tool.ok("generate", "creds", "-a", "A", "-o", str(target))
+    assert output.splitlines() == [
         "[ OK ] wrote credentials to `~/ann.creds`",
         "Success!! - generated `~/ann.creds`",
     ]
@@ -259,9 +259,9 @@ def test_profiles_tell_what_is_asked(tool: Tool) -> None:
         "operator": {"service": ["nats://one:4222"]},
         "user": {"id": ann},
     }
-    told = profile(f"nsc://{store.operator().sub}/{tool.folders.key('A')}/{ann}?names&keys&seeds")
-    assert [told[part]["name"] for part in ("operator", "account", "user")] == ["OP", "A", "ann"]
-    assert told["account"]["id"] == tool.folders.key("A") and told["user"]["seed"].startswith("SU")
+    output = profile(f"nsc://{store.operator().sub}/{tool.folders.key('A')}/{ann}?names&keys&seeds")
+    assert [output[part]["name"] for part in ("operator", "account", "user")] == ["OP", "A", "ann"]
+    assert output["account"]["id"] == tool.folders.key("A") and output["user"]["seed"].startswith("SU")
     assert profile(f"nsc://OP/A?accountSeed={tool.folders.key('A')}")["account"]["seed"].startswith("SA")
     other = f"nsc://OP?keystore={tool.home / 'none'}&operatorSeed"
     assert "no seed was found" in tool.refused("generate", "profile", other)

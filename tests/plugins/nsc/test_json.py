@@ -1,4 +1,4 @@
-"""`--json` on every command: stdout is one JSON document, whatever the command writes without it."""
+"""`--json` on every command: stdout is one JSON document, whatever the command prints without it."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def cli(tmp_path: Path) -> Cli:
 )
 def test_texts_are_told_as_text(cli: Cli, line: str) -> None:
     plain = cli.ok(*line.split())
-    told = json.loads(cli.ok(*line.split(), "--json"))
-    assert [*told] == ["text"]
+    output = json.loads(cli.ok(*line.split(), "--json"))
+    assert [*output] == ["text"]
     # A diagram says when it was drawn.
-    assert TIME.sub("", told["text"]).split() == TIME.sub("", plain).split()
+    assert TIME.sub("", output["text"]).split() == TIME.sub("", plain).split()
 
 
 def test_what_is_json_already_is_not_wrapped(cli: Cli) -> None:
@@ -51,8 +51,8 @@ def test_what_is_json_already_is_not_wrapped(cli: Cli) -> None:
 
 def test_a_selection_tells_what_is_current(cli: Cli) -> None:
     assert cli.ok("select", "account", "SYS") == ""
-    told = json.loads(cli.ok("select", "account", "A", "--json"))
-    assert (told["operator"], told["account"]) == ("OP", "A")
+    output = json.loads(cli.ok("select", "account", "A", "--json"))
+    assert (output["operator"], output["account"]) == ("OP", "A")
 
 
 def test_both_pictures_are_one_document(cli: Cli) -> None:

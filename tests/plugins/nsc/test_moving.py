@@ -1,4 +1,4 @@
-"""Import, export, rename, reissue, migrate, fix, load: what they do, and what they refuse to do."""
+"""Import, export, rename, reissue, migrate, fix, load: what they do, and what they refuse."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ def self_signed(tool: Tool, name: str, signer: KeyPair | None = None) -> Path:
 
 def test_keys_are_exported_and_imported(tool: Tool) -> None:
     target = tool.home / "out"
-    told = tool.ok("export", "keys", "-A", "-d", str(target), "--include-jwts")
-    assert told.count("exported") == 8 and mode(target) == 0o700
-    assert {mode(path) for path in target.iterdir()} == {0o600} and tool.ann.seed not in told
+    output = tool.ok("export", "keys", "-A", "-d", str(target), "--include-jwts")
+    assert output.count("exported") == 8 and mode(target) == 0o700
+    assert {mode(path) for path in target.iterdir()} == {0o600} and tool.ann.seed not in output
     assert "already exists - specify --force" in tool.refused("export", "keys", "-u", "-d", str(target))
     other = Cli(tool.home, "nsc", "-H", str(tool.home / "other"))
     taken = other.run("import", "keys", "-d", str(target))
@@ -101,10 +101,10 @@ def test_keys_are_exported_and_imported(tool: Tool) -> None:
 
 def test_exporting_with_remove_moves_and_what_is_not_stored_is_skipped(tool: Tool) -> None:
     target = tool.home / "out"
-    told = tool.ok("export", "keys", "-u", "-d", str(target), "--remove")
-    assert f'moved "{tool.ann.public_key}"' in told and not tool.folders.keystore.has(tool.ann.public_key)
-    told = tool.ok("export", "keys", "-u", "-d", str(tool.home / "more"))
-    assert f'[WARN] skipped "{tool.ann.public_key}" - no seed available' in told
+    output = tool.ok("export", "keys", "-u", "-d", str(target), "--remove")
+    assert f'moved "{tool.ann.public_key}"' in output and not tool.folders.keystore.has(tool.ann.public_key)
+    output = tool.ok("export", "keys", "-u", "-d", str(tool.home / "more"))
+    assert f'[WARN] skipped "{tool.ann.public_key}" - no seed available' in output
     assert "names no directory" in tool.refused("export", "keys", "-A", "-d", "")
     assert "no keys found" in tool.refused(
         "export", "keys", "-A", "-f", "nothing", "-d", str(tool.home / "x")
@@ -130,8 +130,8 @@ def test_a_user_comes_with_its_key(tool: Tool) -> None:
     assert "overwrite with --overwrite" in tool.refused("import", "user", "-f", str(creds))
     tool.folders.store.remove_user("A", "ann")
     tool.folders.keystore.remove(tool.ann.public_key)
-    told = tool.ok("import", "user", "-f", str(creds))
-    assert "key stored" in told and "user ann was successfully imported" in told
+    output = tool.ok("import", "user", "-f", str(creds))
+    assert "key stored" in output and "user ann was successfully imported" in output
     assert tool.folders.store.user("A", "ann").sub == tool.ann.public_key
     assert tool.folders.keystore.get(tool.ann.public_key).seed == tool.ann.seed
     tool.ok("import", "user", "-f", str(creds), "--overwrite")
@@ -171,8 +171,8 @@ def test_an_account_of_another_operator_needs_force(tool: Tool) -> None:
 
 def test_accounts_that_cannot_be_taken_in(tool: Tool) -> None:
     collision = self_signed(tool, "A")
-    told = tool.refused("import", "account", "-j", str(collision), "--overwrite")
-    assert "name collision only" in told
+    output = tool.refused("import", "account", "-j", str(collision), "--overwrite")
+    assert "name collision only" in output
     claims = tool.folders.claims("A")
     claims.name = "TWIN"
     twin = tool.home / "twin.jwt"
@@ -193,8 +193,8 @@ def test_an_account_is_renamed_with_users_and_credentials(tool: Tool) -> None:
     key = tool.folders.key("A")
     tool.ok("select", "account", "A")
     assert 'required flag "OK" not set' in tool.refused("rename", "account", "A", "NEW")
-    told = tool.ok("rename", "account", "A", "NEW", "--OK")
-    assert told.startswith('[ OK ] rename account "A" to "NEW":\n       [ OK ] copy account "A" to "NEW"\n')
+    output = tool.ok("rename", "account", "A", "NEW", "--OK")
+    assert output.startswith('[ OK ] rename account "A" to "NEW":\n       [ OK ] copy account "A" to "NEW"\n')
     assert tool.folders.store.accounts() == ["B", "NEW"] and tool.folders.claims("NEW").sub == key
     assert tool.folders.store.user_token("NEW", "ann") == token
     assert keystore.credentials("OP", "NEW", "ann").jwt == token
@@ -225,21 +225,21 @@ def test_renaming_needs_the_operators_key_and_room(tool: Tool) -> None:
 
 def test_an_operator_gets_a_new_identity(tool: Tool) -> None:
     old = tool.folders.operator.public_key
-    told = tool.ok("reissue", "operator")
+    output = tool.ok("reissue", "operator")
     new = tool.folders.store.operator().sub
     assert new != old and tool.folders.keystore.has(new) and tool.folders.keystore.has(old)
-    assert f'operator "OP" successfully changed identity to: {new}' in told
-    assert told.count("re-signed") == 2 and tool.folders.claims("A").iss == new
+    assert f'operator "OP" successfully changed identity to: {new}' in output
+    assert output.count("re-signed") == 2 and tool.folders.claims("A").iss == new
     tool.ok("validate", "-A")
 
 
 def test_an_old_identity_may_become_a_signing_key(tool: Tool) -> None:
     old = tool.folders.operator.public_key
     given = KeyPair.create(KeyRole.OPERATOR)
-    told = tool.ok("reissue", "operator", "--convert-to-signing-key", "-K", given.seed)
+    output = tool.ok("reissue", "operator", "--convert-to-signing-key", "-K", given.seed)
     operator = tool.folders.store.operator()
     assert (operator.sub, operator.nats.signing_keys) == (given.public_key, [old])
-    assert "turned into signing key" in told and given.seed not in told
+    assert "turned into signing key" in output and given.seed not in output
     assert tool.folders.claims("A").iss == old
     tool.ok("validate", "-A")
 
@@ -293,9 +293,9 @@ def test_an_operator_is_rebuilt_from_loose_files(tool: Tool) -> None:
     tool.ok("export", "keys", "-A", "-d", str(loose), "--include-jwts")
     (loose / "rubbish.jwt").write_text("not a token")
     fixed = tool.home / "fixed"
-    told = tool.ok("fix", "--in", str(loose), "--out", str(fixed))
-    assert "[WARN] error loading" in told and tool.ann.seed not in told
-    assert [line for line in told.splitlines() if line.startswith("stored")] == [
+    output = tool.ok("fix", "--in", str(loose), "--out", str(fixed))
+    assert "[WARN] error loading" in output and tool.ann.seed not in output
+    assert [line for line in output.splitlines() if line.startswith("stored")] == [
         "stored 1 operators",
         "stored 2 accounts",
         "stored 1 users",
@@ -320,8 +320,8 @@ def test_an_old_keystore_is_moved_and_kept(tool: Tool) -> None:
     shutil.copy(tool.credentials(), users / "ann.creds")
     words = ("--keystore-dir", str(keys))
     assert "older layout" in tool.refused("list", "keys", *words)
-    told = tool.ok("keys", "migrate", *words)
-    assert "was migrated - old store was renamed to" in told
+    output = tool.ok("keys", "migrate", *words)
+    assert "was migrated - old store was renamed to" in output
     assert (keys / "creds/OP/A/ann.creds").is_file() and mode(keys / "creds/OP/A/ann.creds") == 0o600
     assert tool.ann.public_key in tool.ok("list", "keys", "-u", *words)
     assert "does not need migration" in tool.ok("keys", "migrate", *words)
@@ -375,8 +375,8 @@ def account_server(tool: Tool) -> Iterator[str]:
 def test_everything_is_loaded_from_an_account_server(tool: Tool, account_server: str) -> None:
     seed = key_of(KeyRole.ACCOUNT, "REMOTE").seed
     words = ("load", "--url", f"{account_server}/operator", "--seed", seed)
-    told = tool.ok(*words, "--user", "me")
-    assert "added user" in told and seed not in told
+    output = tool.ok(*words, "--user", "me")
+    assert "added user" in output and seed not in output
     store = Stores(tool.home / "nsc").open("FAR")
     assert store.managed and store.users("REMOTE") == ["me"]
     assert (tool.home / "nsc/creds/FAR/REMOTE/me.creds").is_file()
@@ -390,12 +390,12 @@ def test_loads_that_are_refused(tool: Tool, account_server: str) -> None:
     assert "expected account seed" in tool.refused("load", "--url", url)
     assert "not of an account" in tool.refused("load", "--url", url, "--seed", tool.ann.seed)
     unknown = KeyPair.create(KeyRole.ACCOUNT).seed
-    told = tool.refused("load", "--url", url, "--seed", unknown)
-    assert "404" in told and unknown not in told
+    output = tool.refused("load", "--url", url, "--seed", unknown)
+    assert "404" in output and unknown not in output
     assert "missing account server URL" in tool.refused("load", "--seed", unknown)
     assert "unable to find operator" in tool.refused("load", "--profile", f"nsc://nowhere?secret={unknown}")
-    told = tool.refused("load", "--profile", f"http://x?secret={unknown}")
-    assert "the profile must be nsc://" in told and unknown not in told
+    output = tool.refused("load", "--profile", f"http://x?secret={unknown}")
+    assert "the profile must be nsc://" in output and unknown not in output
 
 
 def test_tokens_of_version_1_are_upgraded_after_a_question(tool: Tool) -> None:
@@ -412,7 +412,7 @@ def test_tokens_of_version_1_are_upgraded_after_a_question(tool: Tool) -> None:
     assert "upgrade the store first" in tool.refused("describe", "operator")
     assert "--force does it without asking" in tool.refused("upgrade-jwt")
     zipped = tool.home / "saved.zip"
-    told = tool.ok("upgrade-jwt", "--force", "--backup", str(zipped))
-    assert "It does not contain keys" in told and "Converted Operator: OP" in told and zipped.is_file()
+    output = tool.ok("upgrade-jwt", "--force", "--backup", str(zipped))
+    assert "It does not contain keys" in output and "Converted Operator: OP" in output and zipped.is_file()
     assert "No change was applied" in tool.ok("upgrade-jwt")
     tool.ok("validate", "-A")

@@ -1,4 +1,4 @@
-"""`pyjs nsc push|pull|status|tool` against a server of each kind, as a user calls them."""
+"""`pyjs nsc push|pull|status|tool` against a server of each kind, as a user runs them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators, accounts and users by `pyjs nsc`: nsc's lines and files, and what is refused."""
+"""Operators, accounts and users by `pyjs nsc`: nsc's lines and files, and refusals."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def test_a_scoped_user_has_nothing_of_its_own(stocked: Nsc) -> None:
     claims = json.loads(stocked.ok("edit user su --tag z --json"))["claims"]
     assert claims["nats"]["tags"] == ["t", "z"]
     assert not {"subs", "data", "payload"} & set(claims["nats"]) and claims["nats"]["issuer_account"]
-    told = stocked.refused("add", "user", "sv", "-K", "worker", "--allow-pub", "a").splitlines()
-    assert told == [
+    output = stocked.refused("add", "user", "sv", "-K", "worker", "--allow-pub", "a").splitlines()
+    assert output == [
         '[ OK ] added pub "a"',
         "[ERR ] scoped users require no permissions or limits set",
         "[WARN] user was NOT edited as the edits conflict with signing key scope",
@@ -179,26 +179,26 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(stocked: Nsc) -> None:
         ("init -n OP", "already exists"),
         ("init -n X -o nobody", "was not found"),
     ):
-        told = stocked.refused(*words.split())
-        assert part in told and told.startswith("Error: ") and seed not in told, f"{words}: {told}"
+        output = stocked.refused(*words.split())
+        assert part in output and output.startswith("Error: ") and seed not in output, f"{words}: {output}"
 
 
 def test_an_account_without_users_says_how_one_is_added(stocked: Nsc) -> None:
     stocked.ok("add account B")
-    told = stocked.refused("describe", "user", "-a", "B")
-    assert told == "Error: a user is required: account B has none: add one with `nsc add user -a B`"
+    output = stocked.refused("describe", "user", "-a", "B")
+    assert output == "Error: a user is required: account B has none: add one with `nsc add user -a B`"
 
 
 def test_strict_mode_asks_for_signing_keys_everywhere(nsc: Nsc) -> None:
     nsc.ok("add operator OP --generate-signing-key")
     nsc.ok("add account A")
     key = json.loads(nsc.ok("describe operator -J"))["nats"]["signing_keys"][0]
-    told = nsc.refused("edit", "operator", "--require-signing-keys")
-    assert 'account "A" needs to be issued with a signing key first' in told
+    output = nsc.refused("edit", "operator", "--require-signing-keys")
+    assert 'account "A" needs to be issued with a signing key first' in output
     nsc.ok(f"edit account A --tag x -K {key}")
     nsc.ok("edit operator --require-signing-keys")
-    told = nsc.refused("add", "user", "ann")
-    assert "requires signing keys, and account A has none" in told
+    output = nsc.refused("add", "user", "ann")
+    assert "requires signing keys, and account A has none" in output
     nsc.ok("edit account A --sk generate")
     user = json.loads(nsc.ok("add user ann --json"))["claims"]
     account = json.loads(nsc.ok("describe account A -J"))

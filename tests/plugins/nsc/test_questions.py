@@ -1,4 +1,4 @@
-"""`pyjs nsc … -i`: what is asked on a terminal, in nsc's words, and the line that asks nothing."""
+"""`pyjs nsc … -i`: the questions on a terminal, in nsc's words, and the line that asks nothing."""
 
 from __future__ import annotations
 
@@ -167,8 +167,8 @@ def test_a_seed_that_was_typed_is_not_told_again(cli: Cli) -> None:
         terminal.answer("valid from", "")
         terminal.answer("valid until (0 is always)", "")
         assert terminal.finish() == 0
-        told = terminal.errors()
-    assert "--public-key=<SEED>" in told and seed not in told
+        output = terminal.errors()
+    assert "--public-key=<SEED>" in output and seed not in output
 
 
 def test_the_line_that_asks_nothing_has_each_flag_once_and_does_the_same(cli: Cli) -> None:
@@ -190,5 +190,5 @@ def test_the_line_that_asks_nothing_has_each_flag_once_and_does_the_same(cli: Cl
     assert words[:3] == ["pyjs", "nsc", "add"] and not {"-i", "-s", "-n"} & set(words)
     assert words.count("--service") == 1 and "--subject=a.b" in words and "--name=other" in words
     cli.ok("delete", "export", "--subject", "a.b", env=ENV)
-    told = cli.ok(*words[2:], env=ENV)
-    assert '[ OK ] added private service export "other"' in told
+    output = cli.ok(*words[2:], env=ENV)
+    assert '[ OK ] added private service export "other"' in output

@@ -1,4 +1,4 @@
-"""What accounts share, and whom they refuse, by `pyjs nsc`: questions, JSON, secrets, differences of nsc."""
+"""Exports, imports and revocations by `pyjs nsc`: questions, JSON, secrets, differences from nsc."""
 
 from __future__ import annotations
 

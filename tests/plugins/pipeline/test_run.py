@@ -1,4 +1,4 @@
-"""`pyjs pipeline run` for real: its JSON lines, Ctrl-C, what it leaves behind, and going on there."""
+"""`pyjs pipeline run` for real: its JSON lines, Ctrl-C, what it leaves behind, and continuing from there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C once and twice: what is asked of the run, what is shown, and that the process then ends."""
+"""Ctrl-C once and twice: what the run is asked, what is shown, and that the process then ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`server check`: what is checked, how it is told, and the exit codes of Nagios."""
+"""`server check`: what is checked, how it is reported, and the exit codes of Nagios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spreading leaders evenly is arithmetic: which moves, on which clusters."""
+"""Spreading leaders evenly is arithmetic: which moves, in which clusters."""
 
 from __future__ import annotations
 

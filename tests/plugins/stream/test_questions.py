@@ -1,4 +1,4 @@
-"""On a terminal, what no flag gives is asked; the documents' questions, their order and their answers."""
+"""On a terminal, missing flags are asked for: the documents' questions, their order and their answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stream that no server has whole is saved from what their directories still hold, and restored."""
+"""A stream that no server has whole is rescued from what their directories still contain, and restored."""
 
 from __future__ import annotations
 

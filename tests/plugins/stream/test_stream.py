@@ -244,8 +244,8 @@ def test_what_a_file_leaves_out_is_no_difference(cli: Cli, name: str, tmp_path: 
     file = tmp_path / "sparse.json"
     sparse = {"name": name, "subjects": [f"{name}.>"], "allow_direct": True}
     file.write_text(json.dumps(sparse))
-    told = cli.ok("stream", "edit", name, "--config", str(file), "--dry-run")
-    assert told == "No difference in configuration\n"
+    output = cli.ok("stream", "edit", name, "--config", str(file), "--dry-run")
+    assert output == "No difference in configuration\n"
     file.write_text(json.dumps({**sparse, "max_age": 60 * 10**9}))
     result = cli.run("stream", "edit", name, "--config", str(file), "--dry-run")
     assert result.code == 5

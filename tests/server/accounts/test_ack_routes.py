@@ -1,4 +1,4 @@
-"""Acks of one consumer share a plan, but never when somebody can tell them apart."""
+"""Acks of one consumer share a plan, but never when a subscriber can tell them apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a peer is told while an account's interest is walked in slices, and changes meanwhile."""
+"""What a peer learns while an account's interest is walked in slices, and changes meanwhile."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Peer(Advertiser[Key]):
         super().__init__(Shared(partial(clock.call_later, 0)))
         self.hidden: set[str] = set()
         self.picture: dict[Key, int] = {}
-        self.told: list[tuple[Key, int]] = []
+        self.reported: list[tuple[Key, int]] = []
         self.held = 0
 
     def _concerns(self, subscription: Subscription) -> bool:
@@ -44,7 +44,7 @@ class Peer(Advertiser[Key]):
         return subscription.subject, subscription.queue
 
     def _tell(self, key: Key, count: int) -> None:
-        self.told.append((key, count))
+        self.reported.append((key, count))
         assert count or key in self.picture, f"the end of {key} that was never told"
         if count:
             self.picture[key] = count
@@ -162,10 +162,10 @@ def test_the_picture_is_right_whatever_changes_during_a_sync(seed: int) -> None:
     play.converge()
     right = wanted(play.account, play.peer.hidden) if play.started else {}
     assert {key: count if key[1] else 1 for key, count in play.peer.picture.items()} == right
-    told = play.peer.stop()
-    assert told.keys() == play.peer.picture.keys()
+    reported = play.peer.stop()
+    assert reported.keys() == play.peer.picture.keys()
     play.add()
-    assert told.keys() == play.peer.picture.keys(), "nothing is told after the end"
+    assert reported.keys() == play.peer.picture.keys(), "nothing is told after the end"
 
 
 @pytest.mark.usefixtures("small_steps")
@@ -198,16 +198,16 @@ def test_an_account_that_comes_back_meanwhile_is_told_by_differences() -> None:
     play.peer.start(play.account)
     play.converge()
     before = dict(play.peer.picture)
-    play.peer.told.clear()
+    play.peer.reported.clear()
     play.peer.withdraw()
     play.turn()
-    ended = {key for key, count in play.peer.told if not count}
+    ended = {key for key, count in play.peer.reported if not count}
     assert ended and len(ended) < len(before)
-    play.peer.told.clear()
+    play.peer.reported.clear()
     play.peer.start(play.account)
     play.converge()
     assert play.peer.picture == before
-    assert {key for key, _ in play.peer.told} == ended
+    assert {key for key, _ in play.peer.reported} == ended
 
 
 @pytest.mark.usefixtures("small_steps")
@@ -218,16 +218,16 @@ def test_all_is_told_again_once_even_if_another_sync_comes_between() -> None:
     play.peer.start(play.account)
     play.converge()
     before = dict(play.peer.picture)
-    play.peer.told.clear()
+    play.peer.reported.clear()
     play.peer.sync(repeats=True)
     play.turn()
     play.peer.sync()
     play.converge()
-    assert dict(play.peer.told) == before == play.peer.picture
-    play.peer.told.clear()
+    assert dict(play.peer.reported) == before == play.peer.picture
+    play.peer.reported.clear()
     play.peer.sync()
     play.converge()
-    assert play.peer.told == []
+    assert play.peer.reported == []
 
 
 def test_a_peer_that_is_gone_while_it_is_told_is_told_no_more() -> None:
@@ -244,5 +244,7 @@ def test_a_peer_that_is_gone_while_it_is_told_is_told_no_more() -> None:
     play.peer.start(play.account)
     for _ in range(10):
         play.turn()
-    assert len({subject for (subject, _), _ in play.peer.told}) == 1, "the subject under way is told at once"
+    assert len({subject for (subject, _), _ in play.peer.reported}) == 1, (
+        "the subject under way is told at once"
+    )
     assert play.peer.held == 0

@@ -1,4 +1,4 @@
-"""What is written when: at once to few, over several turns to many, and never out of order."""
+"""When data is written: at once to few connections, over several turns to many, and never out of order."""
 
 from __future__ import annotations
 

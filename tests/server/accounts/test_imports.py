@@ -1,4 +1,4 @@
-"""Streams and services across accounts: rewriting, ways back, limits in time, refusals."""
+"""Streams and services across accounts: rewriting, replies, expiry, refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subscriptions that leave in slices: never found again, and watchers are told what they knew."""
+"""Subscriptions that leave in slices are never found again, and watchers are notified of those they knew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of bcrypt passwords: turns by address, the latest first, and none for what is known to be right."""
+"""Checks of bcrypt passwords: turns by address, the latest first, none for one known to be right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Permissions against the functions of single pairs: what the lists say, entry by entry."""
+"""Permissions against the functions for single pairs: what the lists allow, entry by entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which subjects are requests to the server's services, and that no answer becomes one."""
+"""Which subjects are requests to the server's services, and that an answer is never taken for one."""
 
 from __future__ import annotations
 

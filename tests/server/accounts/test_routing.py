@@ -1,4 +1,4 @@
-"""Who receives what from whom: the table of rules, queue groups, leafs."""
+"""Which subscriptions receive which messages: the table of rules, queue groups, leafs."""
 
 from __future__ import annotations
 

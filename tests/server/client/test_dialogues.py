@@ -1,4 +1,4 @@
-"""What a client says and what it reads, line by line, without sockets."""
+"""What a client sends and what it reads, line by line, without sockets."""
 
 from __future__ import annotations
 

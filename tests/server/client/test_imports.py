@@ -1,4 +1,4 @@
-"""What a server loads to start: start-up is felt."""
+"""Which modules a server loads at its start: they cost time that users notice."""
 
 from __future__ import annotations
 

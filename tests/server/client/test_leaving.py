@@ -1,4 +1,4 @@
-"""A connection that goes takes its subscriptions along, without holding up the others."""
+"""A connection that ends takes its subscriptions along, without delaying the others."""
 
 from __future__ import annotations
 

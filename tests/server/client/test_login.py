@@ -1,4 +1,4 @@
-"""Who gets in: users, bcrypt off the loop, tokens, nkeys, nobody's user, timeouts, limits of accounts."""
+"""Logins: users, bcrypt off the loop, tokens, nkeys, `no_auth_user`, timeouts, limits of accounts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Peers that do not read: pending bytes, write deadline, stalled producers. And pings."""
+"""Peers that do not read: pending bytes, write deadline, stalled producers; and pings."""
 
 from __future__ import annotations
 

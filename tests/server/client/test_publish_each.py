@@ -1,4 +1,4 @@
-"""What the server sends in runs is received as what it sends one by one."""
+"""Messages that the server sends in a run are received as if it sent them one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trace log, in nats-server's words."""
+"""The trace log, in the format of nats-server."""
 
 from __future__ import annotations
 

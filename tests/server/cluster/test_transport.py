@@ -1,4 +1,4 @@
-"""Transport and membership changes: what arrives broken is dropped; which change of members comes next."""
+"""Transport and membership changes: damaged messages are dropped; which change of members comes next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The configuration language: what a text means, and where it is wrong."""
+"""The configuration language: what a text means, and the line of an error."""
 
 from __future__ import annotations
 

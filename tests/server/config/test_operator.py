@@ -1,4 +1,4 @@
-"""Operator mode in a configuration: what follows from an operator's token, and what it does not allow."""
+"""Operator mode in a configuration: what an operator's token implies, and what it forbids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the configuration sets, in normalised values, and what it may not say."""
+"""Options of the configuration in normalised values, and those that are refused."""
 
 from __future__ import annotations
 

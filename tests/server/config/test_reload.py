@@ -1,4 +1,4 @@
-"""Which changes of the configuration a running server follows."""
+"""Which changes of the configuration a running server applies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is parsed but not served: warned of, or refused where going without would be unsafe."""
+"""Options that are parsed but not served: a warning, or a refusal where ignoring them would be unsafe."""
 
 from __future__ import annotations
 

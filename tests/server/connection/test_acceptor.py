@@ -1,4 +1,4 @@
-"""Many connections at once, none lost; no descriptors left; an address that is taken; the end."""
+"""The acceptor: many connections at once, none lost; no descriptors left; an address in use; closing."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Memory that all connections share: who waits when it is short, that everybody comes through, and that who
-does not send keeps nobody waiting. On a fake clock.
+"""Memory that all connections share: which ones wait when it is short, and that all of them come through.
+
+A connection that does not send delays nobody. On a fake clock.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What was read is served in order, in pieces and turns, and nobody waits for more than one turn."""
+"""Input is served in order, in pieces and turns, and no connection waits for more than one turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The synchronous server: what a test suite or a notebook embeds."""
+"""The synchronous server for test suites and notebooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server that has just started: what clients and monitors see while its streams are being opened."""
+"""A server that has just started: what clients and monitors get while its streams are being opened."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 
 
 def test_it_answers_before_its_streams_are_open(tmp_path: Path, disk: threading.Event) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         await fill_aside(tmp_path, disk)
         log: Any = Lines()
         server = Server(store_dir=tmp_path, log=log)
@@ -90,11 +90,11 @@ def test_it_answers_before_its_streams_are_open(tmp_path: Path, disk: threading.
         finally:
             await server.stop()
 
-    asyncio.run(asyncio.wait_for(story(), 30))
+    asyncio.run(asyncio.wait_for(scenario(), 30))
 
 
 def test_it_stops_before_its_streams_are_open(tmp_path: Path, disk: threading.Event) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         await fill_aside(tmp_path, disk)
         server = Server(store_dir=tmp_path)
         await server.start()
@@ -107,7 +107,7 @@ def test_it_stops_before_its_streams_are_open(tmp_path: Path, disk: threading.Ev
             assert (await call(client, "$JS.API.STREAM.INFO.B"))["state"]["messages"] == 1
             await client.close()
 
-    asyncio.run(asyncio.wait_for(story(), 30))
+    asyncio.run(asyncio.wait_for(scenario(), 30))
 
 
 async def fill_aside(store: Path, disk: threading.Event) -> None:

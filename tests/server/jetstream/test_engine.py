@@ -39,12 +39,12 @@ async def call(client: Client, subject: str, body: Any = None) -> dict[str, Any]
     return dict(json.loads(answer.data))
 
 
-def run(store: Path, story: Callable[[Server], Awaitable[None]], a: str = ON) -> None:
-    """Play `story` on a server of its own."""
+def run(store: Path, scenario: Callable[[Server], Awaitable[None]], a: str = ON) -> None:
+    """Play `scenario` on a server of its own."""
 
     async def play() -> None:
         async with Server(options(store, a)) as server:
-            await story(server)
+            await scenario(server)
 
     asyncio.run(asyncio.wait_for(play(), 30))
 
@@ -67,27 +67,27 @@ def test_streams_and_messages_are_there_after_a_restart(tmp_path: Path) -> None:
 
 
 def test_the_local_domains_prefix_means_the_local_api(tmp_path: Path) -> None:
-    async def story(server: Server) -> None:
+    async def scenario(server: Server) -> None:
         client = await login(server, "a")
         assert (await call(client, "$JS.hub.API.INFO"))["domain"] == "hub"
         await call(client, "$JS.hub.API.STREAM.CREATE.S", {"name": "S"})
         assert (await call(client, "$JS.API.STREAM.NAMES"))["streams"] == ["S"]
         await client.close()
 
-    run(tmp_path, story)
+    run(tmp_path, scenario)
 
 
 def test_an_account_without_jetstream_gets_an_error(tmp_path: Path) -> None:
-    async def story(server: Server) -> None:
+    async def scenario(server: Server) -> None:
         client = await login(server, "b")
         assert (await call(client, "$JS.API.INFO"))["error"]["err_code"] == 10039
         await client.close()
 
-    run(tmp_path, story)
+    run(tmp_path, scenario)
 
 
 def test_a_reload_takes_jetstream_from_an_account_and_gives_it_back_whole(tmp_path: Path) -> None:
-    async def story(server: Server) -> None:
+    async def scenario(server: Server) -> None:
         client = await login(server, "a")
         await call(client, "$JS.API.STREAM.CREATE.S", {"name": "S", "subjects": ["s"]})
         await call(client, "s", "x")
@@ -99,11 +99,11 @@ def test_a_reload_takes_jetstream_from_an_account_and_gives_it_back_whole(tmp_pa
         assert (await call(client, "$JS.hub.API.INFO"))["streams"] == 1
         await client.close()
 
-    run(tmp_path, story)
+    run(tmp_path, scenario)
 
 
 def test_a_reload_changes_an_accounts_limits(tmp_path: Path) -> None:
-    async def story(server: Server) -> None:
+    async def scenario(server: Server) -> None:
         client = await login(server, "a")
         server.reload(options(tmp_path, "jetstream: {max_streams: 1}"))
         await call(client, "$JS.API.STREAM.CREATE.S", {"name": "S"})
@@ -112,7 +112,7 @@ def test_a_reload_changes_an_accounts_limits(tmp_path: Path) -> None:
         assert (await call(client, "$JS.API.INFO"))["limits"]["max_streams"] == 1
         await client.close()
 
-    run(tmp_path, story)
+    run(tmp_path, scenario)
 
 
 def test_two_accounts_have_streams_of_the_same_name_and_subject(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A lazy disk: what is synced when."""
+"""A lazy disk: what is synced and when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quotas: what an account and the server refuse."""
+"""Quotas: what an account refuses, and what the server refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaf connections line by line, without sockets: by hand against one end, and one end against the other."""
+"""Leaf connections line by line, without sockets: one end by hand, and both ends against each other."""
 
 from __future__ import annotations
 

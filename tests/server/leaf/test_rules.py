@@ -1,4 +1,4 @@
-"""What passes a leaf connection, without one: permissions, domains, frames, targets, credentials."""
+"""Rules of leaf connections, without a connection: permissions, domains, frames, targets, credentials."""
 
 from __future__ import annotations
 

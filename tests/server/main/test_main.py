@@ -1,4 +1,4 @@
-"""`pyjs-server` as a process: what it prints, what signals do to it, how it refuses."""
+"""`pyjs-server` as a process: its output, its signals, its errors."""
 
 from __future__ import annotations
 

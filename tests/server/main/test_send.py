@@ -1,4 +1,4 @@
-"""Which command lines are those of a running server."""
+"""Which command lines are those of a running server (`--signal`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is applied in slices is applied at once here: what follows depends on no busy machine."""
+"""Work in slices is done at once here, so that no test depends on how busy the machine is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accounts from tokens: found, changed while they are used, ended; and what they take from each other."""
+"""Accounts from tokens: found, changed while in use, expired; and what they import from each other."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def test_an_account_is_looked_up_once_and_is_then_here(fixture: AccountsEn
     limits = account.limits
     assert (limits.connections, limits.subscriptions, limits.payload, limits.leafs) == (3, 4, 5, 6)
     assert fixture.accounts.claims(a.id) is not None
-    assert fixture.told == ["A"]
+    assert fixture.reported == ["A"]
 
 
 @rigged
@@ -449,7 +449,7 @@ async def test_an_account_expires_and_comes_back(fixture: AccountsEnv) -> None:
     a.claims.exp = 0
     fixture.publish(a)
     assert await fixture.fetch(a) is account
-    assert fixture.told == ["A", "A", "A"]
+    assert fixture.reported == ["A", "A", "A"]
 
 
 @rigged

@@ -1,4 +1,4 @@
-"""JetStream of accounts from tokens: granted, changed, taken away and given back while the server runs."""
+"""JetStream of accounts from tokens: granted, changed, revoked and granted again while the server runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever tokens come in whatever order: what is in force is what the last ones say."""
+"""Any tokens in any order: the accounts are as the last tokens say."""
 
 from __future__ import annotations
 

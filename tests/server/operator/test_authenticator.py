@@ -1,4 +1,4 @@
-"""Who gets in with a token and who does not, each refusal for its own reason, and lookups meanwhile."""
+"""Which tokens log in and which do not, each refusal with its own reason, and lookups meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operator mode's part as a whole: what it needs to start, and the system account to begin with."""
+"""Operator mode as a whole: what it needs to start, and the system account at the start."""
 
 from __future__ import annotations
 

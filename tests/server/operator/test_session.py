@@ -1,4 +1,4 @@
-"""Logins that stand: they end in time, and follow every change of their account."""
+"""Open sessions end in time, and follow every change of their account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From claims to limits, JetStream's grants, permissions, mappings and exports."""
+"""Claims are translated to limits, JetStream's grants, permissions, mappings and exports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The policy for the collector of cycles: each pass is short, and nothing that is dropped stays for ever."""
+"""The policy for the garbage collector: each pass is short, and no dropped object stays for ever."""
 
 from __future__ import annotations
 

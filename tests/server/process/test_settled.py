@@ -1,4 +1,4 @@
-"""A configuration is applied as it was when nobody wrote it."""
+"""A configuration is applied only once it is no longer being written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What this server's INFO for routes says of it."""
+"""The content of this server's INFO for routes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def test_it_says_what_is_so_now() -> None:
     clients = InfoDocument(options, identity, 4222)
     documents = RouteDocuments(options, identity, clients)
 
-    def told() -> dict[str, Any]:
+    def reported() -> dict[str, Any]:
         found = json.loads(documents.info().removeprefix(b"INFO "))
         return {key: found[key] for key in ("jetstream", "domain", "ldm") if key in found}
 
-    assert told() == {}
+    assert reported() == {}
     clients.jetstream = clients.lame_duck = True
-    assert told() == {"jetstream": True, "domain": "hub", "ldm": True}
+    assert reported() == {"jetstream": True, "domain": "hub", "ldm": True}
     clients.jetstream = clients.lame_duck = False
-    assert told() == {}
+    assert reported() == {}

@@ -1,4 +1,4 @@
-"""Streams of many subjects are made, changed and deleted bit by bit, as if it were done at once."""
+"""Streams of many subjects are created, changed and deleted in steps, with the effect of one step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recovery: what is served while streams are being opened, each step of the reading in the test's hand."""
+"""Recovery: what is served while streams are being opened, where the test decides each step of reading."""
 
 from __future__ import annotations
 

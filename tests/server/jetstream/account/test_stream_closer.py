@@ -1,4 +1,4 @@
-"""Closing: streams are written out side by side, and nothing is answered before it is on the disk."""
+"""Closing: streams are written side by side, and nothing is answered before it is on the disk."""
 
 from __future__ import annotations
 
@@ -89,12 +89,12 @@ def test_streams_are_written_side_by_side(fixture: JetStreamFixture, monkeypatch
 
         monkeypatch.setattr(stream, "write_out", meet)
 
-    async def story() -> None:
+    async def scenario() -> None:
         closed = asyncio.Event()
         with ThreadPoolExecutor(4) as pool:
             runner = LoopTaskExecutor(asyncio.get_running_loop(), pool)
             StreamCloser(runner, fixture.js.leave(), closed.set)
             await closed.wait()
 
-    asyncio.run(asyncio.wait_for(story(), 30))
+    asyncio.run(asyncio.wait_for(scenario(), 30))
     assert not together.broken

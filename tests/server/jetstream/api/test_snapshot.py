@@ -1,4 +1,4 @@
-"""Backups that do not come to their end: who does not listen, or does not go on, and what is damaged."""
+"""Backups that do not complete: a receiver that is absent or stops, and damaged data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way of a request: decoding, refusals, internal errors, the audit, pages."""
+"""Handling of a request: decoding, refusals, internal errors, the audit, pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was decided in quick succession: the log of the stream ends with the last of it."""
+"""Decisions in quick succession: the log of the stream ends with the last of them."""
 
 from __future__ import annotations
 

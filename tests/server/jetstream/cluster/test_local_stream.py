@@ -1,4 +1,4 @@
-"""A stream of a cluster on its servers: made, filled, moved between one copy and three, and deleted."""
+"""A stream of a cluster on its servers: created, filled, changed between R1 and R3, and deleted."""
 
 from __future__ import annotations
 

@@ -26,22 +26,22 @@ class Listener:
     """A `MetaGroupListener` that notes what it is told."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.reported: list[str] = []
 
     def restarted(self) -> None:
-        self.told.append("restarted")
+        self.reported.append("restarted")
 
     def act(self, action: Any) -> None:
-        self.told.append(type(action).__name__)
+        self.reported.append(type(action).__name__)
 
     def decided(self, effect: Any) -> None:
-        self.told.append(type(effect).__name__)
+        self.reported.append(type(effect).__name__)
 
     def leading(self) -> None:
-        self.told.append("leading")
+        self.reported.append("leading")
 
     def leader_changed(self) -> None:
-        self.told.append("leader_changed")
+        self.reported.append("leader_changed")
 
 
 class SystemAccount:
@@ -167,7 +167,7 @@ def test_serving_ends_with_the_state_machine() -> None:
     server.meta_group._make()
     assert not server.view.served and not server.meta_group.current
     assert server.view.state.servers == {}
-    assert server.listener.told == ["leader_changed", "leading", "restarted"]
+    assert server.listener.reported == ["leader_changed", "leading", "restarted"]
 
 
 def test_a_leader_without_a_majority_answers_nobody() -> None:

@@ -1,4 +1,4 @@
-"""What servers report of themselves, and their status."""
+"""What servers report about themselves, and the status that follows from it."""
 
 from __future__ import annotations
 

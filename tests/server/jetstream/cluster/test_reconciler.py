@@ -1,4 +1,4 @@
-"""What the disk refuses to read at a start is left alone, and served as soon as it can be read."""
+"""Files that the disk refuses to read at a start are left alone, and served as soon as they can be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An answer by way of a stream's leader arrives, whatever that one knows already."""
+"""An answer that goes through a stream's leader arrives, whatever that leader knows already."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers that crash, lose power, are cut off and get other peers at random: what was acknowledged stays."""
+"""Servers crash, lose power, are cut off and get other peers at random: everything acknowledged is kept."""
 
 from __future__ import annotations
 

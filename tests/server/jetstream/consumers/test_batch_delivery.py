@@ -1,4 +1,4 @@
-"""A run of deliveries made at once: the bytes and sizes that one after the other would have."""
+"""A run of deliveries made at once has the bytes and sizes of single deliveries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a DeliveryState gives to be saved leads to its state, also where only changes are saved."""
+"""Saved parts of a DeliveryState restore its state, also where only changes are saved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kill -9 while a pull consumer works: an ack that was answered holds, nothing unacked is lost."""
+"""kill -9 while a pull consumer works: a confirmed ack holds, and no unacknowledged message is lost."""
 
 from __future__ import annotations
 

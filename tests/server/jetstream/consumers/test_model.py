@@ -1,4 +1,4 @@
-"""Random deliveries, acks, naks, terms, timeouts and removals, against a model too dumb to be wrong."""
+"""Random deliveries, acks, naks, terms, timeouts and removals, against a very simple model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a consumer by themselves, on ports that a test fulfils: inactivity and ack waits."""
+"""Parts of a consumer by themselves, on ports that the test implements: inactivity and ack waits."""
 
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ class Waiting:
     def __init__(self) -> None:
         self.clock = FakeClock()
         account = Account("A", Flusher(self.clock))
-        self.told: list[str] = []
-        account.subscribe("$JS.EVENT.ADVISORY.>", lambda message: self.told.append(message.subject))
+        self.reported: list[str] = []
+        account.subscribe("$JS.EVENT.ADVISORY.>", lambda message: self.reported.append(message.subject))
         host = JetStreamHost(clock=self.clock, executor=NoExecutor())
         self.state = DeliveryState(track=True, ack_wait=SECOND)
         self.state.max_deliver = 2
@@ -131,7 +131,7 @@ def test_a_late_ack_sets_off_a_delivery_and_the_last_one_an_advisory() -> None:
     waiting.waits.delivered()
     waiting.clock.advance(SECOND + GRACE)
     assert waiting.deliverer.calls == ["deliver"]
-    assert waiting.told == ["$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.S.C"]
+    assert waiting.reported == ["$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.S.C"]
     assert waiting.state.outstanding == 0
 
 
@@ -148,5 +148,5 @@ def test_a_pending_message_that_left_the_stream_is_told_as_terminated() -> None:
     waiting.state.deliver(7, waiting.clock.now())
     waiting.waits.dropped(7)
     waiting.waits.dropped(7)
-    assert waiting.told == ["$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.S.C"]
+    assert waiting.reported == ["$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.S.C"]
     assert waiting.deliverer.calls == []

@@ -1,4 +1,4 @@
-"""Consumers on the disk: what a restart, a kill and a failing disk leave of them."""
+"""Consumers on the disk after a restart, a kill, and errors of the disk."""
 
 from __future__ import annotations
 

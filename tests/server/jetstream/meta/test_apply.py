@@ -1,4 +1,4 @@
-"""What is decided: streams, consumers, servers, and what refuses them."""
+"""Commands of the meta group: streams, consumers, servers, and refusals."""
 
 from __future__ import annotations
 

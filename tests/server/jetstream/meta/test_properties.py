@@ -1,4 +1,4 @@
-"""Any commands leave equal states on all servers, whole or by a snapshot, and never a broken one."""
+"""Any commands leave equal states on all servers, by log or by snapshot, and never an inconsistent one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each server does about what was decided: running, catching up, and at its start."""
+"""What each server does after a decision: while it runs, while it catches up, and at its start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown of a cluster: where streams live, how healthy it is, what accounts use."""
+"""Reports about a cluster: where streams are, how healthy it is, what accounts use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replicas of a stream hold the same, whatever befalls them; and what a stream alone would hold."""
+"""Replicas of a stream have the same content, whatever happens to them: that of a stream without replicas."""
 
 from __future__ import annotations
 

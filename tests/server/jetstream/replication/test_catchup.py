@@ -1,4 +1,4 @@
-"""A replica that the log cannot help: messages and state from another one, checked at both ends."""
+"""A replica that the log cannot help gets messages and state from another one, checked at both ends."""
 
 from __future__ import annotations
 

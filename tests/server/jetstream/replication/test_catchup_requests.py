@@ -1,4 +1,4 @@
-"""Whom a replica asks for what it lacks: the best first, then by turns until one can help."""
+"""Which replica is asked for what is missing: the best first, then each in turn until one can help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoints: what is on the disk, when, and what a disk that refuses means."""
+"""Checkpoints: what is on the disk and when, and what an error of the disk means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consumers of a replicated stream: what a new leader knows of what the last one did."""
+"""Consumers of a replicated stream: what a new leader knows of the work of the previous one."""
 
 from __future__ import annotations
 

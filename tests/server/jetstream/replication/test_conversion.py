@@ -1,4 +1,4 @@
-"""One server's stream becomes a group's, and one server's again."""
+"""A stream of one server becomes a group's, and one server's again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries as bytes: they come back as they were, and nothing else is taken for one."""
+"""Entries as bytes: they are decoded to what they were, and nothing else is taken for one."""
 
 from __future__ import annotations
 

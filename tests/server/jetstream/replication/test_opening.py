@@ -1,4 +1,4 @@
-"""How a replica is opened: what a worker read before is taken once, and what is damaged is set aside."""
+"""Opening a replica: a store that a worker has read is used once, and a damaged one is set aside."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ class Files:
         self.done.append("let go")
 
 
-def opener(files: Files, told: list[str], make: Callable[..., Any], **rest: Any) -> ReplicaOpener:
-    return ReplicaOpener(files, "G", make, told.append, told.append, **rest)
+def opener(files: Files, reported: list[str], make: Callable[..., Any], **rest: Any) -> ReplicaOpener:
+    return ReplicaOpener(files, "G", make, reported.append, reported.append, **rest)
 
 
 def over(config: StreamConfig, store: Any) -> Any:
@@ -107,12 +107,12 @@ MEMORY = StreamConfig.from_json({"name": "S", "storage": "memory"})
 
 def test_a_replica_is_opened_over_what_was_read(tmp_path: Path) -> None:
     files = Files(tmp_path / "msgs")
-    told: list[str] = []
-    opening = opener(files, told, over)
+    reported: list[str] = []
+    opening = opener(files, reported, over)
     opening.read()
     assert made(opening) is files.stores[0]
     assert files.done == ["claim G", "write S 7", "tell"]
-    assert (len(files.stores), told, opening.damage) == (1, [], "")
+    assert (len(files.stores), reported, opening.damage) == (1, [], "")
 
 
 def test_a_stream_in_memory_has_no_document(tmp_path: Path) -> None:
@@ -124,22 +124,22 @@ def test_a_stream_in_memory_has_no_document(tmp_path: Path) -> None:
 
 def test_a_store_that_was_handed_over_is_used_once(tmp_path: Path) -> None:
     files = Files(tmp_path / "msgs")
-    told: list[str] = []
+    reported: list[str] = []
     handed = FileStream(str(tmp_path / "handed"))
-    opening = opener(files, told, over, store=handed)
+    opening = opener(files, reported, over, store=handed)
     opening.read()
     assert not files.stores, "what lies on the disk is not asked for"
     assert made(opening) is handed
     assert handed.on_damage is not None
     handed.on_damage(1, "block 1")
-    assert told == ["block 1"]
+    assert reported == ["block 1"]
     assert made(opening) is files.stores[0]
 
 
 @pytest.mark.parametrize("foreign", [True, False])
 def test_what_cannot_be_trusted_is_set_aside(tmp_path: Path, foreign: bool) -> None:
     files = Files(tmp_path / "msgs")
-    told: list[str] = []
+    reported: list[str] = []
     files.foreign = foreign
     refusals = [] if foreign else [ReplicaStateError("it is of another group")]
 
@@ -148,12 +148,12 @@ def test_what_cannot_be_trusted_is_set_aside(tmp_path: Path, foreign: bool) -> N
             raise refusals.pop()
         return store
 
-    opening = opener(files, told, make)
+    opening = opener(files, reported, make)
     assert made(opening) is files.stores[-1]
     assert files.stores[-1].messages == 0
     assert files.done[-1] == "set aside"
     assert opening.damage and not opening.due
-    assert [line.split(":")[0] for line in told] == [
+    assert [line.split(":")[0] for line in reported] == [
         "is damaged here and will be fetched from the other servers",
         "is started again here; what was damaged is kept in /kept",
     ]
@@ -164,8 +164,8 @@ def test_what_cannot_be_trusted_is_set_aside(tmp_path: Path, foreign: bool) -> N
 
 def test_damage_that_was_marked_is_set_aside_by_the_next_replica(tmp_path: Path) -> None:
     files = Files(tmp_path / "msgs")
-    told: list[str] = []
-    opening = opener(files, told, over)
+    reported: list[str] = []
+    opening = opener(files, reported, over)
     opening.open(FILE, 7)
     opening.mark_damaged("a message is damaged")
     opening.read()

@@ -1,4 +1,4 @@
-"""A purge of much is several entries, and comes to what one would."""
+"""A purge of many messages is several entries, with the effect of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries that are applied in steps: what comes of them does not depend on where they rest."""
+"""Entries that are applied in steps have the same effect wherever the steps pause."""
 
 from __future__ import annotations
 

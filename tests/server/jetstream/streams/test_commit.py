@@ -1,4 +1,4 @@
-"""Group commit: what is answered when, and what a failing disk means."""
+"""Group commit: when each publish is answered, and what an error of the disk means."""
 
 from __future__ import annotations
 
@@ -92,17 +92,17 @@ def test_publishers_hear_at_the_end_that_the_store_takes_no_commit(tmp_path: Pat
     runner = HandRunner()
     runner.soon = lambda callback: None  # type: ignore[method-assign] # the end comes first
     store = FileStream(str(tmp_path))
-    told: list[BaseException | None] = []
+    reported: list[BaseException | None] = []
     answers: list[tuple[bytes, bytes]] = []
     queue = GroupCommit(
         store, runner, lambda *message: None, answers.extend, lambda seq: None, lambda error: b"refused"
     )
     queue.answers.append((b"reply", b"stored"))
-    queue.after(told.append)
+    queue.after(reported.append)
     store.close()
     queue.close()
     assert answers == [(b"reply", b"refused")]
-    assert [type(error) for error in told] == [StoreClosed]
+    assert [type(error) for error in reported] == [StoreClosed]
     assert isinstance(queue.error, StoreClosed)
 
 

@@ -1,4 +1,4 @@
-"""The space of removed messages is given back while the stream goes on."""
+"""The space of removed messages is freed while the stream is in use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of a stream work over its contents and their ports, without the stream."""
+"""The parts of a stream work on its contents and their ports, without the stream."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class Reader:
     """Keeps what it is told of a purge."""
 
     def __init__(self) -> None:
-        self.told: list[Any] = []
+        self.reported: list[Any] = []
 
     def on_purging(self, gone: Sequence[int] | None) -> Steps[None]:
-        self.told.append(gone)
+        self.reported.append(gone)
         yield from ()
 
     def after_purge(self) -> Steps[None]:
-        self.told.append("after")
+        self.reported.append("after")
         yield from ()
 
 
@@ -153,8 +153,8 @@ def test_readers_are_told_of_a_purge() -> None:
     for number in range(5):
         owner.publish(b"s.a", b"%d" % number)
     assert at_once(owner.removal.purging(keep=2)) == 3
-    assert owner.reader.told[-1] == "after"
-    assert len(owner.reader.told) > 1
+    assert owner.reader.reported[-1] == "after"
+    assert len(owner.reader.reported) > 1
 
 
 @pytest.mark.usefixtures("_short_steps")

@@ -1,4 +1,4 @@
-"""Readers against asking each of them, through all that may happen to them."""
+"""The index of readers against asking each of them, whatever happens to them."""
 
 from __future__ import annotations
 

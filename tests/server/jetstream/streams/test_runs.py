@@ -1,4 +1,4 @@
-"""Publishes that come together do what they do one by one: the same messages, the same answers, in order."""
+"""Publishes that come together have the effect of single ones: the same messages and answers, in order."""
 
 from __future__ import annotations
 

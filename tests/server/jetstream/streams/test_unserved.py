@@ -1,4 +1,4 @@
-"""What is not served is refused by name: no stream pretends."""
+"""An option that is not served is refused by its name: no stream pretends to have it."""
 
 from __future__ import annotations
 

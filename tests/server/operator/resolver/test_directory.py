@@ -1,4 +1,4 @@
-"""The folder of account tokens: what it takes, what it refuses, what it survives."""
+"""The folder of account tokens: what it accepts, what it refuses, which failures it survives."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ def test_foreign_and_damaged_files_are_named_and_left_alone(
     assert [directory.load(key) for key in operated.accounts[:4]] == [""] * 4
     directory.sweep()
     for name in files:
-        told = [line for line in operated.log.lines if name in line]
-        assert len(told) == (0 if name == "README" else 1), name
+        reported = [line for line in operated.log.lines if name in line]
+        assert len(reported) == (0 if name == "README" else 1), name
     assert {f.name: f.read_bytes() for f in directory.path.iterdir() if f.name in files} == files
 
 

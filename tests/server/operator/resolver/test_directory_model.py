@@ -1,4 +1,4 @@
-"""A directory against the simplest thing that could be right: a dict."""
+"""A directory against the simplest model: a dict."""
 
 from __future__ import annotations
 

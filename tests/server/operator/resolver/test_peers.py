@@ -1,4 +1,4 @@
-"""Asking other servers for an account: who counts, and when the search ends."""
+"""Asking other servers for an account: which answers count, and when the search ends."""
 
 from __future__ import annotations
 

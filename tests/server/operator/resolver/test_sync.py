@@ -125,7 +125,7 @@ def test_what_is_not_taken_is_told_once(operated: Operated, system: Account, one
         operated.clock.advance(60 * SECOND)
         system.publish(asked[-1].reply, f"{operated.accounts[0]}|{stranger}\nnonsense".encode())
         operated.clock.advance(1)
-    told = [line for line in operated.log.lines if "not taken" in line]
-    assert len(told) == 2
-    assert "not trusted" in told[0] and operated.accounts[0] in told[0]
+    reported = [line for line in operated.log.lines if "not taken" in line]
+    assert len(reported) == 2
+    assert "not trusted" in reported[0] and operated.accounts[0] in reported[0]
     assert (one.directory.keys(), one.applied) == ([], [])

@@ -1,4 +1,4 @@
-"""The way of an API request through a cluster: who answers, what is proposed, and when it is answered."""
+"""An API request in a cluster: which server answers, what is proposed, and when the answer is sent."""
 
 from __future__ import annotations
 

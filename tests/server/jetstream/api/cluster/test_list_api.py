@@ -1,4 +1,4 @@
-"""Pages of names, and lists for which many leaders are asked."""
+"""Pages of names, and lists that ask many leaders."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The same random story told to clusters and leafs of both implementations: every client hears the same.
+"""The same random operations on clusters and leafs of both implementations: clients receive the same.
 
-A seed is a story. Members of a queue group are chosen by chance: of those it is compared how many heard a
-message, and whether behind a leaf connection or not.
+A seed is one sequence of operations. Members of a queue group are chosen at random: for those the test
+compares how many received a message, and whether they are behind a leaf connection.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ def _told(frames: list[Frame]) -> list[Frame]:
 
 
 @dataclass
-class Story:
-    """What has been told so far. queues: name by (client, sid)."""
+class Operations:
+    """What has been sent so far. queues: name by (client, sid)."""
 
     rng: random.Random
     crowds: list[Crowd]
@@ -195,15 +195,15 @@ def test_every_client_hears_the_same(shapes: tuple[Shape, Shape], seed: int) -> 
     # Over a leaf connection each account that imports hears by itself, and echoes differ: see differences.md.
     users = ["acc", "other"] if "l0" not in shapes[0].servers else ["acc"]
     crowds = [Crowd(shape, users) for shape in shapes]
-    story = Story(random.Random(seed), crowds)
+    operations = Operations(random.Random(seed), crowds)
     try:
         for _ in range(STEPS):
-            for _ in range(story.rng.randrange(1, 4)):
-                story.listen()
+            for _ in range(operations.rng.randrange(1, 4)):
+                operations.listen()
             for crowd in crowds:
                 crowd.converge()
             for _ in range(4):
-                story.publish()
+                operations.publish()
     finally:
         for crowd in crowds:
             crowd.close()
