@@ -42,6 +42,13 @@ ROWS: tuple[CommandRow, ...] = (
         section=ADMIN,
     ),
     CommandRow("demo", "pyjs.plugins.demo:demo", "Played and checked demonstrations", section=OTHER),
+    CommandRow(
+        "events",
+        "pyjs.plugins.events.command:events",
+        "What happens: advisories and metrics",
+        ("event", "e"),
+        section=ADMIN,
+    ),
     CommandRow("help", "pyjs.plugins.help:help_command", "Help for a command", section=OTHER),
     CommandRow("kv", "pyjs.plugins.kv:kv", "Key-value buckets", section=JETSTREAM),
     CommandRow("nsc", "pyjs.plugins.nsc:nsc", "Manage operators, accounts and users", section=ADMIN),

@@ -1,0 +1,1 @@
+"""`pyjs events`: advisories, metrics and server events, in words."""
