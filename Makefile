@@ -56,17 +56,17 @@ $(VENV)/.python:
 	@$(PYTHON) -m venv $(VENV) || { echo "could not make an environment; on Debian: apt-get install python3-venv"; exit 1; }
 	@touch $@
 
-$(VENV)/.user: $(VENV)/.python pyproject.toml setup.py
+$(VENV)/.user: $(VENV)/.python pyproject.toml setup.py native/_native.pyx
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-$(VENV)/.spark: $(VENV)/.python pyproject.toml setup.py
+$(VENV)/.spark: $(VENV)/.python pyproject.toml setup.py native/_native.pyx
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[spark]'
 	@touch $@ $(VENV)/.user
 
-$(VENV)/.dev: $(VENV)/.python pyproject.toml setup.py
+$(VENV)/.dev: $(VENV)/.python pyproject.toml setup.py native/_native.pyx
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.user $(VENV)/.spark
 
 clean:
-	@rm -rf $(VENV) build dist ./*.egg-info
+	@rm -rf $(VENV) build dist ./*.egg-info native/*.so

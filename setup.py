@@ -1,12 +1,16 @@
 """The repository's root is the package pyjs, so that its rooms are the first thing one sees."""
 
-from setuptools import find_packages, setup
+import os
+import sys
+
+from setuptools import Extension, find_packages, setup
+from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
 # After setuptools, which brings it: Python 3.12 and newer have none.
 from distutils.command.install_data import install_data  # isort: skip
 
-ROOMS = ("protocol", "keys", "store", "raft", "server", "cli", "plugins", "pipeline")
+ROOMS = ("native", "protocol", "keys", "store", "raft", "server", "cli", "plugins", "pipeline")
 
 
 class BuildPackage(build_py):
@@ -37,10 +41,39 @@ class InstallBesidePackage(install_data):
         super().finalize_options()
 
 
+class BuildCompiled(build_ext):
+    """Compiles the twins of `native`. Where that fails, pyjs is installed without them, and is slower."""
+
+    def run(self) -> None:
+        """Compile all, or say in one line why nothing was."""
+        if not self.extensions:
+            return
+        try:
+            super().run()
+        except Exception as error:  # whatever a compiler, or the lack of one, comes with
+            self.extensions = []
+            print(f"pyjs: installed without its compiled part: {error}", file=sys.stderr)  # noqa: T201
+
+
+def compiled() -> list[Extension]:
+    """The compiled modules. `PYJS_PURE=1` leaves them out, and so does an environment without Cython."""
+    if os.environ.get("PYJS_PURE", "") not in {"", "0"}:
+        return []
+    try:
+        from Cython.Build import cythonize
+    except ImportError:
+        print("pyjs: installed without its compiled part: there is no Cython", file=sys.stderr)  # noqa: T201
+        return []
+    twins = Extension("pyjs.native._native", ["native/_native.pyx"])
+    made: list[Extension] = cythonize([twins], build_dir="build", quiet=True)
+    return made
+
+
 setup(
+    ext_modules=compiled(),
     package_dir={"pyjs": "."},
     packages=["pyjs"]
     + [f"pyjs.{name}" for name in find_packages(include=[p for room in ROOMS for p in (room, f"{room}.*")])],
     data_files=[("", ["pipeline/pyspark_jetstream.py"])],
-    cmdclass={"build_py": BuildPackage, "install_data": InstallBesidePackage},
+    cmdclass={"build_ext": BuildCompiled, "build_py": BuildPackage, "install_data": InstallBesidePackage},
 )

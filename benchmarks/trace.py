@@ -35,7 +35,7 @@ QUIET = 0.1  # seconds without a call, after which nothing of the previous path 
 BUDGET = {
     "publish": (46, 26),
     "pull": (69, 26),
-    "ack": (45, 22),
+    "ack": (43, 20),
     "core publish": (10, 8),
 }
 TITLES = {

@@ -167,7 +167,8 @@ async def close(nc: Any) -> None:
         except Exception as error:  # the connection is closing: the flush is best effort
             if isinstance(error, asyncio.CancelledError):
                 raise
-    with suppress(AssertionError):  # from a client that failed before it had anything to close
+    # From a client that has nothing to close yet, or whose connection is lost already.
+    with suppress(AssertionError, OSError):
         await nc.close()
 
 

@@ -158,14 +158,19 @@ class OrderedConsumer:
         """Answer flow control, check a heartbeat, make the consumer again if the server dropped it."""
         headers = message.headers or {}
         if headers.get("Status") == CONTROL and message.reply:
-            await self._connection.nc.publish(message.reply)
+            await self._reply(message.reply)
         elif headers.get("Status") == CONTROL:
             if headers.get("Nats-Consumer-Stalled"):
-                await self._connection.nc.publish(headers["Nats-Consumer-Stalled"])
+                await self._reply(headers["Nats-Consumer-Stalled"])
             if headers.get("Nats-Last-Consumer", str(self._number)) != str(self._number):
                 await self._again()
         elif headers.get("Status") == CONSUMER_GONE:
             await self._again()
+
+    async def _reply(self, subject: str) -> None:
+        """Let the server go on. A reply that is lost with the connection is not needed any more."""
+        with suppress(*_connection_errors()):
+            await self._connection.nc.publish(subject)
 
     async def _again(self) -> None:
         """Make the consumer again, behind the last message. Waits for a server and for a leader."""
@@ -177,9 +182,9 @@ class OrderedConsumer:
                 if str(info.get("created", "")) != self._created:
                     raise StreamReplacedError
                 await self._make()
-            except CliError as error:
-                lasting = error.exit_code is not ExitCode.UNAVAILABLE or self._connection.nc.is_closed
-                if lasting or (self._patience is not None and time.monotonic() - began > self._patience):
+            except Exception as error:
+                tired = self._patience is not None and time.monotonic() - began > self._patience
+                if tired or self._connection.nc.is_closed or not _may_pass(error):
                     raise
                 await asyncio.sleep(RETRY_WAIT)
             else:
@@ -236,6 +241,20 @@ class OrderedConsumer:
         elif self._filters:
             config["filter_subjects"] = self._filters
         return config
+
+
+def _may_pass(error: Exception) -> bool:
+    """Return whether an error may be gone at the next attempt: no connection, no answer, no leader."""
+    if isinstance(error, CliError):
+        return error.exit_code is ExitCode.UNAVAILABLE
+    return isinstance(error, _connection_errors())
+
+
+def _connection_errors() -> tuple[type[Exception], ...]:
+    """Return what the client raises while it has no connection."""
+    from nats import errors
+
+    return OSError, errors.Error
 
 
 def stream_is_gone(error: CliError) -> bool:

@@ -128,9 +128,9 @@ class Server:
             await self.stop()
             raise
         self.log.info(f"Listening for client connections on {options.host}:{self.port}")
-        self._ready.add_done_callback(self._tell_ready)
+        self._ready.add_done_callback(self._log_ready)
 
-    def _tell_ready(self, ready: asyncio.Task[None]) -> None:
+    def _log_ready(self, ready: asyncio.Task[None]) -> None:
         if not ready.cancelled():
             self.log.info("Server is ready")
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .. import native
 from ..version import NATS_VERSION
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class ServerIdentity:
     name: str
     start: int
     version: str = NATS_VERSION
-    runtime: str = f"python{platform.python_version()}"
+    runtime: str = f"python{platform.python_version()} ({native.FORM})"
 
     @classmethod
     def new(cls, name: str, start: int, random_bytes: Callable[[int], bytes]) -> ServerIdentity:

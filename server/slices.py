@@ -189,7 +189,7 @@ def matching(items: Iterable[T], wanted: Callable[[T], bool]) -> Steps[list[T]]:
     return found
 
 
-def let_go(items: list[Any]) -> Steps[None]:
+def freeing(items: list[Any]) -> Steps[None]:
     """Free a large document step by step.
 
     `items` must hold the only references to its parts, and is empty at the end.

@@ -273,7 +273,7 @@ class AccountDirectory:
         kept = [name for name in names if name in ("msgs", _LOST) or name.startswith(f"{_LOST}.")]
         return [f"{folder}/{name}" for name in kept]
 
-    def let_go(self, stream: str) -> None:
+    def remove_set_aside(self, stream: str) -> None:
         """Remove everything of the stream that was set aside."""
         folder = self._stream(stream)
         for name in self._fs.names(folder):

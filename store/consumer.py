@@ -244,7 +244,7 @@ class FileConsumer:
             self._keep_damaged(self.path if best is first else self.path + COPY)
         if self._fs.exists(self.path + _KEPT):
             self.damage = f"{self.path} was damaged, an older state was taken (see {self.path}{_KEPT})"
-        self._mend(best, first, copy)
+        self._repair(best, first, copy)
         self._number = best.number
         if not best.torn and best.identity == self._identity.value:
             self._written, self._end, self._checkpoint = copied(best.state), len(best.data), best.checkpoint
@@ -267,7 +267,7 @@ class FileConsumer:
     def _is_foreign(self, log: _Log) -> bool:
         return log.state is not None and not self._identity.owns(log.identity)
 
-    def _mend(self, best: _Log, first: _Log | None, copy: _Log | None) -> None:
+    def _repair(self, best: _Log, first: _Log | None, copy: _Log | None) -> None:
         """Rewrite the file that knows less. One that never existed is created."""
         if best is not first:
             self.repaired = f"{self.path} is {self._wrong(first)}, rewritten from its copy"
@@ -371,9 +371,9 @@ class FileConsumer:
             if self._refusal is None:
                 self.commit_sync()
         finally:
-            self._let_go()
+            self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         for path in (self.path, self.path + COPY):
             self._handles.forget(path)
         if self._own_handles:
@@ -382,7 +382,7 @@ class FileConsumer:
 
     def delete(self) -> None:
         """Remove the files. No commit may be under way. Raises OSError."""
-        self._let_go()
+        self._release()
         for path in (self.path + _KEPT, self.path + COPY, self.path):
             self._fs.remove(path)
 

@@ -30,20 +30,21 @@ class MemoryStream(IndexedStream):
         self.append_at(seq, subject, header, body, time)
         return seq
 
-    def append_run(self, subject: str, bodies: Sequence[bytes], time: int) -> int:
-        """Store messages of one subject, without headers, and return the sequence of the first."""
+    def append_batch(self, messages: Sequence[tuple[str, bytes, bytes]], time: int) -> int:
+        """Store messages (subject, header, body), and return the sequence of the first."""
         self._check_open()
         if time < self.last_time:
             self._time_fell = True
         first = seq = self.last_seq + 1
-        messages = self._messages
-        size = 0
-        for body in bodies:
-            messages[seq] = (subject, b"", body, time)
-            size += len(body)
+        stored = self._messages
+        size = 16 * len(messages)
+        for subject, header, body in messages:
+            stored[seq] = (subject, header, body, time)
+            octets = len(subject) if subject.isascii() else len(subject.encode("utf-8", "surrogateescape"))
+            size += octets + len(header) + len(body)
             seq += 1
-        self._index.add_run(subject, first, seq - first)
-        self.bytes += size + (seq - first) * self.size_of(subject, 0, 0)
+        self._index.add_each(messages, first)
+        self.bytes += size
         self.last_seq = seq - 1
         self.last_time = time
         return first

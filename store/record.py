@@ -14,11 +14,13 @@ from struct import Struct
 from typing import NamedTuple
 from zlib import crc32
 
-FIXED = 32  # bytes before the subject
-MAGIC = 0xB5
+from ..native import records
+
+FIXED = records.FIXED
+MAGIC = records.MAGIC
 LONGEST = 1 << 30  # bytes; no record is longer, so a greater length is damage
 
-MESSAGE = 1
+MESSAGE = records.MESSAGE
 DELETE = 2  # body: pairs (first, last) of deleted sequences, u64 each
 STATE = 3  # seq: the first sequence not removed; time: the last message's; body: the last sequence, u64
 COMMIT = 4  # ends the records that are written and synced together
@@ -26,13 +28,10 @@ ERASED = 5  # a former message, whose bytes are overwritten
 CHECKPOINT = 6  # a consumer's whole state
 DELTA = 7  # what changed in a consumer's state
 
-_FIELDS = Struct("<BBHIIQq")
-_CHECKSUM = Struct("<I")
 _ALL = Struct("<IBBHIIQq")
 _CANDIDATE = re.compile(rb"\xb5[\x01-\x07]", re.DOTALL)
 
-pack_fields = _FIELDS.pack
-pack_checksum = _CHECKSUM.pack
+pack_fields, pack_checksum = records.pack_fields, records.pack_checksum
 unpack_all = _ALL.unpack_from
 
 

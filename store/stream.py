@@ -102,8 +102,8 @@ class StreamStore(Protocol):
         """Store a message and return its sequence. `time` is in ns."""
         ...
 
-    def append_run(self, subject: str, bodies: Sequence[Octets], time: int) -> int:
-        """Store messages of one subject, without headers, as `append` does, and return the first sequence.
+    def append_batch(self, messages: Sequence[tuple[str, Octets, Octets]], time: int) -> int:
+        """Store messages (subject, header, body) as `append` does each; return the sequence of the first.
 
         There must be at least one.
         """

@@ -79,20 +79,9 @@ class SubjectIndex:
                 view.append(seq)
         return number
 
-    def add_run(self, subject: str, first: int, count: int) -> int:
-        """Add `count` messages of one subject with consecutive sequences, as `add` does for each."""
-        number = self.add(subject, first)
-        if count > 1:
-            more = array("Q", range(first + 1, first + count))
-            self.live.extend(more)
-            seqs = self._by_number[number]
-            if isinstance(seqs, int):
-                seqs = self._by_number[number] = Sequences((seqs,))
-            seqs.extend(more)
-            if self._views:
-                for view in self._groups[number]:
-                    view.extend(more)
-        return number
+    def add_each(self, messages: Iterable[tuple[str, bytes, bytes]], first: int) -> list[int]:
+        """Add messages (subject, header, body), with sequences from `first` on. Return the subjects' ids."""
+        return [self.add(message[0], seq) for seq, message in enumerate(messages, first)]
 
     def adopt(self, ids: dict[str, int], seqs: "list[int | array[int]]") -> None:
         """Take over the subjects of a recovered store, with ids from 0 on. The caller fills `live`.

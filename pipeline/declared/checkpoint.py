@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 
-def begin_anew(checkpoint: str) -> bool:
+def discard_unfinished_start(checkpoint: str) -> bool:
     """Remove a record of the first batch that was never finished, and return whether there was one.
 
     checkpoint: a path, or a URL as Spark takes it; one that is not `file:` is left alone

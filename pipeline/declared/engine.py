@@ -117,7 +117,7 @@ def _remote(document: PipelineDocument) -> SparkSession:
     except ImportError as error:
         raise sessions.SparkError(f"{NO_CONNECT} ({error})") from None
     except Exception as error:
-        told = "; ".join(filter(None, failure.told(error)))
+        told = "; ".join(filter(None, failure.describe(error)))
         raise sessions.SparkError(f"no session at {place(document)}: {told}") from error
     return spark
 

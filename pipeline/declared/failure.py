@@ -55,7 +55,7 @@ HINTS = (
 )
 
 
-def told(error: BaseException) -> tuple[str, str]:
+def describe(error: BaseException) -> tuple[str, str]:
     """Return the root cause in one short line, and a hint (perhaps empty)."""
     said = whole(error)
     hint = next((hint for pattern, hint in HINTS if pattern.search(said)), "")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...cli import secret
 from . import options
-from .checkpoint import begin_anew
+from .checkpoint import discard_unfinished_start
 from .cross_checks import location
 from .document import (
     AVAILABLE_NOW,
@@ -66,7 +66,7 @@ def start(
 
     document = loaded.document
     sink = document.sinks[name]
-    begin_anew(checkpoint)
+    discard_unfinished_start(checkpoint)
     if not isinstance(sink, ConsoleSink):
         frame = frame.observe(OBSERVED, functions.count(functions.lit(1)).alias("rows"))
     writer = frame.writeStream.queryName(f"{document.name}.{name}").outputMode(sink.output_mode)

@@ -25,7 +25,7 @@ class RunError(RuntimeError):
 
 def failed(loaded: LoadedDocument, path: Path, error: BaseException) -> RunError:
     """Return the error for what Spark, or a user's function, raised while `path` was made or run."""
-    message, hint = failure.told(error)
+    message, hint = failure.describe(error)
     return at(loaded, path, message, hint or getattr(error, "hint", ""))
 
 

@@ -147,11 +147,11 @@ class BatchWriter(DataSourceArrowWriter):
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Log what was written (on the driver)."""
-        LOG.info("%s", told(messages))
+        LOG.info("%s", outcome(messages))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Log what remains of a write that failed (on the driver)."""
-        LOG.warning("the write failed; what was published stays: %s of finished tasks", told(messages))
+        LOG.warning("the write failed; what was published stays: %s of finished tasks", outcome(messages))
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
@@ -182,16 +182,16 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Log what was written (on the driver)."""
-        LOG.info("batch %d: %s", batchId, told(messages))
+        LOG.info("batch %d: %s", batchId, outcome(messages))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Log what remains of a batch that failed (on the driver)."""
         LOG.warning(
-            "batch %d failed; what was published stays: %s of finished tasks", batchId, told(messages)
+            "batch %d failed; what was published stays: %s of finished tasks", batchId, outcome(messages)
         )
 
 
-def told(messages: Sequence[WriterCommitMessage | None]) -> str:
+def outcome(messages: Sequence[WriterCommitMessage | None]) -> str:
     """Return in words what tasks have written."""
     done = [message for message in messages if isinstance(message, TaskCommit)]
     rows, duplicates = sum(message.rows for message in done), sum(message.duplicates for message in done)

@@ -12,8 +12,8 @@ from ...cli.connection import NatsConnection, connect
 from ...cli.errors import RefusedError, RemoteError, warn
 from ...cli.setting import flags
 from ...protocol.api.stream import StreamConfig
-from ...protocol.buckets.key_value import KeyValueConfig, bucket_name
-from ...protocol.buckets.object_store import ObjectStoreConfig
+from ...protocol.buckets.config import KeyValueConfig, ObjectStoreConfig
+from ...protocol.buckets.key_value import bucket_name
 from ..stream.leadership import gathered, stream_asset
 from . import page
 from .bucket import open_bucket
@@ -47,7 +47,7 @@ async def edit(bucket: str, **given: Any) -> None:
     """Change a bucket's settings; what no flag gives stays as it is."""
     async with connect() as connection:
         store = await open_bucket(connection, bucket)
-        before = document.without_reserved(store.config)
+        before = document.without_reserved(StreamConfig.from_json(store.config))
         config = KeyValueConfig.of(before)
         apply(config, given)
         if config.marker_ttl and not before.allow_msg_ttl:

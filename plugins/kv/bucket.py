@@ -14,9 +14,8 @@ from ...cli.connection import NatsConnection
 from ...cli.errors import CliError, RemoteError, warn
 from ...cli.messages import StoredMessage
 from ...cli.ordered_consumer import OrderedConsumer
-from ...protocol.api.stream import StreamConfig
 from ...protocol.buckets import key_value
-from ...protocol.buckets.key_value import KeySubjects, KeyValueConfig, Operation
+from ...protocol.buckets.key_value import KeySubjects, Operation
 from ...protocol.buckets.naming import check_key, check_pattern
 from .lookup import BucketKind, stream_of, validated
 
@@ -54,15 +53,16 @@ class Bucket:
     def __init__(self, connection: NatsConnection, info: Info) -> None:
         self.connection = connection
         self.info = info
-        self.config = StreamConfig.from_json(info["config"])
-        self.name = key_value.bucket_name(self.config.name)
+        self.config: Info = info["config"]
+        self.stream = str(self.config["name"])
+        self.name = key_value.bucket_name(self.stream)
         self.subjects = KeySubjects.of(self.config, connection.js.prefix)
 
     async def last(self, key: str) -> Entry | None:
         """Return the last revision of a key, which may be a deletion; None if there is none."""
         subject = self._subject(key)
         found = await messages.last_of(
-            self.connection, self.config.name, subject, direct=self.config.allow_direct
+            self.connection, self.stream, subject, direct=bool(self.config.get("allow_direct"))
         )
         return None if found is None else self.entry(found)
 
@@ -70,7 +70,7 @@ class Bucket:
         """Return a revision of a key; None if it is gone or of another key."""
         subject = self._subject(key)
         found = await messages.at_sequence(
-            self.connection, self.config.name, revision, direct=self.config.allow_direct
+            self.connection, self.stream, revision, direct=bool(self.config.get("allow_direct"))
         )
         return None if found is None or found.subject != subject else self.entry(found)
 
@@ -103,13 +103,13 @@ class Bucket:
 
     def _check(self, ack: messages.PublishAck) -> None:
         """Raise CliError if another stream than the bucket's, or than its mirror's origin, took the value."""
-        mirror = self.config.mirror
-        wanted = self.config.name if mirror is None else mirror.name
-        domain = ack.domain if mirror is not None else str(self.info.get("domain", ""))
+        mirror = self.config.get("mirror")
+        wanted = mirror["name"] if mirror else self.stream
+        domain = ack.domain if mirror else str(self.info.get("domain", ""))
         if ack.stream != wanted or ack.domain != domain:
             raise CliError(
                 f"the stream {ack.stream} of the domain {ack.domain!r} stored the value, not {wanted}",
-                "its subjects overlap with those of the bucket, or the domain needs --js-domain",
+                f"whether {wanted} has it too is unknown: their subjects overlap",
             )
 
     async def create(self, key: str, value: bytes, ttl: int = 0) -> int:
@@ -139,7 +139,7 @@ class Bucket:
         """Raise CliError for a time to live that no server takes; warn of one that a server will raise."""
         with validated():
             key_value.ttl_header(ttl)
-        least = self.config.subject_delete_marker_ttl
+        least = int(self.config.get("subject_delete_marker_ttl", 0))
         if 0 < ttl < least:
             warn(f"the server keeps it for {render.go_span(least)}: no TTL is shorter than the marker TTL")
 
@@ -158,7 +158,7 @@ class Bucket:
             warn(f"{pattern} matches no key: * stands for a whole part of a key between dots")
         return OrderedConsumer(
             self.connection,
-            self.config.name,
+            self.stream,
             filters=[self.subjects.read + pattern],
             start=start,
             headers_only=headers_only,
@@ -175,11 +175,11 @@ class Bucket:
 
     def _explained(self, error: RemoteError, key: str) -> RemoteError:
         """Return a refused publish with what to do."""
-        limit = self.config.max_bytes
+        limit, largest = self.config.get("max_bytes"), self.config.get("max_msg_size")
         hint = {
             WRONG_REVISION: f"somebody else has changed {key}: 'kv get {self.name} {key}' shows its revision",
             NO_TTL: f"keys of this bucket have no TTL of their own: see 'kv edit {self.name} --marker-ttl'",
-            TOO_LARGE: f"{self.config.max_msg_size} bytes are the most for key and value (--max-value-size)",
+            TOO_LARGE: f"{largest} bytes are the most for key and value (--max-value-size)",
             BUCKET_FULL: f"the bucket is full: {limit} bytes are its limit (--max-bucket-size)",
         }.get(error.err_code, "")
         return error.while_doing(f"could not write {self.name} > {key}", hint)
@@ -189,5 +189,5 @@ async def open_bucket(connection: NatsConnection, name: str) -> Bucket:
     """Open a bucket; without a name it is chosen on the terminal. Raises CliError if there is none."""
     info = await stream_of(connection, name, KEY_VALUE)
     with validated():
-        KeyValueConfig.of(StreamConfig.from_json(info["config"]))
+        key_value.check_stream(info["config"])
     return Bucket(connection, info)

@@ -82,10 +82,10 @@ async def revert(bucket: str, key: str, revision: int, force: bool) -> None:
         if len(entries) <= 1:
             raise RefusedError(
                 "cannot revert key in a bucket where history=1"
-                if store.config.max_msgs_per_subject == 1
+                if store.config["max_msgs_per_subject"] == 1
                 else f"{key} has only one revision",
                 f"'kv edit {store.name} --history 5' keeps more revisions from now on"
-                if store.config.max_msgs_per_subject == 1
+                if store.config["max_msgs_per_subject"] == 1
                 else "",
             )
         wanted = next((entry for entry in entries if entry.revision == revision), None)

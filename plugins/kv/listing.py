@@ -11,7 +11,7 @@ from ...cli.output import NAME, NUMBER, TEXT, TIME, WORD, Column, Table
 from ...protocol.buckets.key_value import Operation
 from ...protocol.timestamp import format_exact
 from .bucket import KEY_VALUE, LAST, WATCH_ALL, Bucket, open_bucket
-from .lookup import show_list, table_of
+from .bucket_list import show_list, table_of
 from .text import encoding, printable
 
 BUCKETS = table_of(

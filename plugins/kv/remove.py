@@ -86,4 +86,4 @@ async def compact(bucket: str, force: bool) -> None:
                 request["seq"] = entry.revision
             else:
                 request["seq"] = entry.revision + 1
-            await connection.js.request(f"STREAM.PURGE.{store.config.name}", request)
+            await connection.js.request(f"STREAM.PURGE.{store.stream}", request)

@@ -9,9 +9,8 @@ from ...cli.param import DURATION, PAIR, SIZE, split_list
 from ...cli.setting import Given, Setting, put
 from ...protocol.api.cluster import Placement
 from ...protocol.api.stream import RePublish
-from ...protocol.buckets import key_value
-from ...protocol.buckets.key_value import KeyValueConfig
-from ...protocol.buckets.object_store import ObjectStoreConfig
+from ...protocol.buckets.config import KeyValueConfig, ObjectStoreConfig, origin
+from ...protocol.buckets.key_value import MAX_HISTORY
 
 STORAGE = {"file": "file", "f": "file", "memory": "memory", "m": "memory"}
 MAX_VALUE_SIZE = 2**31 - 1
@@ -29,7 +28,7 @@ SHARED: tuple[Setting, ...] = (
 )
 SETTINGS: tuple[Setting, ...] = (
     *SHARED,
-    Setting("--history", click.IntRange(1, key_value.MAX_HISTORY), "history",
+    Setting("--history", click.IntRange(1, MAX_HISTORY), "history",
             "How many revisions to keep of each key"),
     Setting("--marker-ttl", DURATION, "marker_ttl",
             "Let keys have a TTL of their own; markers of expired keys stay this long"),
@@ -76,9 +75,9 @@ def apply(config: KeyValueConfig, given: Given) -> None:
     elif source or given.get("republish_headers"):
         raise UsageError("nothing says where to publish again", "give it with --republish-destination")
     if given.get("mirror"):
-        config.mirror = key_value.origin(given["mirror"], given.get("mirror_domain") or "")
+        config.mirror = origin(given["mirror"], given.get("mirror_domain") or "")
     elif given.get("mirror_domain"):
         raise UsageError("--mirror-domain needs --mirror")
     if given.get("no_mirror"):
         config.mirror = None
-    config.sources += [key_value.origin(name) for name in given.get("source") or ()]
+    config.sources += [origin(name) for name in given.get("source") or ()]

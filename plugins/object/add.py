@@ -10,7 +10,8 @@ from ...cli import document, output
 from ...cli.command import Command
 from ...cli.connection import connect
 from ...cli.setting import flags
-from ...protocol.buckets.object_store import ObjectStoreConfig
+from ...protocol.api.stream import StreamConfig
+from ...protocol.buckets.config import ObjectStoreConfig
 from ..kv.add import create_stream, stream_config, update_stream
 from ..kv.settings import SHARED, apply_shared
 from . import page
@@ -38,7 +39,7 @@ async def edit(bucket: str, **given: Any) -> None:
     """Change a bucket's settings; what no flag gives stays as it is."""
     async with connect() as connection:
         store = await open_bucket(connection, bucket)
-        before = document.without_reserved(store.config)
+        before = document.without_reserved(StreamConfig.from_json(store.config))
         config = ObjectStoreConfig.of(before)
         apply_shared(config, given)
         page.show_bucket(await update_stream(connection, stream_config(config, before)))

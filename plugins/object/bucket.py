@@ -16,7 +16,6 @@ from ...cli.connection import NatsConnection
 from ...cli.errors import CliError, NotFoundError, RemoteError, close_matches, warn
 from ...cli.messages import StoredMessage
 from ...cli.ordered_consumer import OrderedConsumer
-from ...protocol.api.stream import StreamConfig
 from ...protocol.buckets import object_store
 from ...protocol.buckets.key_value import update_headers
 from ...protocol.buckets.object_store import ObjectInfo
@@ -42,13 +41,15 @@ class Bucket:
     def __init__(self, connection: NatsConnection, info: Info) -> None:
         self.connection = connection
         self.info = info
-        self.config = StreamConfig.from_json(info["config"])
-        self.name = object_store.bucket_name(self.config.name)
+        self.config: Info = info["config"]
+        self.stream = str(self.config["name"])
+        self._warned = False  # of another stream that takes the same subjects
+        self.name = object_store.bucket_name(self.stream)
 
     async def entry(self, name: str, *, from_leader: bool = False) -> tuple[ObjectInfo | None, int]:
         """Return the entry of an object, be it deleted, and its sequence; (None, 0) if there is none."""
-        direct = self.config.allow_direct and not from_leader
-        found = await messages.last_of(self.connection, self.config.name, self._subject(name), direct=direct)
+        direct = bool(self.config.get("allow_direct")) and not from_leader
+        found = await messages.last_of(self.connection, self.stream, self._subject(name), direct=direct)
         return (None, 0) if found is None else (read_entry(found), found.sequence)
 
     def _subject(self, name: str) -> str:
@@ -79,7 +80,7 @@ class Bucket:
         """Return a reader of the entries, from `start` on."""
         return OrderedConsumer(
             self.connection,
-            self.config.name,
+            self.stream,
             filters=[object_store.entry_subjects(self.name)],
             start=start,
             heartbeat=HEARTBEAT,
@@ -95,12 +96,18 @@ class Bucket:
         replaced, sequence = await self.entry(name)
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                await self.publish_entry(entry, sequence)
-                break
+                if await self._publish_entry(entry, sequence):
+                    break
             except RemoteError as error:
                 if error.err_code != WRONG_REVISION or attempt == ATTEMPTS:
                     raise
-            replaced, sequence = await self.entry(name, from_leader=True)
+            # Somebody else was faster, or another stream answered first.
+            found, sequence = await self.entry(name, from_leader=True)
+            if found is not None and (found.nuid, found.deleted) == (entry.nuid, entry.deleted):
+                break
+            replaced = found
+        else:
+            raise CliError(f"{name} was not stored: another stream than {self.stream} takes it")
         if replaced is None or replaced.nuid == entry.nuid or not replaced.nuid:
             return
         try:
@@ -108,27 +115,31 @@ class Bucket:
         except CliError as error:
             warn(f"the chunks of the replaced {name} could not be removed: {error.message}")
 
-    async def publish_entry(self, entry: ObjectInfo, sequence: int) -> None:
-        """Store an entry if the last one of that name has the given sequence (0: there is none)."""
+    async def _publish_entry(self, entry: ObjectInfo, sequence: int) -> bool:
+        """Store an entry if the last one of that name has the given sequence (0: there is none).
+
+        Return whether the bucket's stream has answered.
+        """
         document = object_document(entry)
         headers = {**object_store.ROLLUP, **update_headers(sequence)}
         try:
             ack = await messages.publish(self.connection, self._subject(entry.name), document, headers)
         except RemoteError as error:
             raise self.explained(error) from None
-        self.check(ack)
+        return self.is_ours(ack)
 
-    def check(self, ack: messages.PublishAck) -> None:
-        """Raise CliError if another stream than the bucket's has taken what was published."""
-        if ack.stream != self.config.name or ack.domain != str(self.info.get("domain", "")):
-            raise CliError(
-                f"the stream {ack.stream} of the domain {ack.domain!r} stored it, not {self.config.name}",
-                "a bucket of the same name in two domains of one account gets the objects of both",
-            )
+    def is_ours(self, ack: messages.PublishAck) -> bool:
+        """Return whether the bucket's stream has taken what was published. Warns of another one, once."""
+        if (ack.stream, ack.domain) == (self.stream, str(self.info.get("domain", ""))):
+            return True
+        if not self._warned:
+            warn(f"the stream {ack.stream} of domain {ack.domain!r} takes what is stored in {self.name}, too")
+        self._warned = True
+        return False
 
     def explained(self, error: RemoteError) -> RemoteError:
         """Return a refused publish with what to do."""
-        limit = self.config.max_bytes
+        limit = self.config.get("max_bytes")
         hint = {
             BUCKET_FULL: f"the bucket is full: {limit} bytes are its limit (--max-bucket-size)",
             SEALED: f"the bucket {self.name} is sealed: nothing in it can be changed any more",
@@ -138,7 +149,7 @@ class Bucket:
     async def purge(self, nuid: str) -> None:
         """Remove the chunks of an object."""
         request = {"filter": object_store.chunk_subject(self.name, nuid)}
-        await self.connection.js.request(f"STREAM.PURGE.{self.config.name}", request)
+        await self.connection.js.request(f"STREAM.PURGE.{self.stream}", request)
 
 
 def read_entry(message: StoredMessage) -> ObjectInfo:

@@ -10,7 +10,7 @@ from ...cli.connection import connect
 from ...cli.output import BYTES, NAME, NUMBER, TEXT, TIME, WORD, Column, Table
 from ...cli.output.layout import clean
 from ...protocol.timestamp import format_exact
-from ..kv.lookup import show_list, table_of
+from ..kv.bucket_list import show_list, table_of
 from .bucket import OBJECT_STORE, open_bucket
 
 BUCKETS = table_of(OBJECT_STORE)

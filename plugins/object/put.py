@@ -86,8 +86,8 @@ def _chunk_size(store: Bucket, given: int) -> int:
     """Return the size of the chunks: the one given, or the usual one as far as the server takes it."""
     limit: int = store.connection.nc.max_payload
     what = "a message of this server"
-    if 0 < store.config.max_msg_size < limit:
-        limit, what = store.config.max_msg_size, "a message of this bucket's stream"
+    if 0 < store.config.get("max_msg_size", -1) < limit:
+        limit, what = store.config["max_msg_size"], "a message of this bucket's stream"
     if given > limit:
         raise UsageError(f"--chunk-size {given} is too big", f"{what} has {limit} bytes at most")
     return given or min(CHUNK_SIZE, limit)
@@ -95,7 +95,7 @@ def _chunk_size(store: Bucket, given: int) -> int:
 
 def _fits(store: Bucket, total: int | None) -> None:
     """Raise CliError for a file that is larger than the bucket may become."""
-    limit = store.config.max_bytes
+    limit = int(store.config.get("max_bytes", -1))
     if total is not None and 0 < limit < total:
         raise RefusedError(
             f"the file has {render.size(total)}, and {store.name} holds {render.size(limit)} at most",

@@ -27,7 +27,7 @@ async def delete(bucket: str, name: str | None, force: bool) -> None:
         if name is not None:
             await _delete_object(store, name, force)
         elif await prompt.sure(f"Delete bucket {bucket} and all its files?", forced=force):
-            await connection.js.request(f"STREAM.DELETE.{store.config.name}")
+            await connection.js.request(f"STREAM.DELETE.{store.stream}")
         else:
             render.show("Skipping delete")
 
@@ -41,7 +41,7 @@ async def _delete_object(store: Bucket, name: str, force: bool) -> None:
     await store.write_entry(entry.as_deleted())
     if entry.nuid:
         await store.purge(entry.nuid)
-    info = await store.connection.js.stream_info(store.config.name)
+    info = await store.connection.js.stream_info(store.stream)
     page.show_bucket(info, before=f"Removed {store.name} > {clean(name)}\n")
 
 
@@ -58,9 +58,9 @@ async def seal(bucket: str, force: bool) -> None:
             return
         try:
             await connection.js.request(
-                f"STREAM.UPDATE.{store.config.name}", {**store.info["config"], "sealed": True}
+                f"STREAM.UPDATE.{store.stream}", {**store.info["config"], "sealed": True}
             )
         except RemoteError as error:
             raise error.while_doing(f"could not seal {bucket}") from None
-        info = await connection.js.stream_info(store.config.name)
+        info = await connection.js.stream_info(store.stream)
     page.show_bucket(info, before=f"{bucket} has been sealed\n")

@@ -11,13 +11,14 @@ import asyncio
 import os
 import secrets
 import stat
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from ...cli import messages, render
-from ...cli.errors import CliError, RemoteError
+from ...cli.errors import CliError, RemoteError, UnavailableError
 from ...cli.ordered_consumer import OrderedConsumer
 from ...protocol.buckets import object_store
 from ...protocol.buckets.object_store import Digest, ObjectInfo
@@ -27,6 +28,7 @@ from .bucket import Bucket
 
 WINDOW = 8 * 1024 * 1024  # bytes sent and not acknowledged yet
 PATIENCE = 30.0  # seconds without any acknowledgement
+LOOK = 0.5  # seconds between looks at the connection
 CLEANUP_SECONDS = 5.0
 HEARTBEAT = 2.0
 
@@ -45,6 +47,7 @@ class ChunkWriter:
         self._waiting = 0  # bytes
         self._failure: Exception | None = None
         self._changed = asyncio.Event()
+        self._reconnects = bucket.connection.nc.stats["reconnects"]
 
     async def start(self) -> None:
         """Listen to the acknowledgements."""
@@ -62,7 +65,12 @@ class ChunkWriter:
         reply = f"{self._inbox}.{self.chunks}"
         self._sent[reply] = len(piece)
         self._waiting += len(piece)
-        await self._bucket.connection.nc.publish(self._subject, piece, reply)
+        from nats.errors import Error
+
+        try:
+            await self._bucket.connection.nc.publish(self._subject, piece, reply)
+        except (OSError, Error) as error:
+            raise self._cut(str(error)) from None
 
     async def finish(self) -> None:
         """Wait until all chunks are stored. Raises what a chunk failed with."""
@@ -77,36 +85,56 @@ class ChunkWriter:
             raise self._failure
         self._changed.clear()
         patience = max(PATIENCE, self._bucket.connection.timeout)
-        try:
-            await asyncio.wait_for(self._changed.wait(), patience)
-        except TimeoutError:
-            raise CliError(
-                f"nats: timeout: no chunk was acknowledged for {patience:g}s", "the object was not stored"
-            ) from None
+        began = time.monotonic()
+        while not self._changed.is_set():
+            if self._is_cut():
+                raise self._cut()
+            if time.monotonic() - began > patience:
+                raise UnavailableError(
+                    f"nats: timeout: no chunk was acknowledged for {patience:g}s", "the object was not stored"
+                )
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), LOOK)
+
+    def _cut(self, reason: str = "") -> UnavailableError:
+        return UnavailableError(
+            "the connection was lost while chunks were on their way", reason, "the object was not stored"
+        )
+
+    def _is_cut(self) -> bool:
+        """Return whether acknowledgements may have been lost with a connection."""
+        nc = self._bucket.connection.nc
+        return not nc.is_connected or nc.stats["reconnects"] != self._reconnects
 
     async def _acknowledged(self, message: Any) -> None:
-        self._waiting -= self._sent.pop(message.subject, 0)
         try:
             if (message.headers or {}).get("Status") == "503":
-                raise CliError("nats: no response from stream", f"nobody listens to {self._subject}")
-            self._bucket.check(messages.parse_ack(message.data))
+                raise UnavailableError("nats: no response from stream", f"nobody listens to {self._subject}")
+            if not self._bucket.is_ours(messages.parse_ack(message.data)):
+                return
         except RemoteError as error:
             self._failure = self._failure or self._bucket.explained(error)
         except CliError as error:
             self._failure = self._failure or error
+        self._waiting -= self._sent.pop(message.subject, 0)
         self._changed.set()
 
     async def abandon(self) -> None:
-        """Remove what was stored, after what is still on its way."""
-        with suppress(CliError, TimeoutError):
+        """Remove what was stored. Messages of one connection are stored in order: first wait for one more."""
+        if not self.chunks:
+            return
+        from nats.errors import Error
+
+        last = f"{self._inbox}.last"
+        with suppress(OSError, Error, CliError, TimeoutError):
             async with asyncio.timeout(CLEANUP_SECONDS):
-                self._failure = None
-                while self._sent:
+                self._sent[last] = 0
+                await self._bucket.connection.nc.publish(self._subject, b"", last)
+                while last in self._sent:
                     self._changed.clear()
                     await self._changed.wait()
-        if self.chunks:
-            with suppress(CliError):
-                await self._bucket.purge(self._nuid)
+        with suppress(CliError):
+            await self._bucket.purge(self._nuid)
 
 
 async def upload(
@@ -194,7 +222,7 @@ async def download(
     if entry.size or entry.chunks:
         reader = OrderedConsumer(
             bucket.connection,
-            bucket.config.name,
+            bucket.stream,
             filters=[object_store.chunk_subject(bucket.name, entry.nuid)],
             heartbeat=HEARTBEAT,
         )

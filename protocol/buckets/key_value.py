@@ -1,4 +1,4 @@
-"""Key-value buckets: the stream behind a bucket, the subjects of its keys, and what a message means (ADR-8).
+"""Key-value buckets: the subjects of keys, and what a message says about its key (ADR-8).
 
 The bucket ``B`` is the stream ``KV_B`` with the subjects ``$KV.B.>``; a key is the rest of the subject, and
 its revision the sequence of the message. A message with an operation in its headers is a marker: the key is
@@ -7,12 +7,11 @@ deleted. A server that removes a key by itself (its time to live) writes such a 
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 from .. import duration
-from ..api.cluster import Placement
-from ..api.stream import ExternalStream, RePublish, StreamConfig, StreamSource, SubjectTransformConfig
-from .naming import BucketError, check_bucket, check_span
+from .naming import BucketError, check_span
 
 STREAM_PREFIX = "KV_"
 MAX_HISTORY = 64
@@ -21,7 +20,6 @@ MARKER_REASON_HEADER = "Nats-Marker-Reason"
 ROLLUP_HEADER = "Nats-Rollup"
 EXPECTED_REVISION_HEADER = "Nats-Expected-Last-Subject-Sequence"
 TTL_HEADER = "Nats-TTL"
-DUPLICATE_WINDOW = 2 * duration.MINUTE
 DEFAULT_API_PREFIX = "$JS.API"
 
 
@@ -99,135 +97,26 @@ class KeySubjects:
     write: str
 
     @classmethod
-    def of(cls, stream: StreamConfig, api_prefix: str = DEFAULT_API_PREFIX) -> "KeySubjects":
-        """Return those of a bucket with this stream, for a client that uses `api_prefix`.
+    def of(cls, stream: Mapping[str, Any], api_prefix: str = DEFAULT_API_PREFIX) -> "KeySubjects":
+        """Return those of a bucket whose stream has this configuration, as the API writes it.
+
+        api_prefix: the one that the client uses.
 
         A mirror has the messages of its origin under the origin's subjects, and writes go to the origin.
         """
-        bucket = bucket_name(stream.name)
+        bucket = bucket_name(stream["name"])
         prefix = "" if api_prefix == DEFAULT_API_PREFIX else f"{api_prefix}."
-        if stream.mirror is None:
+        mirror = stream.get("mirror")
+        if not mirror:
             return cls(f"$KV.{bucket}.", f"{prefix}$KV.{bucket}.")
-        origin = bucket_name(stream.mirror.name)
-        if stream.mirror.external is not None and stream.mirror.external.api:
-            prefix = f"{stream.mirror.external.api}."
+        origin = bucket_name(mirror["name"])
+        elsewhere = (mirror.get("external") or {}).get("api")
+        if elsewhere:
+            prefix = f"{elsewhere}."
         return cls(f"$KV.{origin}.", f"{prefix}$KV.{origin}.")
 
 
-@dataclass(kw_only=True)
-class KeyValueConfig:
-    """The settings of a bucket. Times are in nanoseconds, sizes in bytes.
-
-    history: revisions that are kept of each key, 1 to 64.
-    ttl: how long values are kept, 0 for ever.
-    marker_ttl: how long the marker of an expired key stays; if it is not 0, keys may have a TTL of their own.
-    max_value_size, max_bytes: -1 for no limit.
-    mirror, sources: other buckets; their `name` is that of a bucket or of its stream.
-    """
-
-    bucket: str
-    description: str = ""
-    history: int = 1
-    ttl: int = 0
-    marker_ttl: int = 0
-    max_value_size: int = -1
-    max_bytes: int = -1
-    storage: str = "file"
-    replicas: int = 1
-    placement: Placement | None = None
-    compression: bool = False
-    metadata: dict[str, str] = field(default_factory=dict)
-    republish: RePublish | None = None
-    mirror: StreamSource | None = None
-    sources: list[StreamSource] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, stream: StreamConfig) -> "KeyValueConfig":
-        """Return the settings of the bucket that a stream is. Raises BucketError if it is none."""
-        if not stream.name.startswith(STREAM_PREFIX) or stream.max_msgs_per_subject < 1:
-            raise BucketError("bucket not valid key-value store", f"{stream.name} is another kind of stream")
-        return cls(
-            bucket=bucket_name(stream.name),
-            description=stream.description,
-            history=stream.max_msgs_per_subject,
-            ttl=stream.max_age,
-            marker_ttl=stream.subject_delete_marker_ttl,
-            max_value_size=stream.max_msg_size or -1,
-            max_bytes=stream.max_bytes or -1,
-            storage=stream.storage,
-            replicas=stream.num_replicas,
-            placement=stream.placement,
-            compression=stream.compression != "none",
-            metadata=dict(stream.metadata),
-            republish=stream.republish,
-            mirror=stream.mirror,
-            sources=list(stream.sources),
-        )
-
-    def check(self) -> None:
-        """Raise BucketError for settings that no server takes."""
-        check_bucket(self.bucket)
-        if not 1 <= self.history <= MAX_HISTORY:
-            raise BucketError("invalid history", f"{self.history} is not between 1 and {MAX_HISTORY}")
-        check_span(self.marker_ttl, "marker TTL")
-        if self.ttl < 0:
-            raise BucketError("invalid TTL", "it is negative; 0 is none")
-        if self.mirror is not None and self.sources:
-            raise BucketError("invalid sources", "a mirror has one origin and no sources")
-
-    def stream(self, base: StreamConfig | None = None) -> StreamConfig:
-        """Return the configuration of the bucket's stream. Raises BucketError for invalid settings.
-
-        base: the configuration that is changed; what is no setting of a bucket stays as it is there.
-        """
-        self.check()
-        made = StreamConfig() if base is None else base.replace()
-        made.name = stream_name(self.bucket) if base is None else base.name
-        made.description = self.description
-        made.max_msgs_per_subject = self.history
-        made.max_bytes = self.max_bytes if self.max_bytes > 0 else -1
-        made.max_msg_size = self.max_value_size if self.max_value_size > 0 else -1
-        made.max_age = self.ttl
-        made.duplicate_window = min(DUPLICATE_WINDOW, self.ttl or DUPLICATE_WINDOW)
-        made.storage = self.storage
-        made.num_replicas = max(1, self.replicas)
-        made.placement = self.placement
-        made.compression = "s2" if self.compression else "none"
-        made.metadata = dict(self.metadata)
-        made.republish = self.republish
-        made.subject_delete_marker_ttl = self.marker_ttl
-        made.allow_msg_ttl = made.allow_msg_ttl or self.marker_ttl > 0
-        if base is None:
-            made.max_msgs = made.max_consumers = -1
-            made.discard = "new"
-            made.allow_rollup_hdrs = made.deny_delete = made.allow_direct = True
-        self._origins(made)
-        return made
-
-    def _origins(self, made: StreamConfig) -> None:
-        """Put the mirror, or the sources and the subjects, into a stream's configuration."""
-        made.mirror_direct = self.mirror is not None
-        if self.mirror is not None:
-            made.mirror = self.mirror.replace(name=stream_name(self.mirror.name))
-            made.sources, made.subjects = [], []
-            return
-        made.mirror = None
-        made.sources = [self._source(each) for each in self.sources]
-        if not made.subjects:
-            made.subjects = [subjects(self.bucket)]
-
-    def _source(self, source: StreamSource) -> StreamSource:
-        """Return a source whose keys become keys of this bucket. Transforms that it has already stay."""
-        made = source.replace(name=stream_name(source.name))
-        origin = bucket_name(made.name)
-        if not made.subject_transforms and (made.external is None or origin != self.bucket):
-            made.subject_transforms = [
-                SubjectTransformConfig(src=subjects(origin), dest=subjects(self.bucket))
-            ]
-        return made
-
-
-def origin(bucket: str, domain: str = "") -> StreamSource:
-    """Return a bucket as a mirror or source, in another JetStream domain if one is named."""
-    external = ExternalStream(api=f"$JS.{domain}.API") if domain else None
-    return StreamSource(name=stream_name(bucket), external=external)
+def check_stream(stream: Mapping[str, Any]) -> None:
+    """Raise BucketError if a stream with this configuration, as the API writes it, is no bucket."""
+    if not str(stream["name"]).startswith(STREAM_PREFIX) or stream.get("max_msgs_per_subject", 0) < 1:
+        raise BucketError("bucket not valid key-value store", f"{stream['name']} is another kind of stream")

@@ -1,4 +1,4 @@
-"""Object buckets: the stream behind a bucket, the entries of its objects, their chunks and digests (ADR-20).
+"""Object buckets: the entries of objects, their chunks and digests (ADR-20).
 
 The bucket ``B`` is the stream ``OBJ_B``. The data of an object are messages of the subject ``$O.B.C.<id>``,
 its chunks, in order. The entry of the object is the last message of ``$O.B.M.<name in base64>``, a JSON
@@ -11,14 +11,12 @@ entry does, so the entry is written last. A deleted object has an entry that say
 import base64
 import binascii
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from ..api.cluster import Placement
 from ..api.fields import flag, number, record, text, text_map, time
 from ..api.record import Record
-from ..api.stream import StreamConfig
-from .naming import BucketError, check_bucket
+from .naming import BucketError
 
 STREAM_PREFIX = "OBJ_"
 CHUNK_SIZE = 128 * 1024
@@ -148,66 +146,3 @@ class ObjectInfo(Record):
     def as_deleted(self) -> "ObjectInfo":
         """Return the entry that says that the object was deleted."""
         return self.replace(deleted=True, size=0, chunks=0, digest="", mtime=0)
-
-
-@dataclass(kw_only=True)
-class ObjectStoreConfig:
-    """The settings of a bucket.
-
-    ttl: nanoseconds that objects are kept, 0 for ever.
-    max_bytes: -1 for no limit.
-    """
-
-    bucket: str
-    description: str = ""
-    ttl: int = 0
-    max_bytes: int = -1
-    storage: str = "file"
-    replicas: int = 1
-    placement: Placement | None = None
-    compression: bool = False
-    metadata: dict[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, stream: StreamConfig) -> "ObjectStoreConfig":
-        """Return the settings of the bucket that a stream is. Raises BucketError if it is none."""
-        if not stream.name.startswith(STREAM_PREFIX):
-            raise BucketError("bucket not valid object store", f"{stream.name} is another kind of stream")
-        return cls(
-            bucket=bucket_name(stream.name),
-            description=stream.description,
-            ttl=stream.max_age,
-            max_bytes=stream.max_bytes or -1,
-            storage=stream.storage,
-            replicas=stream.num_replicas,
-            placement=stream.placement,
-            compression=stream.compression != "none",
-            metadata=dict(stream.metadata),
-        )
-
-    def stream(self, base: StreamConfig | None = None) -> StreamConfig:
-        """Return the configuration of the bucket's stream. Raises BucketError for invalid settings.
-
-        base: the configuration that is changed; what is no setting of a bucket stays as it is there.
-        """
-        check_bucket(self.bucket)
-        if self.ttl < 0:
-            raise BucketError("invalid TTL", "it is negative; 0 is none")
-        made = StreamConfig() if base is None else base.replace()
-        made.description = self.description
-        made.max_age = self.ttl
-        made.max_bytes = self.max_bytes if self.max_bytes > 0 else -1
-        made.storage = self.storage
-        made.num_replicas = max(1, self.replicas)
-        made.placement = self.placement
-        made.compression = "s2" if self.compression else "none"
-        made.metadata = dict(self.metadata)
-        if base is None:
-            made.name = stream_name(self.bucket)
-            made.subjects = [f"$O.{self.bucket}.C.>", f"$O.{self.bucket}.M.>"]
-            made.discard = "new"
-            made.allow_rollup_hdrs = made.allow_direct = True
-            made.max_msgs = made.max_consumers = made.max_msgs_per_subject = made.max_msg_size = -1
-        elif made.duplicate_window and self.ttl:
-            made.duplicate_window = min(made.duplicate_window, self.ttl)
-        return made

@@ -6,12 +6,13 @@ groups: see `limits.LEAF_CONTROL_LINE_FACTOR`.
 
 from typing import ClassVar
 
+from ...native import scan_publishes
 from ..errors import PeerError
 from ..limits import LEAF_CONTROL_LINE_FACTOR
 from . import encode, violations
 from .line import fields, pending_length, read_size, split_verb
 from .ops import CONNECT, ERR, HPUB, INFO, LMSG, LSUB, LUNSUB, OK, PING, PONG, PUB, Op
-from .parser import Parser
+from .parser import NO_LIMIT, Parser
 
 # Subject, reply, queues, header size, size, payload.
 Message = tuple[bytes, bytes, tuple[bytes, ...], int, int, bytes]
@@ -28,56 +29,32 @@ class LeafParser(Parser):
     max_control_line: the limit for clients. Here it is multiplied by LEAF_CONTROL_LINE_FACTOR.
     """
 
-    __slots__ = ()
+    __slots__ = ("_verbs",)
     spaced: ClassVar[tuple[bytes, ...]] = (b"LMSG", b"HMSG", b"LS+", b"LS-", b"-ERR")
     # By the verb of a message: how many fields come before its subject, and how many sizes after it.
     shapes: ClassVar[dict[bytes, tuple[int, int]]] = {b"LMSG": (0, 1), b"HMSG": (0, 2)}
 
     def __init__(self, max_control_line: int = 4096, max_payload: int = 1048576) -> None:
         super().__init__(max_control_line, max_payload)
+        self._verbs = (b"LMSG ", b"HMSG ")  # of publishes of the common form; b"" for none
 
     def _parse(self, data: bytes, ops: list[Op]) -> PeerError | None:
-        tabs = data.find(b"\t") >= 0
+        largest = self.max_payload if self.max_payload >= 0 else NO_LIMIT
+        most = self.most
         end = len(data)
         pos = 0
-        for _ in range(self.most):
-            if not 0 <= pos < end:
-                return self._violation
+        while pos < end and len(ops) < most:
+            pos = scan_publishes(data, pos, most - len(ops), self.max_control_line, largest, self._verbs, ops)
+            if pos == end or len(ops) >= most:
+                break
             newline = data.find(b"\n", pos)
             if newline < 0:
                 return self._unfinished(data[pos:])
-            stop = 0 if tabs else self._common(data, pos, newline, ops)
-            pos = stop or self._frame(data, pos, newline, ops)
-        self.left = end - pos if pos >= 0 else 0
-        return self._violation
-
-    def _common(self, data: bytes, pos: int, newline: int, ops: list[Op]) -> int:
-        """Parse a whole ``LMSG subject [reply] size`` or ``HMSG subject [reply] header_size size``.
-
-        Return where the next frame starts; 0 if this one is something else, odd or wrong (see `_frame`).
-        """
-        parts = data[pos : newline - 1].split(b" ")
-        verb = parts[0]
-        fixed = 3 if verb == b"LMSG" else 4
-        count = len(parts)
-        if not fixed <= count <= fixed + 1 or verb not in {b"LMSG", b"HMSG"} or b"" in parts:
-            return 0
-        size = read_size(parts[-1])
-        header_size = read_size(parts[-2]) if fixed == 4 else 0
-        stop = newline + size + 3
-        if (
-            not 0 <= header_size <= size
-            or (fixed != 3 and not header_size)
-            or 0 <= self.max_payload < size
-            or newline - pos > self.max_control_line
-            or data[newline - 1] != _CR
-            or data[stop - 2 : stop] != b"\r\n"
-        ):
-            return 0
-        reply = parts[2] if count > fixed else b""
-        tail_at = pos + 6 + len(parts[1])
-        ops.append((HPUB if header_size else PUB, parts[1], reply, header_size, size, data[tail_at:stop]))
-        return stop
+            pos = self._frame(data, pos, newline, ops)
+            if pos < 0:
+                return self._violation
+        self.left = end - pos
+        return None
 
     def _frame(self, data: bytes, pos: int, newline: int, ops: list[Op]) -> int:
         line = data[pos : newline - 1 if data[newline - 1] == _CR and newline > pos else newline]

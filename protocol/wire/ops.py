@@ -30,8 +30,10 @@ The codes are plain ints, not an enum, because they are compared for each messag
 
 from typing import Any, Final
 
-PUB: Final = 1
-HPUB: Final = 2
+from ...native import publishes
+
+PUB: Final = publishes.PUB
+HPUB: Final = publishes.HPUB
 SUB: Final = 3
 UNSUB: Final = 4
 CONNECT: Final = 5

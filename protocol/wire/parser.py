@@ -20,6 +20,7 @@ from .ops import VIOLATION, Op
 
 _UNTIL_CONNECTED = 1 << 62  # more bytes than can come: what follows CONNECT stays buffered
 _MOST = 512
+NO_LIMIT = 1 << 62  # bytes; a payload that may have any size
 _FIRST_OF_CONNECT = b"Cc"
 
 

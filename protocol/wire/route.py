@@ -9,7 +9,7 @@ from typing import ClassVar
 from . import violations
 from .leaf import LeafParser, Message
 from .line import fields, read_size
-from .ops import ACCOUNT, HPUB, LMSG, LSUB, LUNSUB, PUB, Op
+from .ops import ACCOUNT, LMSG, LSUB, LUNSUB, Op
 
 
 class RouteParser(LeafParser):
@@ -26,38 +26,8 @@ class RouteParser(LeafParser):
     def __init__(self, max_control_line: int = 4096, max_payload: int = 1048576) -> None:
         super().__init__(max_control_line, max_payload)
         self.origins = False
-        self._account: bytes | None = None  # of the last message that became a PUB or HPUB
-
-    def _common(self, data: bytes, pos: int, newline: int, ops: list[Op]) -> int:
-        """Parse a whole ``RMSG account subject [reply] size`` or ``HMSG account ... header_size size``.
-
-        Return what `LeafParser._common` returns.
-        """
-        parts = data[pos : newline - 1].split(b" ")
-        verb = parts[0]
-        fixed = 4 if verb == b"RMSG" else 5
-        count = len(parts)
-        if not fixed <= count <= fixed + 1 or verb not in {b"RMSG", b"HMSG"} or b"" in parts:
-            return 0
-        size = read_size(parts[-1])
-        header_size = read_size(parts[-2]) if fixed == 5 else 0
-        stop = newline + size + 3
-        if (
-            not 0 <= header_size <= size
-            or (fixed != 4 and not header_size)
-            or 0 <= self.max_payload < size
-            or newline - pos > self.max_control_line
-            or data[newline - 1] != 13
-            or data[stop - 2 : stop] != b"\r\n"
-        ):
-            return 0
-        reply = parts[3] if count > fixed else b""
-        if parts[1] != self._account:
-            self._account = parts[1]
-            ops.append((ACCOUNT, parts[1]))
-        tail_at = pos + 7 + len(parts[1]) + len(parts[2])
-        ops.append((HPUB if header_size else PUB, parts[2], reply, header_size, size, data[tail_at:stop]))
-        return stop
+        self._account: bytes | None = None  # of the last message, whose next ones are parsed together
+        self._verbs = (b"", b"")
 
     def _emit(self, lead: list[bytes], message: Message, ops: list[Op]) -> None:
         if len(lead) > 1 or message[2]:
@@ -65,6 +35,7 @@ class RouteParser(LeafParser):
             return
         if lead[0] != self._account:
             self._account = lead[0]
+            self._verbs = (b"RMSG %b " % lead[0], b"HMSG %b " % lead[0])
             ops.append((ACCOUNT, lead[0]))
         super()._emit(lead, message, ops)
 

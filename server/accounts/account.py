@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from .account_token import AccountToken
     from .flusher import Flusher
     from .inbox_routes import Receiver
-    from .users import User
 
 UNLIMITED = -1
 _INTERNAL = ConnectionKind.INTERNAL.value
@@ -130,7 +129,6 @@ class Account(SubjectSpace):
         self.exports_services: list[ServiceExport] = []
         self.imports_services: list[ServiceImport] = []
         self.limits = ConnectionLimits()
-        self.users: dict[str, User] = {}
         self.connections: set[AccountConnection] = set()
         self.leafs: set[AccountConnection] = set()
         self.elsewhere: dict[str, tuple[int, int]] = {}

@@ -110,8 +110,6 @@ class Authenticator:
         self._token = authorization.token
         self._single: User | None = None
         everyone = registry.global_account
-        for account in registry.accounts.values():
-            account.users.clear()
         defaults = authorization.default_permissions
         for entry in authorization.users:
             self._add(entry, registry, defaults, "$G")
@@ -199,7 +197,6 @@ class Authenticator:
             permissions=None if wanted is None else Permissions(wanted),
             connection_types=entry.allowed_connection_types,
         )
-        user.account.users[user.label] = user
         if entry.nkey:
             self._nkeys[entry.nkey] = user
         else:

@@ -71,19 +71,20 @@ class Mapping:
 
 
 class Mappings:
-    """All mappings of one account. It is false when empty."""
+    """All mappings of one account.
 
-    __slots__ = ("_count", "_literal", "_patterns")
+    empty: whether there are none.
+    """
+
+    __slots__ = ("_count", "_literal", "_patterns", "empty")
 
     def __init__(self, mappings: Iterable[Mapping] = ()) -> None:
         self._literal: dict[str, Mapping] = {}
         self._patterns: SubjectTree[tuple[int, Mapping]] = SubjectTree()  # with their order
         self._count = itertools.count()
+        self.empty = True
         for mapping in mappings:
             self.add(mapping)
-
-    def __bool__(self) -> bool:
-        return bool(self._literal or self._patterns)
 
     def __iter__(self) -> Iterator[Mapping]:
         yield from self._literal.values()
@@ -91,6 +92,7 @@ class Mappings:
 
     def add(self, mapping: Mapping) -> None:
         """Add a mapping. It replaces another one with the same source."""
+        self.empty = False
         if has_wildcard(mapping.source):
             self._patterns[mapping.source] = next(self._count), mapping
         else:
@@ -99,7 +101,9 @@ class Mappings:
 
     def remove(self, source: str) -> bool:
         """Remove the mapping of `source`. Return False if there is none."""
-        return (self._literal.pop(source, None) or self._patterns.pop(source)) is not None
+        removed = self._literal.pop(source, None) or self._patterns.pop(source)
+        self.empty = not self._literal and not self._patterns
+        return removed is not None
 
     def find(self, subject: str) -> Mapping | None:
         """Return the mapping that applies to the literal `subject`, None if there is none."""

@@ -175,7 +175,7 @@ class SubjectSpace(SubscriptionOwner):
         plan = self.plans.get(subject)
         if plan is None:
             text = subject.decode("utf-8", "surrogateescape")
-            mapping = self.mappings.find(text) if self.mappings else None
+            mapping = None if self.mappings.empty else self.mappings.find(text)
             if mapping is None and subject.startswith(ACKS):
                 plan = self.ack_routes.plan(subject)
                 if plan is not None:
@@ -192,7 +192,7 @@ class SubjectSpace(SubscriptionOwner):
         An inbox gets a plan of its own, in the cache, only when it comes again: mostly it does not. For what
         comes from clients, a plan with a reader may bear another subject of the same ack route.
         """
-        if self.mappings:
+        if not self.mappings.empty:
             return self.plan(subject)
         if subject.startswith(ACKS):
             plan = self.ack_routes.plan(subject) if kind == _CLIENT else None
@@ -207,7 +207,7 @@ class SubjectSpace(SubscriptionOwner):
 
     def mapped(self, subject: str) -> str | None:
         """Return the subject that a message published to `subject` goes to, None if it is lost."""
-        mapping = self.mappings.find(subject) if self.mappings else None
+        mapping = None if self.mappings.empty else self.mappings.find(subject)
         return subject if mapping is None else mapping.choose(subject, self._draw)
 
     def forget_plans(self) -> None:

@@ -198,7 +198,7 @@ class ClientConnection(ClientPeer):
         trace = wanted(tail[len(tail) - 2 - size :][:header_size]) if header_size else None
         if trace is not None and not self._may_trace(trace):
             return
-        if account.mappings and account.plan(subject).mapping is not None:
+        if not account.mappings.empty and account.plan(subject).mapping is not None:
             # From here on, also for permissions, the subject is the one that it was mapped to.
             mapped = account.mapped(text)
             if mapped is None:

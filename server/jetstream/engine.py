@@ -341,7 +341,7 @@ class JetStream:
         self._apis[account.name] = api = AccountApi(jetstream, self._router)
         api.start()
         if self.cluster is not None:
-            self.cluster.account_came(jetstream)
+            self.cluster.account_added(jetstream)
         return jetstream
 
     def disable(self, name: str) -> None:
@@ -373,7 +373,7 @@ class JetStream:
         if self.cluster is None:
             self._close(name, account.leave())
         else:
-            self.cluster.account_left(name, account.stop)
+            self.cluster.account_removed(name, account.stop)
         account.account.serves_jetstream = False
         unmap_domain(account.account, self.domain)
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from ..config.options import SECOND, TLSOptions
-from ..slices import Shared, Steps, finish, let_go, paced
+from ..slices import Shared, Steps, finish, freeing, paced
 from .accountz import AccountzRequest, accountz, accstatz
 from .connz import ConnzRequest, connz
 from .healthz import HealthzRequest, healthz
@@ -226,7 +226,7 @@ class Monitor:
         documents = [found if isinstance(found, dict) else (yield from found)]
         del found
         body = yield from indented(documents[0])
-        yield from let_go(documents)
+        yield from freeing(documents)
         return HttpResponse(200, _JSON, body)
 
     def _index(self) -> bytes:

@@ -174,7 +174,7 @@ class OperatorAccounts:
         for connection in [*account.connections, *account.leafs]:
             connection.fail(EXPIRED_ERROR, EXPIRED_REASON)
             yield
-        yield from self._telling(account)
+        yield from self._notifying(account)
 
     async def stop(self) -> None:
         """Stop all timers and lookups."""
@@ -226,7 +226,7 @@ class OperatorAccounts:
     async def _finish(self, steps: Steps[T]) -> T:
         """Apply a change after those before it, and return its result."""
         found: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._apply(_telling_of(steps, found))
+        self._apply(_setting_result(steps, found))
         return await found
 
     def _complete(self, key: str) -> asyncio.Task[None]:
@@ -288,7 +288,7 @@ class OperatorAccounts:
             for text in unsupported:
                 self._log.warning(f"Account {account.label}: {text}")
                 yield
-            yield from self._telling(account)
+            yield from self._notifying(account)
         finally:
             self._unfinished.discard(key)
         return account
@@ -306,7 +306,7 @@ class OperatorAccounts:
         self._set_timer(key, claims)
         close_excess(account)
 
-    def _telling(self, account: Account) -> Steps[None]:
+    def _notifying(self, account: Account) -> Steps[None]:
         for observer in list(self.observers):
             steps = observer(account)
             if steps is not None:
@@ -339,7 +339,7 @@ def _nothing() -> Steps[None]:
     yield from ()
 
 
-def _telling_of(steps: Steps[T], found: asyncio.Future[T]) -> Steps[None]:
+def _setting_result(steps: Steps[T], found: asyncio.Future[T]) -> Steps[None]:
     """Do the same work and set its result on the future of a task that waits for it."""
     try:
         result = yield from steps

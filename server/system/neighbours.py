@@ -29,7 +29,7 @@ SWEEP_INTERVAL = 30 * SECOND
 class Neighbours:
     """The other servers, as one server knows them.
 
-    tell: publishes the counts of one account under a subject.
+    publish_count: publishes the counts of one account under a subject.
     discovered: called once for each new server.
     """
 
@@ -37,12 +37,12 @@ class Neighbours:
         self,
         server: Monitored,
         envelope: Envelope,
-        tell: Callable[[Account, str], None],
+        publish_count: Callable[[Account, str], None],
         discovered: Callable[[], None],
     ) -> None:
         self._server = server
         self._envelope = envelope
-        self._tell = tell
+        self._publish_count = publish_count
         self._discovered = discovered
         self._seen: dict[str, int] = {}  # when each server was last seen (ns), by id
         self._names: dict[tuple[str, str], str] = {}  # the id of the server with this name and cluster
@@ -80,7 +80,7 @@ class Neighbours:
         """Answer the request of another server (see `ask`), if the account has connections here."""
         account = self._server.registry.get(message.subject.split(".")[3])
         if message.reply and account is not None and (account.connections or account.leafs):
-            self._tell(account, message.reply)
+            self._publish_count(account, message.reply)
 
     def gone(self, server_id: str) -> None:
         """Forget a server that can no longer be reached."""
@@ -110,7 +110,7 @@ class Neighbours:
         self._discovered()
         for account in list(self._server.registry.accounts.values()):
             if (account.connections or account.leafs) and account.name != GLOBAL:
-                self._tell(account, f"$SYS.SERVER.ACCOUNT.{account.name}.CONNS")
+                self._publish_count(account, f"$SYS.SERVER.ACCOUNT.{account.name}.CONNS")
 
     def _statistics(self, message: Message) -> None:
         server = self._sender(message)

@@ -20,7 +20,7 @@ from ..monitor import Monitored, OthersAskedError, RequestError
 from ..monitor.accountz import account_statistics
 from ..monitor.request import MalformedRequestError
 from ..monitor.text import compact
-from ..slices import Shared, Slices, Steps, let_go, paced
+from ..slices import Shared, Slices, Steps, freeing, paced
 from . import services
 from .envelope import Envelope, encode
 from .neighbours import SWEEP_INTERVAL, Neighbours
@@ -66,7 +66,7 @@ class System:
         self._timers: dict[str, Timer] = {}
         self._turns = Shared(partial(server.clock.call_later, 0))
         self._statsz_interval = FIRST_STATSZ
-        self._neighbours = Neighbours(server, self._envelope, self._tell_counts, self._hurry)
+        self._neighbours = Neighbours(server, self._envelope, self._publish_connection_count, self._hurry)
         self._subscribers = Subscribers(server, random_bytes, self._turns)
         self.reloader: Reloader | None = None
 
@@ -83,13 +83,13 @@ class System:
             self._server.leafs.events = self
         if self._server.routes is not None:
             self._server.routes.observers.append(self)
-        self._later(FIRST_STATSZ, self._tell_statistics)
-        self._later(CONNS_INTERVAL, self._tell_connections)
+        self._later(FIRST_STATSZ, self._publish_statistics)
+        self._later(CONNS_INTERVAL, self._publish_connections)
         self._later(SWEEP_INTERVAL, self._sweep)
 
     async def stop(self) -> None:
         """Publish that the server stops, and stop the timers."""
-        self._tell(f"$SYS.SERVER.{self._server.identity.id}.SHUTDOWN", self._envelope.sender)
+        self._publish(f"$SYS.SERVER.{self._server.identity.id}.SHUTDOWN", self._envelope.sender)
         for timer in self._timers.values():
             timer.cancel()
         self._server.clients.events = None
@@ -100,7 +100,7 @@ class System:
 
     def lame_duck(self) -> None:
         """Publish that the server has entered lame duck mode."""
-        self._tell(f"$SYS.SERVER.{self._server.identity.id}.LAMEDUCK", self._envelope.sender)
+        self._publish(f"$SYS.SERVER.{self._server.identity.id}.LAMEDUCK", self._envelope.sender)
 
     def accounts_changed(self) -> None:
         """Let new accounts ask about themselves."""
@@ -179,7 +179,7 @@ class System:
         documents: list[Any] = [self._envelope.answer((yield from document))]
         del document
         body = yield from compact(documents[0])
-        yield from let_go(documents)
+        yield from freeing(documents)
         return body
 
     def _refusal(self, subject: str, error: Exception) -> dict[str, Any] | None:
@@ -292,18 +292,18 @@ class System:
         account = connection.account
         assert account is not None
         fields = {"client": _client_of(connection)}
-        self._tell(
+        self._publish(
             f"$SYS.ACCOUNT.{account.name}.CONNECT", lambda: self._envelope.event("client_connect", fields)
         )
-        self._tell_account(account)
+        self._publish_account_connections(account)
 
     def client_disconnected(self, connection: ClientPeer | LeafConnection, reason: str) -> None:
         """Publish that a client disconnected; see client.Events."""
         account = connection.account
         name = GLOBAL if account is None else account.name  # a refused client counts as one of this account
-        self._tell(f"$SYS.ACCOUNT.{name}.DISCONNECT", lambda: self._gone(connection, reason))
+        self._publish(f"$SYS.ACCOUNT.{name}.DISCONNECT", lambda: self._gone(connection, reason))
         if account is not None:
-            self._tell_account(account)
+            self._publish_account_connections(account)
 
     def leaf_connected(self, connection: LeafConnection) -> None:
         """Publish that a leaf node connected, as for clients; see leaf.LeafEvents."""
@@ -324,7 +324,7 @@ class System:
     def client_refused(self, connection: ClientPeer, reason: str) -> None:
         """Publish that a client was refused; see client.Events."""
         subject = f"$SYS.SERVER.{self._server.identity.id}.CLIENT.AUTH.ERR"
-        self._tell(subject, lambda: self._gone(connection, reason))
+        self._publish(subject, lambda: self._gone(connection, reason))
 
     def _gone(self, connection: ClientPeer | LeafConnection, reason: str) -> dict[str, Any]:
         client = _client_of(connection) | {"stop": format_rfc3339(self._server.clock.now())}
@@ -339,42 +339,44 @@ class System:
         }
         return self._envelope.event("client_disconnect", fields)
 
-    def _tell_account(self, account: Account) -> None:
+    def _publish_account_connections(self, account: Account) -> None:
         if account.name == GLOBAL:
             return
         for subject in (
             f"$SYS.ACCOUNT.{account.name}.SERVER.CONNS",
             f"$SYS.SERVER.ACCOUNT.{account.name}.CONNS",
         ):
-            self._tell_counts(account, subject)
+            self._publish_connection_count(account, subject)
 
-    def _tell_counts(self, account: Account, subject: str) -> None:
-        self._tell(subject, lambda: self._envelope.event("account_connections", account_statistics(account)))
+    def _publish_connection_count(self, account: Account, subject: str) -> None:
+        self._publish(
+            subject, lambda: self._envelope.event("account_connections", account_statistics(account))
+        )
 
-    def _tell_connections(self) -> None:
+    def _publish_connections(self) -> None:
         for account in list(self._server.registry.accounts.values()):
             if account.connections or account.leafs:
-                self._tell_account(account)
-        self._later(CONNS_INTERVAL, self._tell_connections)
+                self._publish_account_connections(account)
+        self._later(CONNS_INTERVAL, self._publish_connections)
 
-    def _tell_statistics(self) -> None:
-        self._tell(
+    def _publish_statistics(self) -> None:
+        self._publish(
             f"$SYS.SERVER.{self._server.identity.id}.STATSZ",
             lambda: {"server": self._envelope.sender(), "statsz": self._statistics()},
         )
-        self._later(self._statsz_interval, self._tell_statistics)
+        self._later(self._statsz_interval, self._publish_statistics)
         self._statsz_interval = min(2 * self._statsz_interval, STATSZ_INTERVAL)
 
     def _hurry(self) -> None:
         """Publish statistics soon, and often at first, because there is someone new."""
         self._statsz_interval = FIRST_STATSZ
-        self._later(FIRST_STATSZ, self._tell_statistics)
+        self._later(FIRST_STATSZ, self._publish_statistics)
 
     def _sweep(self) -> None:
         self._neighbours.sweep()
         self._later(SWEEP_INTERVAL, self._sweep)
 
-    def _tell(self, subject: str, document: Callable[[], dict[str, Any]]) -> None:
+    def _publish(self, subject: str, document: Callable[[], dict[str, Any]]) -> None:
         system = self._server.registry.system
         if system is not None and system.has_interest(subject):
             system.publish(subject, encode(document()))

@@ -7,18 +7,14 @@ with length 0, until the block is compacted. The row marks that a tombstone for 
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import compress
-from zlib import crc32
 
+from ...native import records
 from .. import record
 from .header import HEADER_SIZE, BlockHeader
 
-# Module constants, because they are looked up once per message.
-_pack_fields, _pack_checksum = record.pack_fields, record.pack_checksum
-_MAGIC, _MESSAGE, _FIXED = record.MAGIC, record.MESSAGE, record.FIXED
-
-HAS_HEADER = 0x80000000  # in the lengths column
+HAS_HEADER = records.HAS_HEADER  # in the lengths column
 LENGTH = 0x7FFFFFFF
 
 
@@ -154,33 +150,34 @@ class Block:
         self.subjects.append(subject)
         self.max_time = max(self.max_time, time)
 
-    def append_run(self, subject: int, key: bytes, bodies: Sequence[bytes], first: int, time: int) -> None:
-        """Append messages of one subject, without headers, whose sequences follow the last row's.
+    def add_records(
+        self,
+        records: list[bytes],
+        offsets: "array[int]",
+        lengths: "array[int]",
+        subjects: list[int],
+        time: int,
+    ) -> int:
+        """Add the records of new messages, whose sequences follow the last row's. Return what they count.
 
-        subject: the id of the subject, key: its bytes.
+        records, offsets, lengths: as `native.encode_messages` returns them.
+        subjects: the ids of their subjects.
         """
-        seed, offset, seq = self.seed, self.end, first
-        fixed, key_size = _FIXED + len(key), len(key)
-        records, offsets, lengths = [], [], []
-        for body in bodies:
-            length = fixed + len(body)
-            rest = _pack_fields(_MAGIC, _MESSAGE, key_size, length, 0, seq, time) + key + body
-            records.append(_pack_checksum(crc32(rest, seed)) + rest)
-            offsets.append(offset)
-            lengths.append(length)
-            offset += length
-            seq += 1
         count = len(records)
+        before = self.end
         self.pending.extend(records)
         self.tail.extend(records)
-        self.live_bytes += offset - self.end - 2 * count
-        self.end = offset
+        self.end = offsets[-1] + len(records[-1])
         self.offsets.extend(offsets)
         self.lengths.extend(lengths)
         self.times.extend([time] * count)
-        self.subjects.extend([subject] * count)
+        self.subjects.extend(subjects)
         self.live += count
         self.max_time = max(self.max_time, time)
+        with_header = sum(lengths) >> 31  # the flag bits add up above the lengths
+        size = self.end - before - 2 * count + 4 * with_header
+        self.live_bytes += size
+        return size
 
     def kill(self, row: int) -> int:
         """Mark a live row as removed, and return the bytes that it counted for."""

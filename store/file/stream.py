@@ -13,6 +13,7 @@ from contextlib import suppress
 from struct import Struct
 from zlib import crc32
 
+from ...native import encode_messages
 from .. import record
 from ..errors import Damaged, StoreClosed, StoreError, StoreFailed
 from ..fs import Disk, FileSystem
@@ -145,21 +146,19 @@ class FileStream(IndexedStream):
         self.last_time = time
         return seq
 
-    def append_run(self, subject: str, bodies: Sequence[bytes], time: int) -> int:
-        """Store messages of one subject, without headers, and return the sequence of the first."""
+    def append_batch(self, messages: Sequence[tuple[str, bytes, bytes]], time: int) -> int:
+        """Store messages (subject, header, body), and return the sequence of the first."""
         block = self._active
-        first, count = self.last_seq + 1, len(bodies)
-        key = subject.encode("utf-8", "surrogateescape")
-        total = (_FIXED + len(key)) * count + sum(map(len, bodies))
-        fits = block.end + total <= self._block_size and len(block) + count <= BLOCK_ROWS
-        dense = block.sparse is None and first == block.first + len(block)
-        if self._refusal is not None or not fits or not dense or count == 1:
-            for body in bodies:
-                self.append(subject, b"", body, time)
+        first, rows = self.last_seq + 1, len(block.offsets)
+        records, offsets, lengths = encode_messages(messages, first, time, block.seed, block.end)
+        fits = offsets[-1] < self._block_size and rows + len(messages) <= BLOCK_ROWS
+        if self._refusal is not None or not fits or block.sparse is not None or first != block.first + rows:
+            for message in messages:
+                self.append(*message, time)
             return first
-        block.append_run(self._index.add_run(subject, first, count), key, bodies, first, time)
-        self.bytes += total - 2 * count
-        self.last_seq = first + count - 1
+        numbers = self._index.add_each(messages, first)
+        self.bytes += block.add_records(records, offsets, lengths, numbers, time)
+        self.last_seq = first + len(messages) - 1
         self.last_time = time
         return first
 
@@ -480,9 +479,9 @@ class FileStream(IndexedStream):
                     leave_sidecar(self._fs, active, active.lengths, self._index.names)
                     self._manifest.note(active, array("Q"), self.last_seq, self.last_time, sidecar=True)()
         finally:
-            self._let_go()
+            self._close_files()
 
-    def _let_go(self) -> None:
+    def _close_files(self) -> None:
         for block in self._blocks:
             self._handles.forget(block.path)
         self._manifest.close()
@@ -492,9 +491,9 @@ class FileStream(IndexedStream):
 
     def abandon(self) -> None:
         """Close all files without committing. No commit may be under way."""
-        self._let_go()
+        self._close_files()
 
     def delete(self) -> None:
         """Remove everything on the disk. No commit may be under way. Raises OSError."""
-        self._let_go()
+        self._close_files()
         self._fs.remove_tree(self.directory)

@@ -12,15 +12,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 import pytest
-from lib.import_graph import circles, edges, folder, graph, modules, target
-from lib.source_facts import LATE, ROOT, RUN, TYPES, Class, Import, all_facts, facts, path_of, sources
+from lib.import_graph import circles, edges, graph, modules, target
+from lib.source_facts import ROOT, RUN, TYPES, Class, Import, all_facts, facts, path_of, sources
 
 ROOMS: dict[str, set[str]] = {
-    "protocol": set(),
+    "native": set(),
+    "protocol": {"native"},
     "keys": {"protocol"},
-    "store": {"protocol"},
+    "store": {"protocol", "native"},
     "raft": set(),
-    "server": {"protocol", "keys", "store", "raft"},
+    "server": {"protocol", "keys", "store", "raft", "native"},
     "cli": {"protocol", "keys"},
     "plugins": {"cli", "protocol", "keys"},
     "pipeline": {"protocol", "keys", "cli"},
@@ -96,10 +97,6 @@ UPWARD: dict[str, dict[str, int]] = {
     "server/jetstream/streams": {},
     "server/jetstream/account": {},
 }
-# The modules of the largest circle below a folder; two where no entry is. Imports for types count.
-LARGEST_CIRCLE: dict[str, int] = {}
-# The modules that stand in circles at all.
-IN_CIRCLES = {"late imports": 0, "types": 2}
 # Chains such as `self.a.b.c.d`: what needs `d` should be handed it. What puts the server together may do so.
 CHAINS = 4
 COMPOSERS = ("server/app.py", "server/banner.py", "server/system/", "server/process/")
@@ -187,7 +184,7 @@ def test_no_room_is_imported_by_its_bare_name() -> None:
 EVENT_LOOP = {"asyncio", "socket", "uvloop"}
 
 
-@pytest.mark.parametrize("room", ["protocol", "keys", "store"])
+@pytest.mark.parametrize("room", ["native", "protocol", "keys", "store"])
 def test_pure_rooms_know_no_event_loop(room: str) -> None:
     wrong = [
         f"{path_of(file)}: {statement.module}"
@@ -251,27 +248,9 @@ def test_layers_import_only_what_is_below(part: str, at_most: AtMost) -> None:
     at_most(f"layers of {part}", counted, UPWARD[part])
 
 
-def test_no_circle_of_modules_when_they_are_imported() -> None:
-    assert circles(graph(RUN)) == []
-
-
-def test_circles_of_modules_only_shrink(at_most: AtMost) -> None:
-    """Two modules that name each other's types can be read together; of more, none is understood alone."""
-    large = [circle for circle in circles(graph(TYPES)) if len(circle) > 2]
-    largest: dict[str, int] = {}
-    for circle in large:
-        place = _entry(folder(circle))
-        largest[place] = max(len(circle), largest.get(place, 0))
-    at_most("largest circle", largest, LARGEST_CIRCLE)
-    late = sum(len(circle) for circle in circles(graph(LATE)))
-    types = sum(len(circle) for circle in circles(graph(TYPES)))
-    at_most("modules in circles", {"late imports": late, "types": types}, IN_CIRCLES)
-
-
-def _entry(place: str) -> str:
-    """The entry of LARGEST_CIRCLE for a folder: its own, or that of the nearest folder above."""
-    above = [prefix for prefix in LARGEST_CIRCLE if f"{place}/".startswith(f"{prefix}/")]
-    return max(above, key=len, default=place)
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Not for their types either; TYPES contains all other imports."""
+    assert circles(graph(TYPES)) == []
 
 
 def test_no_part_reaches_through_others(at_most: AtMost) -> None:

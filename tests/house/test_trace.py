@@ -6,7 +6,10 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
+from pyjs import native
 from pyjs.benchmarks import trace
+
+pytestmark = pytest.mark.skipif(not native.COMPILED, reason="the plain twins are calls, too")
 
 
 @pytest.fixture(scope="module")

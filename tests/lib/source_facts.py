@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("protocol", "raft", "keys", "store", "server", "cli", "plugins", "pipeline")
+ROOMS = ("native", "protocol", "raft", "keys", "store", "server", "cli", "plugins", "pipeline")
 CACHE = ROOT / ".pytest_cache" / "facts.pickle"
 RUN, LATE, TYPES = (
     "run",

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from pyjs.protocol import subject
 from pyjs.protocol.api.stream import StreamConfig, StreamSource
 from pyjs.protocol.buckets import key_value, object_store
-from pyjs.protocol.buckets.key_value import KeySubjects, KeyValueConfig, Operation
+from pyjs.protocol.buckets.config import KeyValueConfig, ObjectStoreConfig, origin
+from pyjs.protocol.buckets.key_value import KeySubjects, Operation
 from pyjs.protocol.buckets.naming import BucketError, check_bucket, check_key, check_pattern
-from pyjs.protocol.buckets.object_store import Digest, ObjectInfo, ObjectStoreConfig
+from pyjs.protocol.buckets.object_store import Digest, ObjectInfo
 
 # The expressions of nats.go (jetstream/kv.go); it also refuses a dot at either end.
 KEY_OF_CLIENTS = re.compile(r"^[-/_=.a-zA-Z0-9]+\Z")
@@ -118,7 +119,7 @@ def test_settings_that_no_server_takes_are_refused(history: int) -> None:
     with pytest.raises(BucketError, match="negative"):
         KeyValueConfig(bucket="B", ttl=-1).stream()
     with pytest.raises(BucketError, match="no sources"):
-        KeyValueConfig(bucket="B", mirror=key_value.origin("A"), sources=[key_value.origin("C")]).stream()
+        KeyValueConfig(bucket="B", mirror=origin("A"), sources=[origin("C")]).stream()
 
 
 def test_another_stream_is_no_bucket() -> None:
@@ -133,9 +134,9 @@ def test_another_stream_is_no_bucket() -> None:
     [
         (KeyValueConfig(bucket="B"), "$JS.API", "$KV.B.", "$KV.B."),
         (KeyValueConfig(bucket="B"), "$JS.hub.API", "$KV.B.", "$JS.hub.API.$KV.B."),
-        (KeyValueConfig(bucket="B", mirror=key_value.origin("A")), "$JS.API", "$KV.A.", "$KV.A."),
+        (KeyValueConfig(bucket="B", mirror=origin("A")), "$JS.API", "$KV.A.", "$KV.A."),
         (
-            KeyValueConfig(bucket="B", mirror=key_value.origin("A", "hub")),
+            KeyValueConfig(bucket="B", mirror=origin("A", "hub")),
             "$JS.leaf.API",
             "$KV.A.",
             "$JS.hub.API.$KV.A.",
@@ -143,7 +144,7 @@ def test_another_stream_is_no_bucket() -> None:
     ],
 )
 def test_where_keys_are_read_and_written(config: KeyValueConfig, prefix: str, read: str, write: str) -> None:
-    assert KeySubjects.of(config.stream(), prefix) == KeySubjects(read, write)
+    assert KeySubjects.of(config.stream().to_json(), prefix) == KeySubjects(read, write)
 
 
 @pytest.mark.parametrize(

@@ -198,7 +198,7 @@ def test_all_that_is_set_aside_is_kept_until_it_is_let_go(tmp_path: Path) -> Non
         directory.set_aside("S")
     kept = {path.name: (path / "1").read_text() for path in folder.glob("lost.msgs*")}
     assert kept == {"lost.msgs": "full", "lost.msgs.2": "half", "lost.msgs.3": "less"}
-    directory.let_go("S")
+    directory.remove_set_aside("S")
     assert sorted(path.name for path in folder.iterdir()) == ["meta.json", "meta.json.copy"]
 
 

@@ -63,13 +63,13 @@ class Streams(RuleBasedStateMachine):
             one.append_at(seq, subject, header, body, self.time)
         self.ever[seq] = self.model.held[seq]
 
-    @rule(bodies=st.lists(BODIES, min_size=1, max_size=12), subject=SUBJECTS)
-    def append_run(self, bodies: list[bytes], subject: str) -> None:
+    @rule(messages=st.lists(st.tuples(SUBJECTS, HEADERS, BODIES), min_size=1, max_size=12))
+    def append_batch(self, messages: list[tuple[str, bytes, bytes]]) -> None:
         seq = self.model.last_seq + 1
-        assert self.file.append_run(subject, bodies, self.time) == seq
-        assert self.memory.append_run(subject, bodies, self.time) == seq
-        for place, body in enumerate(bodies):
-            self.model.append_at(seq + place, subject, b"", body, self.time)
+        assert self.file.append_batch(messages, self.time) == seq
+        assert self.memory.append_batch(messages, self.time) == seq
+        for place, message in enumerate(messages):
+            self.model.append_at(seq + place, *message, self.time)
             self.ever[seq + place] = self.model.held[seq + place]
 
     @rule(count=st.integers(2, 12), subject=SUBJECTS)

@@ -114,9 +114,10 @@ class Small:
             self.held[self.last] = name = rng.choice(self.pool)
             index.add(name, self.last)
         elif kind == "run":
-            name, count = rng.choice(self.pool), rng.randint(1, 5)
-            index.add_run(name, self.last + 1, count)
-            for _ in range(count):
+            names = rng.choices(self.pool, k=rng.randint(1, 5))
+            numbers = index.add_each([(name, b"", b"") for name in names], self.last + 1)
+            assert numbers == [index.ids[name] for name in names]
+            for name in names:
                 self.last += 1
                 self.held[self.last] = name
         elif kind == "discard" and self.held:

@@ -118,7 +118,7 @@ def bring_back(
         for _ in adopt(loaded, ended):
             pass
     except _ERRORS as error:
-        account.put_offline(stored.name, _text(error))
+        account.mark_offline(stored.name, _text(error))
         return None
     stream = account.streams[stored.name] = loaded.stream
     account.reserve(stream.config, 1)
@@ -169,7 +169,7 @@ class Recovery:
         one = self._accounts.pop(name, None)
         if one is not None and one.stop():
             self.hold(name)  # until the work in progress ends, so that nothing else reads the same files
-        self._tell()
+        self._call_waiting()
 
     def hold(self, name: str) -> None:
         """Read nothing of an account before `release`, because its files are in use."""
@@ -200,7 +200,7 @@ class Recovery:
     def opened(self, name: str) -> None:
         """Take note that each stream of an account is open or offline."""
         self._accounts.pop(name, None)
-        self._tell()
+        self._call_waiting()
 
     @property
     def done(self) -> bool:
@@ -210,9 +210,9 @@ class Recovery:
     def when_done(self, done: Callable[[], None]) -> None:
         """Call `done` once `done` is true, which may be at once."""
         self._waiting.append(done)
-        self._tell()
+        self._call_waiting()
 
-    def _tell(self) -> None:
+    def _call_waiting(self) -> None:
         if self.done:
             waiting, self._waiting = self._waiting, []
             for done in waiting:
@@ -283,7 +283,7 @@ class _Account:
             if self._stopped:
                 return
             if isinstance(config, str):
-                account.put_offline(stored.name, config)
+                account.mark_offline(stored.name, config)
                 continue
             self.total += 1
             account.expect(config)
@@ -374,7 +374,7 @@ class _Account:
         if loaded is not None:
             close(loaded)
         if not self._stopped:
-            self.account.put_offline(name, _text(error))
+            self.account.mark_offline(name, _text(error))
             self._waits.pop(name).refuse(self.account.offline[name])
         self._next()
 

@@ -175,7 +175,7 @@ class AccountStreams:
         """
         if config.storage == "file":
             try:
-                yield from self.putting_down(config, created)
+                yield from self.writing_document(config, created)
                 store: StreamStore = self.open_store(config.name)
             except (OSError, StoreError) as error:
                 self.log_error(f"Stream create failed for '{self.name} > {config.name}': {error}")
@@ -222,16 +222,16 @@ class AccountStreams:
             if other.sourcing is not None:
                 other.sourcing.origin_appeared(name)
 
-    def put_down(
+    def write_document(
         self, config: StreamConfig, created: int, source_offsets: dict[str, Any] | None = None
     ) -> None:
         """Write a stream's document, durably. Raises OSError."""
-        at_once(self.putting_down(config, created, source_offsets))
+        at_once(self.writing_document(config, created, source_offsets))
 
-    def putting_down(
+    def writing_document(
         self, config: StreamConfig, created: int, source_offsets: dict[str, Any] | None = None
     ) -> Steps[None]:
-        """Do what `put_down` does, in steps; only the write itself is one step."""
+        """Do what `write_document` does, in steps; only the write itself is one step."""
         document = yield from writing(config, created, self.marks.get(config.name), source_offsets)
         self.directory.write_stream(config.name, document)
 
@@ -242,7 +242,7 @@ class AccountStreams:
 
     def _save_offsets(self, config: StreamConfig, created: int, source_offsets: dict[str, Any]) -> None:
         try:
-            self.put_down(config, created, source_offsets)
+            self.write_document(config, created, source_offsets)
         except OSError as error:
             self.log_error(f"Offsets of the sources of '{self.name} > {config.name}' not saved: {error}")
 
@@ -265,7 +265,7 @@ class AccountStreams:
         old = stream.config
         if config.storage == "file":
             try:
-                yield from self.putting_down(config, stream.created, stream.source_offsets.to_json())
+                yield from self.writing_document(config, stream.created, stream.source_offsets.to_json())
             except OSError as error:
                 raise api_error("JSStreamUpdateErrF", err=str(error)) from error
         self.reserve(old, -1)
@@ -319,7 +319,7 @@ class AccountStreams:
             elif not one.stopped:
                 one.start_sourcing()
 
-    def put_offline(self, name: str, reason: str) -> None:
+    def mark_offline(self, name: str, reason: str) -> None:
         """Take note that a stream on the disk cannot be opened, and log it."""
         config = self.recovering.pop(name, None)
         if config is not None:

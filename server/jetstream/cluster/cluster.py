@@ -205,13 +205,13 @@ class JetStreamCluster:
 
     # --- accounts and routes
 
-    def account_came(self, account: JetStreamAccount) -> None:
+    def account_added(self, account: JetStreamAccount) -> None:
         """Open what is assigned here of an account that has JetStream from now on."""
         if self._meta_group.served:
             actions = self._meta_group.begin(self._reconciler.inventory([account]))
             self._reconciler.begin(action for action in actions if key_of(action)[0] == account.name)
 
-    def account_left(self, name: str, done: Callable[[], None]) -> None:
+    def account_removed(self, name: str, done: Callable[[], None]) -> None:
         """Close the streams of an account that lost JetStream, then call `done`; their files stay."""
         self._reconciler.stop(done, name)
 

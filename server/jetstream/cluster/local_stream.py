@@ -176,7 +176,7 @@ class LocalStream(LocalStreamView):
             if action.before.config != action.stream.config:
                 self._reserve(config)
                 if config.storage == "file":
-                    self.account.put_down(config, self.assignment.created)
+                    self.account.write_document(config, self.assignment.created)
                 self._leadership.configured()
             return
         stream = self.stream
@@ -213,7 +213,7 @@ class LocalStream(LocalStreamView):
             self.account.marks[self.name] = ClusterMark(cluster_mark.group)
             if self.stream.config.storage == "file":
                 offsets = self.stream.source_offsets.to_json()
-                self.account.put_down(self.stream.config, self.assignment.created, offsets)
+                self.account.write_document(self.stream.config, self.assignment.created, offsets)
             if self.assignment.replicated:
                 self._start_group()
                 return

@@ -95,7 +95,7 @@ class StreamOpening:
             self._account.forget_recovering(self._stored.name)
             self._stopped()
         else:
-            self._account.put_offline(self._stored.name, why)
+            self._account.mark_offline(self._stored.name, why)
             del self._account.offline[self._stored.name]  # the cluster reports it in its own way
             self._failed(why)
 

@@ -225,7 +225,7 @@ class Reconciler:
                 self.begin([action])
             else:
                 self.do(action)
-        self._tell_idle()
+        self._call_idle()
 
     # --- the end
 
@@ -241,9 +241,9 @@ class Reconciler:
             self._under_way[key] = []
             self.local_streams.pop(key).stop(partial(self._closed, key))
         self._waiting.append((account, done))
-        self._tell_idle()
+        self._call_idle()
 
-    def _tell_idle(self) -> None:
+    def _call_idle(self) -> None:
         """Call those that wait for an account with nothing under way."""
         busy = {account for account, _ in self._under_way} | ({""} if self._under_way else set())
         idle = [done for account, done in self._waiting if account not in busy]

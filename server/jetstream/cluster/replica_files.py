@@ -33,7 +33,7 @@ class StreamFiles:
 
     def write(self, config: StreamConfig, created: int) -> None:
         """See `ReplicaFiles`."""
-        self._streams.put_down(config, created)
+        self._streams.write_document(config, created)
 
     def open_store(self, damaged: Callable[[str], None]) -> FileStream:
         """See `ReplicaFiles`."""
@@ -48,7 +48,7 @@ class StreamFiles:
         kept = self._directory.set_aside(self._name)
         return kept if not kept or self._directory.is_foreign(kept) else f"{kept} until all of it is back"
 
-    def let_go(self) -> None:
+    def remove_set_aside(self) -> None:
         """See `ReplicaFiles`. Nothing was set aside for a stream that has been deleted."""
         if self._streams.marks.get(self._name) is not None:
-            self._directory.let_go(self._name)
+            self._directory.remove_set_aside(self._name)

@@ -313,10 +313,10 @@ class Consumer:
             self.stream.consumer_changed()
         if config.deliver_subject != old.deliver_subject and isinstance(self.delivery, PushDelivery):
             self.delivery.stop(b"")
-            self.ack_waits.end_all(self._listen_anew)
+            self.ack_waits.end_all(self._listen_again)
         self.delivery.run()
 
-    def _listen_anew(self) -> None:
+    def _listen_again(self) -> None:
         if isinstance(self.delivery, PushDelivery):
             self.delivery.listen()
 

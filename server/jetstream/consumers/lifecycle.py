@@ -306,7 +306,7 @@ def _read(stream: Stream[Consumer], stored: StoredConfig) -> RecoveredConsumer |
     if stored.repaired:
         stream.host.log.warning(f"{what}: {stored.repaired}: rewritten from the other file")
     if stored.document is None:
-        _put_offline(stream, stored.name, f"it cannot be read: {stored.damage}")
+        _mark_offline(stream, stored.name, f"it cannot be read: {stored.damage}")
         return None
     try:
         config = ConsumerConfig.from_json(stored.document["config"])
@@ -316,7 +316,7 @@ def _read(stream: Stream[Consumer], stored: StoredConfig) -> RecoveredConsumer |
         store = stream.context.files.open(stored.name)
         state = store.load()
     except (ApiError, StoreError, OSError, ValueError, KeyError) as error:
-        _put_offline(stream, stored.name, f"it cannot be recovered: {error}")
+        _mark_offline(stream, stored.name, f"it cannot be recovered: {error}")
         return None
     if store.repaired:
         stream.host.log.warning(f"{what}: {store.repaired}")
@@ -325,6 +325,6 @@ def _read(stream: Stream[Consumer], stored: StoredConfig) -> RecoveredConsumer |
     return RecoveredConsumer(stored.name, config, created, store, state)
 
 
-def _put_offline(stream: Stream[Consumer], name: str, reason: str) -> None:
+def _mark_offline(stream: Stream[Consumer], name: str, reason: str) -> None:
     stream.offline_consumers[name] = reason
     _log_error(stream, f"Consumer '{stream.label} > {name}' is offline: {reason}")

@@ -204,7 +204,7 @@ class MessageSelector:
                 return self._take_new(committed)
         message = store.next(self.filters, self.next_seq)
         if (lost := store.damaged()) and (message is None or message.seq > self.next_seq):
-            self._tell_lost(lost, message.seq if message is not None else committed + 1)
+            self._report_lost(lost, message.seq if message is not None else committed + 1)
         if message is None:
             self.next_seq = max(self.next_seq, store.last_seq + 1)
             return None
@@ -214,7 +214,7 @@ class MessageSelector:
         self.next_seq = message.seq + 1
         return message, 1
 
-    def _tell_lost(self, lost: list[int], end: int) -> None:
+    def _report_lost(self, lost: list[int], end: int) -> None:
         for seq in lost:
             if self.next_seq <= seq < end:
                 self._lost(seq, "it is damaged")

@@ -16,7 +16,7 @@ from ....store.message import StoredMessage
 
 if TYPE_CHECKING:
     from ...accounts.account import Account
-    from ...accounts.plan import Plan, Target
+    from ...accounts.plan import Target
     from .ackwaits import AckWaits
     from .delivery_state import DeliveryState
     from .message_selector import NumPending
@@ -119,30 +119,27 @@ class MessageSender:
 class FastSender:
     """Sends to the only client that subscribes to a subject, which is mostly the same subject as before.
 
-    If the plan of the subject is a single client that takes messages as they are, a message costs two appends
-    to its queue. Everything else goes through the account.
+    If that client takes messages as they are, a message costs two appends to its queue. Everything else goes
+    through the account.
 
     flusher: the account's. The caller schedules it after a run of messages, so that they are written.
     """
 
-    __slots__ = ("_account", "_plan", "_prefixes", "_raw", "_subject", "_target", "flusher")
+    __slots__ = ("_account", "_generation", "_prefixes", "_subject", "_target", "flusher")
 
     def __init__(self, account: Account) -> None:
         self._account = account
         self.flusher = account.flusher
+        # The subject and its only client, right as long as the account's generation is this.
         self._subject = ""
-        self._raw = b""
-        self._plan: Plan | None = None
         self._target: Target | None = None
-        self._prefixes: dict[str, bytes] = {}
+        self._generation = -1
+        self._prefixes: dict[str, bytes] = {}  # of the client's subscription, by the subject that is shown
 
     def send(self, to: str, shown: str, reply: str, header: bytes, body: bytes) -> int:
         """Publish to the subject `to`, which clients see as `shown`. Return how many took it."""
-        if to != self._subject:
-            self._subject, self._raw = to, to.encode("utf-8", "surrogateescape")
-        plan = self._account.plans.get(self._raw)
-        if plan is None or plan is not self._plan:
-            plan = self._look()
+        if to != self._subject or self._generation != self._account.generation:
+            self._look(to)
         target = self._target
         if target is None or header:
             return self._account.publish(to, body, reply=reply, header=header, show_as=shown)
@@ -161,21 +158,26 @@ class FastSender:
 
     def client(self, to: str) -> Target | None:
         """Return the only client that subscribes to `to`, if it takes messages as they are; else None."""
-        if to != self._subject:
-            self._subject, self._raw = to, to.encode("utf-8", "surrogateescape")
-        plan = self._account.plans.get(self._raw)
-        if plan is None or plan is not self._plan:
-            self._look()
+        if to != self._subject or self._generation != self._account.generation:
+            self._look(to)
         return self._target
 
-    def _look(self) -> Plan:
-        """Find out who subscribes to the subject now, and return its plan."""
-        plan = self._plan = self._account.plan(self._raw)
-        alone = plan.direct and len(plan.targets) == 1 and not plan.request
-        # To another server, the shown subject travels elsewhere in the frame: `route` knows where.
-        self._target = plan.targets[0] if alone and not plan.leafs else None
-        self._prefixes.clear()
-        return plan
+    def _look(self, to: str) -> None:
+        """Find out who subscribes to the subject `to` now."""
+        account, before = self._account, self._target
+        self._subject, self._generation = to, account.generation
+        raw = to.encode("utf-8", "surrogateescape")
+        receiver = None if raw in account.plans else account.inbox_routes.receiver(raw)
+        if receiver is not None:
+            subscription, queue = receiver
+            self._target = (subscription, queue, queue.out.append, b"", b"")  # other subjects are shown
+        else:
+            plan = account.plan(raw)
+            alone = plan.direct and len(plan.targets) == 1 and not plan.request
+            # To another server, the shown subject travels elsewhere in the frame: `route` knows where.
+            self._target = plan.targets[0] if alone and not plan.leafs else None
+        if before is None or self._target is None or before[0] is not self._target[0]:
+            self._prefixes.clear()
 
     def _prefix(self, shown: str, sid: bytes) -> bytes:
         if len(self._prefixes) >= _MOST_PREFIXES:

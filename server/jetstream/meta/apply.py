@@ -238,7 +238,7 @@ def _update_stream(state: MetaState, command: UpdateStream) -> Effects:
     if stale:
         return [StaleCommand(stale)]
     if command.peers:
-        return _place_anew(state, command, before, after)
+        return _change_placement(state, command, before, after)
     if after.replicas != before.replicas:
         return _refused("JSClusterNoPeersErrF", err="no suitable peers for placement, miscellaneous issue")
     if after == before:
@@ -265,7 +265,7 @@ def _violating(state: MetaState, before: StreamAssignment, after: StreamAssignme
     ]
 
 
-def _place_anew(
+def _change_placement(
     state: MetaState, command: UpdateStream, before: StreamAssignment, after: StreamAssignment
 ) -> Effects:
     if before.change == "move":

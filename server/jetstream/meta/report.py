@@ -131,14 +131,14 @@ class MetaLog:
     size: how many voters the group has.
     entries, bytes: what is not in a snapshot yet.
     snapshot_at: when the last snapshot was taken, ns.
-    snapshot_took: how long that took, ns.
+    snapshot_duration: how long that took, ns.
     """
 
     size: int
     entries: int = 0
     bytes: int = 0
     snapshot_at: int = 0
-    snapshot_took: int = 0
+    snapshot_duration: int = 0
 
 
 def meta_cluster(
@@ -173,8 +173,8 @@ def meta_cluster(
         document["replicas"] = [replica.to_json() for replica in replicas]
     snapshot: dict[str, Any] = {"pending_entries": log.entries, "pending_size": log.bytes}
     snapshot["last_time"] = format_rfc3339(log.snapshot_at)
-    if log.snapshot_took:
-        snapshot["last_duration"] = log.snapshot_took
+    if log.snapshot_duration:
+        snapshot["last_duration"] = log.snapshot_duration
     return document | {
         "cluster_size": log.size,
         "quorum_needed": log.size // 2 + 1,

@@ -188,7 +188,7 @@ class ReplicaMembership:
     def _left(self) -> None:
         then, self._then, self._leaving = self._then, None, False
         assert then is not None
-        self._opener.let_go()
+        self._opener.discard()
         then()
 
     def _renew(self) -> None:
@@ -297,9 +297,9 @@ class ReplicaMembership:
         replica = self.replica
         if replica is not None and not self._opener.due:
             self._opener.mark_damaged(f"a message is damaged: {where}")
-            self._environment.executor.soon(lambda: self._give_up(replica, self.damage, 1))
+            self._environment.executor.soon(lambda: self._stop_serving(replica, self.damage, 1))
 
-    def _give_up(self, replica: Replica, why: str, ticks: int) -> None:
+    def _stop_serving(self, replica: Replica, why: str, ticks: int) -> None:
         """Let another member lead, and open the replica again after some ticks."""
         if replica is not self.replica or self._leaving:
             return
@@ -335,7 +335,7 @@ class ReplicaMembership:
         replica = self.replica
         if replica is not None and replica.lead():
             self._listener.leading()
-        elif not self._begin_anew(group):
+        elif not self._propose_reset(group):
             self._resign(group)
 
     def _resign(self, group: RaftNode) -> None:
@@ -344,7 +344,7 @@ class ReplicaMembership:
             self._next_resign = self._ticks + _RESIGN
             group.resign()
 
-    def _begin_anew(self, group: RaftNode) -> bool:
+    def _propose_reset(self, group: RaftNode) -> bool:
         """Start over with an empty stream, if it was in memory and every member answers that it lost it."""
         if not self._in_memory or not self.hopeless:
             return False
@@ -421,7 +421,7 @@ class ReplicaMembership:
         """See `ReplicaOwner`: open the replica again some time later."""
         if not self._opener.due:
             self.failure = str(error) or type(error).__name__
-            self._environment.executor.soon(lambda: self._give_up(replica, self.failure, _AGAIN))
+            self._environment.executor.soon(lambda: self._stop_serving(replica, self.failure, _AGAIN))
 
     def _answer(self, question: bytes) -> bytes:
         if self.replica is None:
@@ -436,7 +436,7 @@ class ReplicaMembership:
             replica.answered(data)
         except CatchupMismatchError as error:
             self._opener.mark_damaged(str(error))
-            self._give_up(replica, str(error), 1)
+            self._stop_serving(replica, str(error), 1)
         except CatchupError as error:
             self._environment.log.warning(f"Stream '{self._label}' asks again: {error}")
             self._catch_up.ask(replica.catchup.ask())

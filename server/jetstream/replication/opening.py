@@ -42,7 +42,7 @@ class ReplicaFiles(Protocol):
         Raises OSError.
         """
 
-    def let_go(self) -> None:
+    def remove_set_aside(self) -> None:
         """Remove the messages that were set aside. Raises OSError."""
 
 
@@ -61,7 +61,7 @@ class StoreLoader:
 
         Blocks. Any thread may call it while nobody else has the files open.
         """
-        self.let_go()
+        self.discard()
         try:
             self._found = self._open_store()
         except (OSError, StoreError) as error:
@@ -77,7 +77,7 @@ class StoreLoader:
             raise found
         return self._open_store() if found is None else found
 
-    def let_go(self) -> None:
+    def discard(self) -> None:
         """Close the messages that were read and not taken."""
         found, self._found = self._found, None
         if isinstance(found, FileStream):
@@ -125,9 +125,9 @@ class ReplicaOpener:
         if self._store is None and not self.due:
             self._loader.read()
 
-    def let_go(self) -> None:
+    def discard(self) -> None:
         """Close what was read and not opened."""
-        self._loader.let_go()
+        self._loader.discard()
 
     def open(self, config: StreamConfig, created: int) -> Replica:
         """Open a replica; `created` in ns. Raises OSError, StoreError, ReplicaStateError."""
@@ -179,7 +179,7 @@ class ReplicaOpener:
         self.damage = ""
         if storage == "file":
             try:
-                self._files.let_go()
+                self._files.remove_set_aside()
             except OSError as error:
                 self._log_error(f"what was set aside cannot be removed: {error}")
 

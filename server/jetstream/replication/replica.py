@@ -155,7 +155,7 @@ class Replica:
         self._check()
         for at, (index, data) in enumerate(news):
             if entries.begins(data):
-                self._begin_anew(index, data)
+                self._start_empty(index, data)
                 news = news[at + 1 :]
                 break
         if self.catchup is not None:
@@ -211,7 +211,7 @@ class Replica:
         if index > self.stream.index or self.catchup is not None:
             self._start_catchup(index, f"the log does not reach back to its entry {self.stream.index}")
 
-    def _begin_anew(self, index: int, data: bytes) -> None:
+    def _start_empty(self, index: int, data: bytes) -> None:
         """Start over with nothing, because no replica has all: drop also the part that is here."""
         begin = entries.decode(data)
         if not isinstance(begin, entries.ResetStream) or not isinstance(self._store, MemoryStream):

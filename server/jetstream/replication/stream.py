@@ -285,7 +285,7 @@ class ReplicatedStream(Stream[Consumer]):
 
         self.when_safe(propose)  # after the messages that an earlier attempt brought
 
-    def begin_source_anew(self, index: str) -> None:
+    def reset_source(self, index: str) -> None:
         """Propose to forget how far a source was read."""
         self._proposer.order(entries.ForgetSource(self.time.next(), index), _nothing)
 
@@ -376,7 +376,7 @@ class ReplicatedStream(Stream[Consumer]):
         consumer = self.consumers.get(entry.name)
         if consumer is not None:
             consumer.update(config)
-        self.let_go(self.removal.sweeping())
+        self.remove_in_turns(self.removal.sweeping())
         return True
 
     def _start_consumer(self, state: ReplicatedConsumerState) -> None:
@@ -394,7 +394,7 @@ class ReplicatedStream(Stream[Consumer]):
         if consumer is not None:
             consumer.delete()
         self.removal.release([state.state.pending, state.state.redelivered])
-        self.let_go(self.removal.sweeping())
+        self.remove_in_turns(self.removal.sweeping())
         return True
 
     def _change(self, entry: entries.ConsumerDelta) -> Steps[Outcome]:

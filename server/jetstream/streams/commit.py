@@ -147,18 +147,18 @@ class GroupCommit:
         batch = self._take()
         if self.error is not None:
             self.idle = True
-            self._give_up(batch, self.error)
+            self._refuse_batch(batch, self.error)
             return
         try:
             batch.commit = self._store.begin_commit()
         except (OSError, StoreError) as error:
             self.error = error
             self.idle = True
-            self._give_up(batch, error)
+            self._refuse_batch(batch, error)
             return
         if batch.commit is None:
             self.idle = True
-            self._give(batch)
+            self._confirm(batch)
             return
         self._running = batch
         batch.job = self._executor.work(batch.commit.run, self._done)
@@ -172,10 +172,10 @@ class GroupCommit:
         try:
             self._store.finish(batch.commit)
             if error is None:
-                self._give(batch)
+                self._confirm(batch)
             else:
                 self.error = error
-                self._give_up(batch, error)
+                self._refuse_batch(batch, error)
         finally:
             # Whatever the callbacks did, what was stored meanwhile must get its commit.
             if self.answers or self.republish or self._waiting or self._store.last_seq != batch.last:
@@ -183,7 +183,7 @@ class GroupCommit:
             else:
                 self.idle = True
 
-    def _give(self, batch: _Batch) -> None:
+    def _confirm(self, batch: _Batch) -> None:
         send = self._send
         for subject, header, body in batch.republish:
             send(subject, header, body)
@@ -192,7 +192,7 @@ class GroupCommit:
         for done in batch.waiting:
             done(None)
 
-    def _give_up(self, batch: _Batch, error: BaseException) -> None:
+    def _refuse_batch(self, batch: _Batch, error: BaseException) -> None:
         body = self._failed(error)
         self._answer([(reply, body) for reply, _ in batch.answers])
         for done in batch.waiting:
@@ -232,6 +232,6 @@ class GroupCommit:
         finished, self._finished = self._finished, []
         for batch, error in finished:
             if error is None:
-                self._give(batch)
+                self._confirm(batch)
             else:
-                self._give_up(batch, error)
+                self._refuse_batch(batch, error)

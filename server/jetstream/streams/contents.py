@@ -39,7 +39,7 @@ class ContentsEvents(Protocol):
     def removed(self, sequence: int, subject: str) -> None:
         """Take note that a message left the store."""
 
-    def let_go(self, steps: Steps[int]) -> None:
+    def remove_in_turns(self, steps: Steps[int]) -> None:
         """Run steps that remove messages, over the next turns of the loop if there are many."""
 
     def leave_marker(self, subject: str, header: bytes) -> None:
@@ -94,7 +94,7 @@ class StreamContents:
         self.ack_queue = ack_queue
         self.source_offsets = source_offsets
         removed = events.removed
-        self.limits = StreamLimits(config, store, deps.age_clock, removed, events.let_go)
+        self.limits = StreamLimits(config, store, deps.age_clock, removed, events.remove_in_turns)
         self.retention = InterestRetention(config, store, deps.readers, removed, unreadable=unreadable)
         self.expiry = MessageTTLs(config, store, deps.ttl_clock, self.limits, removed, events.leave_marker)
         self.dedupe = DedupeWindow(config.duplicate_window)

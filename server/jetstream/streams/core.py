@@ -302,7 +302,7 @@ class Stream(Generic[R]):
 
     def remove_all_acked(self, sequences: list[int], consumer: R) -> None:
         """Do what `remove_acked` does for many messages."""
-        self.let_go(self.retention.all_acked(sequences, consumer))
+        self.remove_in_turns(self.retention.all_acked(sequences, consumer))
 
     def leave_marker(self, subject: str, header: bytes) -> None:
         """Store a delete marker for `subject`, with this header; log it if that fails."""
@@ -384,7 +384,7 @@ class Stream(Generic[R]):
             self.store.skip_to(sequence)
             self.ack_queue.wake()
 
-    def begin_source_anew(self, index: str) -> None:
+    def reset_source(self, index: str) -> None:
         """Forget how far a source was read, because its origin was deleted and made again."""
         self.source_offsets.forget(index)
 
@@ -423,7 +423,7 @@ class Stream(Generic[R]):
             return
         self.direct_get.configure(self.config)
         self._follow(old)
-        self.let_go(self._fitting(old))
+        self.remove_in_turns(self._fitting(old))
 
     def _fitting(self, old: StreamConfig) -> Steps[int]:
         """Remove what the configuration no longer allows; return how many messages that were."""
@@ -443,7 +443,7 @@ class Stream(Generic[R]):
         """Prepare the store, in steps, for questions about these filters."""
         yield from self.store.preparing(filters)
 
-    def let_go(self, steps: Steps[int]) -> None:
+    def remove_in_turns(self, steps: Steps[int]) -> None:
         """Run steps that remove messages, over the next turns of the loop if there are many."""
         self.removal.begin(steps)
 
@@ -480,4 +480,4 @@ class Stream(Generic[R]):
 
     def consumer_changed(self) -> None:
         """Remove what nobody wants any more, after a consumer came, went or changed its filters."""
-        self.let_go(self.removal.sweeping())
+        self.remove_in_turns(self.removal.sweeping())

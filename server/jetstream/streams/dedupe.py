@@ -47,6 +47,13 @@ class DedupeWindow:
         self._sequences[identifier] = sequence
         self._order.append((time, identifier, sequence))
 
+    def forget_from(self, sequence: int) -> None:
+        """Drop the ids of messages from `sequence` on, which were not stored after all."""
+        while self._order and self._order[-1][2] >= sequence:
+            _, identifier, last = self._order.pop()
+            if self._sequences.get(identifier) == last:
+                del self._sequences[identifier]
+
     def forget(self, now: int) -> None:
         """Drop the ids that are older than the window."""
         oldest, order = now - self.window, self._order

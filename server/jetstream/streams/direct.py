@@ -188,7 +188,7 @@ class DirectGet:
         found = self._find(request)
         if found is None:
             raise _Refused("404 Message Not Found")
-        self._give(found, reply, plain=request.no_hdr)
+        self._send_message(found, reply, plain=request.no_hdr)
 
     def _refuse(self, reply: str, error: Exception) -> None:
         """Answer with the status of a refusal, or with 500 if the error is not one."""
@@ -231,7 +231,7 @@ class DirectGet:
                 break
             sequence = found.seq + 1
             pending = max(pending - 1, 0)
-            self._give(found, reply, plain=request.no_hdr, batch=(pending, last))
+            self._send_message(found, reply, plain=request.no_hdr, batch=(pending, last))
             last = found.seq
             sent += _size(found)
             if sent >= budget:
@@ -271,14 +271,14 @@ class DirectGet:
             except StoreError:
                 raise _Refused("404 Message Not Found") from None
             pending -= 1
-            self._give(message, reply, plain=False, batch=(pending, last))
+            self._send_message(message, reply, plain=False, batch=(pending, last))
             last = sequence
             sent += _size(message)
             if sent >= budget or 0 < request.batch <= index:
                 break
         self._end(reply, pending, last, up_to)
 
-    def _give(
+    def _send_message(
         self, message: StoredMessage, reply: str, *, plain: bool, batch: tuple[int, int] | None = None
     ) -> None:
         if plain:

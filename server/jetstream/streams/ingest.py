@@ -19,7 +19,7 @@ from ....protocol.subject import is_literal
 from ....protocol.timestamp import format_rfc3339
 from ....protocol.transform import SubjectTransform
 from .dedupe import HEADER as MSG_ID
-from .publish_headers import PublishHeaders, validate
+from .publish_headers import VERSION, PublishHeaders, validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +33,8 @@ MAX_HEADER = 65535  # bytes of the headers of a message
 MAX_RECORD = 32 * 1024 * 1024  # bytes of headers and body in file storage
 UNLIMITED = 1 << 62  # bytes; stands for no limit
 
+Checked = tuple[str, bytes, bytes]  # subject, header, body of a message that passed all checks
+
 
 class Duplicate(Exception):  # noqa: N818 - an outcome that has an answer, not an error
     """A message with the same id was stored before, as `sequence`."""
@@ -40,6 +42,14 @@ class Duplicate(Exception):  # noqa: N818 - an outcome that has an answer, not a
     def __init__(self, sequence: int) -> None:
         super().__init__(sequence)
         self.sequence = sequence
+
+
+def _only_id(header: bytes) -> bytes | None:
+    """Return the message id, b"" if there is none; None if other headers matter too, or may do."""
+    special = header.count(b"\r\nNats-")
+    if len(header) > MAX_HEADER or not header.startswith(VERSION) or special > 1:
+        return None
+    return (headers.get(header, MSG_ID) or None) if special else b""
 
 
 class IngestEvents(Protocol):
@@ -114,58 +124,62 @@ class Ingest:
         The result is the same as that of `receive` for each of them.
         """
         simple = self._simple and not self._quota.guarded and self._ack_queue.error is None
-        current = b""
-        bodies: list[bytes] = []
-        replies: list[bytes] = []
+        now, most, acks = self._now(), self._most, self._acks
+        messages: list[Checked] = []
+        answers: list[Answer] = []
+        before, last_id = self._store.last_seq, b""
         for subject, reply, header_size, size, tail in run:
-            if header_size or size > self._most or not simple:
-                self._take(current, bodies, replies)
-                text = subject.decode("utf-8", "surrogateescape")
-                start = len(tail) - 2 - size
-                body_at = start + header_size
-                self._accept(text, reply, tail[start:body_at], tail[body_at:-2])
+            start = len(tail) - 2 - size
+            body_at = start + header_size
+            text = subject.decode("utf-8", "surrogateescape")
+            header = tail[start:body_at] if header_size else b""
+            identifier = _only_id(header) if header else b""
+            if not simple or size > most or identifier is None:
+                self._take(messages, answers, last_id, now)
+                self._accept(text, reply, header, tail[body_at:-2])
+                messages, answers, before = [], [], self._store.last_seq
                 continue
-            if subject != current:
-                if bodies:
-                    self._take(current, bodies, replies)
-                current = subject
-            bodies.append(tail[-size - 2 : -2])
-            replies.append(reply)
-        self._take(current, bodies, replies)
+            if identifier and (known := self._dedupe.find(identifier, now)):
+                if reply and acks:
+                    answers.append((reply, b'%b%d,"duplicate": true}' % (self._ack, known)))
+                continue
+            messages.append((text, header, tail[body_at:-2]))
+            last_id = identifier
+            sequence = before + len(messages)
+            if identifier:
+                self._dedupe.remember(identifier, sequence, now)
+            if reply and acks:
+                answers.append((reply, b"%b%d}" % (self._ack, sequence)))
+        self._take(messages, answers, last_id, now)
 
-    def _take(self, raw: bytes, bodies: list[bytes], replies: list[bytes]) -> None:
-        """Store messages of one subject that need no checks, and empty both lists."""
-        if not bodies:
-            return
+    def _take(self, messages: list[Checked], answers: list[Answer], last_id: bytes, now: int) -> None:
+        """Store messages that passed all checks, and have them answered.
+
+        answers: for them, and for the duplicates between them. last_id: the id of the last one.
+        """
         ack_queue, limits = self._ack_queue, self._limits
-        subject = raw.decode("utf-8", "surrogateescape")
-        try:
-            if len(bodies) == 1:
-                sequence = self._store.append(subject, b"", bodies[0], self._now())
-            else:
-                sequence = self._store.append_run(subject, bodies, self._now())
-        except Exception as error:  # as in `receive`
-            refusal = self.refusal(error)
-            if self._acks:
-                self._events.send_each([(reply, refusal) for reply in replies if reply])
-        else:
-            self._dedupe.last_id = b""
-            if self._acks:
-                ack = self._ack
-                if len(replies) > 1:
-                    ack_queue.answers.extend(
-                        [(reply, b"%b%d}" % (ack, at)) for at, reply in enumerate(replies, sequence) if reply]
-                    )
-                elif replies[0]:
-                    ack_queue.answers.append((replies[0], b"%b%d}" % (ack, sequence)))
+        if messages:
+            try:
+                if len(messages) == 1:
+                    self._store.append(*messages[0], now)
+                else:
+                    self._store.append_batch(messages, now)
+            except Exception as error:  # as in `_accept`
+                self._dedupe.forget_from(self._store.last_seq + 1)
+                refusal = self.refusal(error)
+                self._events.send_each([(reply, refusal) for reply, _ in answers])
+                return
+            self._dedupe.last_id = last_id
             if limits.active:
-                limits.enforce(subject)
+                for subject in dict.fromkeys([message[0] for message in messages]):
+                    limits.enforce(subject)
             if limits.ages:
                 limits.stored()
-            if ack_queue.idle:
-                ack_queue.wake()
-        bodies.clear()
-        replies.clear()
+        elif not answers:
+            return
+        ack_queue.answers.extend(answers)
+        if ack_queue.idle:
+            ack_queue.wake()
 
     def receive(self, message: Message) -> None:
         """Take one publish from the account and see that it is answered."""

@@ -75,7 +75,7 @@ class OriginTarget(Protocol):
     def pass_by(self, sequence: int) -> None:
         """Skip to `sequence`: up to there the mirror's origin has nothing that is not here."""
 
-    def begin_source_anew(self, index: str) -> None:
+    def reset_source(self, index: str) -> None:
         """Forget how far a source was read, because its origin was deleted and made again."""
 
     def when_safe(self, done: Done) -> None:
@@ -165,7 +165,7 @@ class Origin:
         """
         raise NotImplementedError
 
-    def began_anew(self) -> None:
+    def origin_recreated(self) -> None:
         """Take note that the origin was deleted and made again, so that its sequences start over."""
 
     def consumer_hash(self) -> str:
@@ -327,7 +327,7 @@ class Origin:
     def _refused(self, error: ApiError) -> None:
         if error.err_code == OTHER_STREAM:
             self.identity = ""
-            self.began_anew()
+            self.origin_recreated()
             self.retry()
         elif error.err_code in TOO_OLD and self._sourcing:
             if self._level > 4:
@@ -353,7 +353,7 @@ class Origin:
         self._drop()
         given = identity.decode("utf-8", "replace")
         if given and self.identity and given != self.identity:
-            self.began_anew()
+            self.origin_recreated()
         self.identity = given
         if self._stalls < MOST_STALLS:
             self.error = None

@@ -140,13 +140,13 @@ class SourceOrigin(Origin):
         self._again = False
         self.copied = max(self.copied, delivered)
 
-    def began_anew(self) -> None:
+    def origin_recreated(self) -> None:
         """Copy the new stream of the same name from its beginning."""
         self._host.log.warning(
             f"JetStream source stream {self.source.name!r} for stream "
             f"'{self._account.name} > {self.contents.name}' was recreated, resetting source state"
         )
-        self.target.begin_source_anew(self.index)
+        self.target.reset_source(self.index)
         self.copied, self._again = 0, True
 
     def take(self, delivery: ReplyInfo, original: str, subject: str, header: bytes, body: bytes) -> None:

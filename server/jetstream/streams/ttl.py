@@ -139,9 +139,9 @@ class MessageTTLs:
             self._timer = self._clock.call_later(delay, self._run)
 
     def _run(self) -> None:
-        self._let_go(perf_counter() + SLICE)
+        self._expire(perf_counter() + SLICE)
 
-    def _let_go(self, until: float) -> None:
+    def _expire(self, until: float) -> None:
         self._timer = None
         now = self._clock.now()
         for _ in range(MOST_AT_ONCE):
@@ -158,7 +158,7 @@ class MessageTTLs:
     def expire(self) -> None:
         """Remove messages whose lifetime is over, at most `MOST_AT_ONCE`, the earliest ends first."""
         self.stop()
-        self._let_go(inf)
+        self._expire(inf)
 
     def expire_one(self, sequence: int) -> None:
         """Remove one message whose time has come, and leave a marker where one is due."""

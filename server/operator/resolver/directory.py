@@ -79,7 +79,7 @@ class TokenDirectory:
         self._ttl = ttl
         self._entries: dict[str, TokenEntry] = {}  # from the least to the most recently used if `evict`
         self._used: dict[str, int] = {}
-        self._told: dict[str, tuple[int, int]] = {}
+        self._warned: dict[str, tuple[int, int]] = {}
         self._gone: dict[str, tuple[TokenEntry | None, int]] = {}  # deleted, and until when (ns) that counts
 
     def __len__(self) -> int:
@@ -262,7 +262,7 @@ class TokenDirectory:
             return ""
         except (FolderError, UnfitError) as error:
             self._forget(key)
-            self._tell(file, error)
+            self._warn(file, error)
             return ""
         self._put(key, entry)
         return token
@@ -273,7 +273,7 @@ class TokenDirectory:
             self.digest = _xor(self.digest, present.digest)
         self._entries[key] = entry
         self.digest = _xor(self.digest, entry.digest)
-        self._told.pop(key, None)
+        self._warned.pop(key, None)
         self._touch(key)
 
     def _forget(self, key: str) -> None:
@@ -315,14 +315,14 @@ class TokenDirectory:
         if file.exists():
             file.replace(file.with_name(file.name + ".damaged"))
 
-    def _tell(self, file: Path, error: Exception) -> None:
+    def _warn(self, file: Path, error: Exception) -> None:
         try:
             status = file.stat()
             seen = (status.st_mtime_ns, status.st_size)
         except OSError:
             seen = (0, 0)
-        if self._told.get(file.name) != seen:
-            self._told[file.name] = seen
+        if self._warned.get(file.name) != seen:
+            self._warned[file.name] = seen
             self._log.warning(f"Resolver: the file {file} is not used: {error}")
 
     def _clear_leftovers(self) -> None:

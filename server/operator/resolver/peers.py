@@ -46,9 +46,9 @@ class ResolverPeers:
     def watch(self, system: Account) -> list[Subscription]:
         """Begin to count the servers. The caller must end the subscriptions that this returns."""
         subjects = ("$SYS.SERVER.*.STATSZ", "$SYS.SERVER.*.SHUTDOWN")
-        return [system.subscribe(subject, self._tells) for subject in subjects]
+        return [system.subscribe(subject, self._on_statistics) for subject in subjects]
 
-    def _tells(self, message: Message) -> None:
+    def _on_statistics(self, message: Message) -> None:
         if message.source is None or message.source.kind not in _REMOTE:
             return
         _, _, server, what = message.subject.split(".")

@@ -79,10 +79,10 @@ def test_a_root_is_short() -> None:
     ],
 )
 def test_what_to_do_is_said_where_it_is_known(text: str, hint: str) -> None:
-    assert hint in failure.told(RuntimeError(text))[1]
+    assert hint in failure.describe(RuntimeError(text))[1]
 
 
 def test_the_cause_of_an_error_is_looked_at() -> None:
     error = RuntimeError("Job aborted")
     error.__cause__ = OSError("java.sql.SQLException: No suitable driver")
-    assert "packages" in failure.told(error)[1]
+    assert "packages" in failure.describe(error)[1]

@@ -19,7 +19,7 @@ from pyjs.pipeline.options import QuerySettings
 from pyjs.pipeline.sink import BadRow, RowRejected, SinkError, Unacknowledged, columns
 from pyjs.pipeline.sink.task import WriteTask
 from pyjs.pipeline.sink.write_options import WriteOptions
-from pyjs.pipeline.sink.writer import BatchWriter, StreamWriter, TaskCommit, WritePlan, told
+from pyjs.pipeline.sink.writer import BatchWriter, StreamWriter, TaskCommit, WritePlan, outcome
 
 ONCE = {"guarantee": "effectively-once", "retryWindow": "2m", "deliveryTimeout": "1m"}
 
@@ -309,5 +309,5 @@ def test_a_server_that_dies_in_mid_write_and_comes_back_has_every_row(
 
 
 def test_the_driver_says_what_was_written() -> None:
-    assert told([TaskCommit(0, 5, 0), None, TaskCommit(1, 7, 0)]) == "12 rows acknowledged"
-    assert told([TaskCommit(0, 5, 2)]) == "5 rows acknowledged, 2 of them stored before"
+    assert outcome([TaskCommit(0, 5, 0), None, TaskCommit(1, 7, 0)]) == "12 rows acknowledged"
+    assert outcome([TaskCommit(0, 5, 2)]) == "5 rows acknowledged, 2 of them stored before"

@@ -120,7 +120,7 @@ class StagedStream:
         self.adopted = True
         if self._stored:
             self.store.close()
-            here = self._put_down(created)
+            here = self._write(created)
             account.directory.adopt(self._directory, config.name)
             found = account.directory.read_stream(config.name)
             stream = None if found is None else bring_back(account, found, ended)
@@ -140,7 +140,7 @@ class StagedStream:
         account.appeared(config.name)
         return stream
 
-    def _put_down(self, created: int) -> list[SavedConsumer]:
+    def _write(self, created: int) -> list[SavedConsumer]:
         """Write the documents and the consumers that belong on the disk; return the other consumers."""
         name, directory, created_at = self.config.name, self._directory, format_rfc3339(created)
         others = []

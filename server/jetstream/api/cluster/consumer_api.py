@@ -107,7 +107,7 @@ class ConsumerApi:
             made = effect.assignment if isinstance(effect, AlreadyExists) else effect.consumer
             assert isinstance(made, ConsumerAssignment)
             if isinstance(effect, ConsumerCreated):
-                _tell_created(account, made)
+                _publish_created(account, made)
             self._answer(request, served[made.name], made, there=isinstance(effect, AlreadyExists))
 
         return propose(cluster, request, make_command, done)
@@ -142,14 +142,14 @@ class ConsumerApi:
             )
             found.config = shown(found.config or config)
             if config.sourcing:
-                self._begin_anew(request, made)
+                self._reset_consumer(request, made)
             else:
                 answer_through_leader(self._cluster.replies, request, info or {})
                 request.respond(response(request.kind, found))
 
         served.then(fits, guarded(request, done), ask_in=patient(there=there))
 
-    def _begin_anew(self, request: Request, made: ConsumerAssignment) -> None:
+    def _reset_consumer(self, request: Request, made: ConsumerAssignment) -> None:
         """Have the leader reset the consumer: a source that asks again goes on after its last ack."""
         account, host = request.account.account, request.account.host
         reply, since = f"$JSC.R.{host.new_id(8)}", host.clock.now()
@@ -290,7 +290,7 @@ def _replicas(config: ConsumerConfig, stream: StreamAssignment) -> int:
     return wanted.replicas(stream)
 
 
-def _tell_created(account: JetStreamAccount, made: ConsumerAssignment) -> None:
+def _publish_created(account: JetStreamAccount, made: ConsumerAssignment) -> None:
     config = ConsumerConfig.from_json(made.config)
     advisories = ConsumerAdvisories(account.account, account.host, made.stream, made.name)
     advisories.created()

@@ -127,7 +127,7 @@ class ClusterApiRouter:
         if pause and self._hold(waiting):
             clock.call_later(pause, lambda: self._look(waiting))
             return
-        self._let_go(waiting)
+        self._forget(waiting)
         if act is ResponderAction.ANSWER:
             if waiting.decided:
                 _refuse(request, ResponderAction.UNAVAILABLE)
@@ -151,7 +151,7 @@ class ClusterApiRouter:
             del self._held[waiting.matter]
         return False
 
-    def _let_go(self, waiting: _Waiting) -> None:
+    def _forget(self, waiting: _Waiting) -> None:
         held = self._held.get(waiting.matter, [])
         if waiting in held:
             held.remove(waiting)

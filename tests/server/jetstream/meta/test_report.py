@@ -145,7 +145,7 @@ def test_the_meta_cluster() -> None:
     meta = MetaFixture()
     first, second, third = meta.state.servers
     view = GroupView(first, 1, {second: PeerView(True, SECOND), third: PeerView(False, 3 * SECOND, 4)})
-    log = MetaLog(3, entries=5, bytes=600, snapshot_at=SECOND, snapshot_took=70)
+    log = MetaLog(3, entries=5, bytes=600, snapshot_at=SECOND, snapshot_duration=70)
     found = meta_cluster(meta.state, meta.node_statuses, meta.state.servers, view, first, "C", log, pending=2)
     replicas = found.pop("replicas")
     assert [(one["name"], one["current"], one.get("lag")) for one in replicas] == [

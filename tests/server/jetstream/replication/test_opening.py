@@ -35,8 +35,8 @@ def test_what_is_not_taken_is_let_go_of(tmp_path: Path) -> None:
     reading = StoreLoader(lambda: opened(tmp_path, stores))
     reading.read()
     reading.read()
-    reading.let_go()
-    reading.let_go()
+    reading.discard()
+    reading.discard()
     for store in stores:
         with pytest.raises(StoreClosed):
             store.append("a", b"", b"x", 1)
@@ -82,7 +82,7 @@ class Files:
         self.path = self.path.with_name("new")
         return "/kept"
 
-    def let_go(self) -> None:
+    def remove_set_aside(self) -> None:
         self.done.append("let go")
 
 

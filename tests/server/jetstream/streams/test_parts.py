@@ -84,7 +84,7 @@ class Owner:
         self.gone.append(sequence)
         self.contents.update_usage()
 
-    def let_go(self, steps: Steps[int]) -> None:
+    def remove_in_turns(self, steps: Steps[int]) -> None:
         self.removal.begin(steps)
 
     def leave_marker(self, subject: str, header: bytes) -> None:

@@ -1,0 +1,77 @@
+"""The compiled functions do what the plain ones do: on what applications send, and on any bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyjs import native
+from pyjs.native import publishes
+
+_native = pytest.importorskip("pyjs.native._native", reason="there was no compiler")
+
+Scan = tuple[bytes, int, int, int, int, tuple[bytes, bytes]]  # the arguments of a scan but the last one
+VERBS = ((b"PUB ", b"HPUB "), (b"PUB ", b""), (b"LMSG ", b"HMSG "), (b"RMSG A ", b"HMSG A "))
+names = st.binary(min_size=1, max_size=8).filter(
+    lambda name: not set(name) & set(b" \t\r\n")
+) | st.sampled_from([b"a", b"5", b"12", b"+", b"|"])
+sizes = st.sampled_from(
+    [b"0", b"1", b"3", b"03", b"000000005", b"0000000005", b"-1", b"x", b"", b"999999999"]
+)
+bodies = st.binary(max_size=6) | st.sampled_from([b"\r\n", b"PUB a 1\r\nx\r\n", b"NATS/1.0\r\n\r\n"])
+
+
+@st.composite
+def frames(draw: st.DrawFn, verbs: tuple[bytes, bytes]) -> bytes:
+    """One frame, mostly a whole publish; else with another size, verb, blank or end."""
+    with_header = draw(st.booleans())
+    body, header = draw(bodies), draw(bodies) if with_header else b""
+    numbers = [b"%d" % len(header)] * with_header + [b"%d" % len(header + body)]
+    if draw(st.integers(0, 9)) == 0:
+        numbers = [draw(sizes) for _ in numbers]
+    fields = [draw(names) for _ in range(draw(st.sampled_from([1, 1, 2, 2, 2, 0, 3])))] + numbers
+    blank, end = b" ", b"\r\n"
+    if draw(st.integers(0, 9)) == 0:
+        blank, end = (
+            draw(st.sampled_from([b"  ", b"\t", b" "])),
+            draw(st.sampled_from([b"\n", b" \r\n", b"\r\r\n"])),
+        )
+    return verbs[with_header] + blank.join(fields) + end + header + body + b"\r\n"
+
+
+@st.composite
+def scans(draw: st.DrawFn) -> Scan:
+    """The arguments of a scan but its list: bytes that look like publishes, whole, cut or spoilt anywhere."""
+    verbs = draw(st.sampled_from(VERBS))
+    data = b"".join(
+        draw(st.lists(frames(verbs) | st.sampled_from([b"PING\r\n", b"pub a 0\r\n\r\n"]), max_size=5))
+    )
+    if data and draw(st.booleans()):
+        place = draw(st.integers(0, len(data) - 1))
+        kept = draw(st.integers(0, 1))
+        data = data[:place] + draw(st.binary(max_size=2)) + data[place + kept :]
+    data = data[: draw(st.integers(0, len(data)))] if draw(st.booleans()) else data
+    pos = draw(st.integers(0, len(data))) if draw(st.integers(0, 4)) == 0 else 0
+    limits = draw(st.sampled_from([(4096, 1 << 20), (10, 1 << 20), (4096, 3), (4, 0)]))
+    return (data, pos, draw(st.sampled_from([512, 512, 1, 0])), *limits, verbs)
+
+
+@given(scans())
+def test_a_scan_finds_what_the_plain_one_finds(arguments: Scan) -> None:
+    plain: list[Any] = []
+    compiled: list[Any] = []
+    assert _native.scan_publishes(*arguments, compiled) == publishes.scan_publishes(*arguments, plain)
+    assert compiled == plain
+
+
+@given(st.binary(), st.sampled_from(VERBS))
+def test_a_scan_of_any_bytes(data: bytes, verbs: tuple[bytes, bytes]) -> None:
+    ops: list[Any] = []
+    assert 0 <= _native.scan_publishes(data, 0, 512, 4096, 1 << 20, verbs, ops) <= len(data)
+
+
+def test_every_compiled_function_has_a_plain_twin() -> None:
+    compiled = {name for name, found in vars(_native).items() if callable(found) and not name.startswith("_")}
+    assert compiled == {name for name in native.__all__ if name.islower()}
