@@ -51,6 +51,13 @@ ROWS: tuple[CommandRow, ...] = (
     ),
     CommandRow("help", "pyjs.plugins.help:help_command", "Help for a command", section=OTHER),
     CommandRow("kv", "pyjs.plugins.kv:kv", "Key-value buckets", section=JETSTREAM),
+    CommandRow(
+        "latency",
+        "pyjs.plugins.bench.latency:latency",
+        "How long messages take from one server to another",
+        ("lat",),
+        section=OTHER,
+    ),
     CommandRow("nsc", "pyjs.plugins.nsc:nsc", "Manage operators, accounts and users", section=ADMIN),
     CommandRow(
         "object",
