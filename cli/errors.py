@@ -168,10 +168,12 @@ def run(action: Callable[[], Any]) -> int:
         return stop.exit_code
     except (click.Abort, KeyboardInterrupt):
         return _ended(InterruptedRunError())
-    except BrokenPipeError:
-        # The reader of our output is gone (`pyjs … | head`), which is not an error.
-        sys.stderr.close()
-        return ExitCode.BROKEN_PIPE
+    except SystemExit:
+        # The reader of our output is gone (`pyjs … | head`): click ends the run so, after it has put a
+        # stream in place of stdout that flushes in silence. Its class is private and is known by its name.
+        if type(sys.stdout).__name__.lstrip("_") == "PacifyFlushWrapper":
+            return ExitCode.BROKEN_PIPE
+        raise
     except Exception as error:
         return _ended(_known(error))
     return result if isinstance(result, int) and not isinstance(result, bool) else ExitCode.OK

@@ -28,7 +28,7 @@ def test_ctrl_c_ends_the_servers_too(tmp_path: Path) -> None:
         while len(at_work_in(tmp_path)) < 2 and terminal.read(30.0):
             pass
         os.killpg(terminal.process.pid, signal.SIGINT)
-        assert terminal.finish(60) == 1
+        assert terminal.finish(60) == 130
         assert "pyjs: error: interrupt" in terminal.errors()
     eventually(lambda: at_work_in(tmp_path) == [])
     assert list(tmp_path.glob("pyjs-demo-*")) == []

@@ -115,7 +115,7 @@ def test_an_interrupt_ends_the_servers_too(tmp_path: Path, number: signal.Signal
         while len(at_work_in(tmp_path)) < 5 and terminal.read(30.0):
             pass
         os.kill(terminal.process.pid, number)
-        assert terminal.finish(100) == 1
+        assert terminal.finish(100) == 130
         assert "pyjs: error: interrupt" in terminal.errors()
     eventually(lambda: at_work_in(tmp_path) == [])
     assert list(tmp_path.glob("pyjs-demo-*")) == []
@@ -123,5 +123,5 @@ def test_an_interrupt_ends_the_servers_too(tmp_path: Path, number: signal.Signal
 
 def test_there_are_eight_chapters(tmp_path: Path) -> None:
     result = Cli(tmp_path).run("demo", "video", "--chapter", "9")
-    assert result.code == 1
+    assert result.code == 2
     assert "9 is not in the range 1<=x<=8" in result.err

@@ -40,7 +40,7 @@ def test_pictures_go_to_files(cli: Cli, kind: str) -> None:
 
 def test_pictures_of_exports_and_imports_do_not_pretend_to_have_details(cli: Cli) -> None:
     result = cli.run("component", "--detail", "--svg", "x.svg")
-    assert result.code == 1 and "--detail is for the text" in result.err
+    assert result.code == 2 and "--detail is for the text" in result.err
     assert not (cli.home / "x.svg").exists()
 
 
