@@ -44,12 +44,22 @@ root = PyjsRoot(
 click.version_option(__version__, prog_name=errors.PROGRAM, message="%(version)s")(root)
 
 
-def run(argv: list[str], replies: Callable[[str], str] | None = None) -> int:
+def run(
+    argv: list[str],
+    replies: Callable[[str], str] | None = None,
+    *,
+    columns: int = 0,
+    fitted: list[tuple[str, str]] | None = None,
+) -> int:
     """Run one command line (without the program's name) and return its exit code.
 
-    `replies` answers questions in place of a terminal: it gets the question and returns what would be typed.
+    replies: answers questions in place of a terminal: it gets the question and returns what would be typed.
+    columns: the width that tables are to fit although stdout is no terminal; 0 for none.
+    fitted: gets the tables that did not fit, each as it was shown and as it is without a width.
     """
-    session = flags.CliSession(argv=list(argv), replies=replies)
+    session = flags.CliSession(argv=list(argv), replies=replies, columns=columns)
+    if fitted is not None:
+        session.fitted = fitted
 
     def action() -> Any:
         result = root.main(argv, prog_name=errors.PROGRAM, standalone_mode=False, obj=session)

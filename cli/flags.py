@@ -74,6 +74,7 @@ class CliSession:
     """One run of the command line: the words typed, the global flags found, the answers given.
 
     columns: the width that tables are to fit although stdout is no terminal; 0 for none.
+    fitted: the tables that did not fit, each as it was shown and as it is without a width.
     """
 
     argv: list[str] = field(default_factory=list)
@@ -83,6 +84,7 @@ class CliSession:
     asking: set[str] = field(default_factory=set)  # flags that only cause questions to be asked
     replies: Callable[[str], str] | None = None  # answers questions, given their text; None: the terminal
     columns: int = 0
+    fitted: list[tuple[str, str]] = field(default_factory=list)
 
 
 def session() -> CliSession:

@@ -155,9 +155,11 @@ def drawn(grid: Grid, *, form: str = "") -> str:
         def coloured(text: str) -> str:
             return click.style(text, fg=scheme)
 
-    return layout.draw(
-        grid, None if form == formats.WIDE else terminal.width(), coloured, double=scheme == "double"
-    )
+    limit = None if form == formats.WIDE else terminal.width()
+    text = layout.draw(grid, limit, coloured, double=scheme == "double")
+    if session().columns and text != (whole := layout.draw(grid, double=scheme == "double")):
+        session().fitted.append((text, whole))
+    return text
 
 
 def _scheme() -> str:

@@ -23,10 +23,11 @@ FOREIGN = ("NATS_", "NSC_", "NKEYS_", "XDG_")
 
 
 class CommandOutput(NamedTuple):
-    """The exit code and the whole output of a command."""
+    """The exit code of a command and its output, whole and as it is shown: with tables that fit."""
 
     code: int
     text: str
+    shown: str
 
 
 class Replies:
@@ -56,14 +57,23 @@ def variables(more: Mapping[str, str]) -> dict[str, str]:
 
 
 def run(
-    words: list[str], directory: Path, environment: Mapping[str, str], replies: str = ""
+    words: list[str],
+    directory: Path,
+    environment: Mapping[str, str],
+    replies: str = "",
+    *,
+    columns: int = 0,
 ) -> CommandOutput:
-    """Run `pyjs words…`. Raises InterruptedRunError on Ctrl-C during the command."""
+    """Run `pyjs words…`. Raises InterruptedRunError on Ctrl-C during the command.
+
+    columns: the width that tables are to fit when they are shown; 0 for none.
+    """
+    fitted: list[tuple[str, str]] = []
     answers = Replies(replies)
     sink = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
     with _home(directory, environment), _streams(sink):
         try:
-            code = entry.run(words, answers if replies else None)
+            code = entry.run(words, answers if replies else None, columns=columns, fitted=fitted)
         except SystemExit as stop:
             code = stop.code if isinstance(stop.code, int) else 1
     sink.seek(0)
@@ -72,7 +82,10 @@ def run(
         raise InterruptedRunError
     if not code:
         answers.end()
-    return CommandOutput(code, text)
+    whole = text
+    for shown, table in fitted:
+        whole = whole.replace(shown, table, 1)
+    return CommandOutput(code, whole, text)
 
 
 @contextlib.contextmanager

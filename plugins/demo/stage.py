@@ -1,8 +1,9 @@
 """The stage of a demo: a directory, real servers, commands that are run and shown, a result for each claim.
 
-Promises: every command shown was really run by this installation's `pyjs`, and its output is printed
-unchanged. Every result is the outcome of a check on the running servers. Unless they are to be kept, the
-servers are stopped by process id and the directory is removed, also after a failure or Ctrl-C.
+Promises: every command shown was really run by this installation's `pyjs`, and its output is printed as the
+command itself prints it on this terminal, with tables that fit. Every result is the outcome of a check on the
+running servers. Unless they are to be kept, the servers are stopped by process id and the directory is
+removed, also after a failure or Ctrl-C.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ class Stage:
         self.console.print(escape(indented) + "\n", highlight=False, soft_wrap=True)
 
     def run(self, command: str, *, answers: str = "", check: bool = True) -> str:
-        """Run `pyjs …`, show the command and its output, and return the output.
+        """Run `pyjs …`, show the command and its output, and return the output, with tables as they are.
 
         answers: what is typed at its questions, in lines such as `? Storage backend file`.
 
@@ -105,14 +106,15 @@ class Stage:
         """
         self.command(command)
         done = self.look(command, answers)
-        self.output(done.text)
+        self.output(done.shown)
         if check and done.code != 0:
             raise DemoError(f"`{command}` ended with exit code {done.code}")
         return done.text
 
     def look(self, command: str, answers: str = "") -> CommandOutput:
         """Run `pyjs …` without showing it, and return its output."""
-        return run(shlex.split(command)[1:], self.directory, self.environment(), answers)
+        width = self.console.width if self.console.is_terminal else 0
+        return run(shlex.split(command)[1:], self.directory, self.environment(), answers, columns=width)
 
     def command(self, text: str, remark: str = "") -> None:
         """Show a command line."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..line import CommandOutput
 from ..stage import Stage, wait_until
 from .report import Copy, Count, StreamReport, read
 from .topology import CLUSTERS, VideoCluster, VideoTopology
@@ -31,18 +32,18 @@ class Player:
 
     def watch(self, statement: str, *wanted: Wanted) -> None:
         """Wait until the three reports show what is `wanted`; show them, and claim `statement`."""
-        texts: list[str] = []
+        done: list[CommandOutput] = []
         reports: list[StreamReport] = []
         away = None in wanted  # then copies may report that their origin is missing
 
         def seen() -> bool:
-            texts[:] = [self.stage.look(command).text for command in self.watched]
-            reports[:] = [read(cluster.domain, text) for cluster, text in zip(CLUSTERS, texts, strict=True)]
+            done[:] = [self.stage.look(command) for command in self.watched]
+            reports[:] = [read(cluster.domain, one.text) for cluster, one in zip(CLUSTERS, done, strict=True)]
             return all(map(self._shows, reports, CLUSTERS, wanted)) and (away or not _lagging(reports))
 
         met = wait_until(seen, COPY_SECONDS)
         self.stage.command(f'watch -n 1 "{" ; ".join(self.watched)}"', "until it shows what comes next")
-        self.stage.output("".join(texts))
+        self.stage.output("".join(one.shown for one in done))
         self.stage.claim(statement, met, "; ".join(map(_told, CLUSTERS, reports)))
 
     def report(
