@@ -107,10 +107,8 @@ class OrderedConsumer:
         """
         until = None if wait is None else time.monotonic() + wait
         while True:
-            silence = 2 * self._heartbeat + 1
-            left = silence if until is None else min(silence, until - time.monotonic())
             try:
-                message = await asyncio.wait_for(self._arrived.get(), max(0.0, left))
+                message = await self._next_arrived(until)
             except TimeoutError:
                 if until is not None and time.monotonic() >= until:
                     return None
@@ -119,6 +117,14 @@ class OrderedConsumer:
             found = await self._taken(message)
             if found is not None:
                 return found
+
+    async def _next_arrived(self, until: float | None) -> Any:
+        """Return what arrives next. Raises TimeoutError at `until`, or if two heartbeats are missing."""
+        if not self._arrived.empty():
+            return self._arrived.get_nowait()
+        silence = 2 * self._heartbeat + 1
+        left = silence if until is None else min(silence, until - time.monotonic())
+        return await asyncio.wait_for(self._arrived.get(), max(0.0, left))
 
     async def until_end(self) -> AsyncIterator[StoredMessage]:
         """Yield the messages that the stream holds now, to its end. It may grow or be purged meanwhile."""

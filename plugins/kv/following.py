@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 from ...cli import output, render
@@ -43,11 +44,16 @@ def show_change(table: Table, record: dict[str, Any], line: str) -> None:
 
 
 async def follow(connection: NatsConnection, bucket: str, opened: Open) -> None:
-    """Show the changes of a bucket until Ctrl-C.
+    """Show the changes of a bucket until Ctrl-C, which is how it ends and no error.
 
     opened: opens the bucket and returns a reader of it, and what shows a message. It is told whether the
         bucket was deleted before, so that all of it is new. Its errors end the first run, not later ones.
     """
+    with suppress(asyncio.CancelledError):
+        await _follow(connection, bucket, opened)
+
+
+async def _follow(connection: NatsConnection, bucket: str, opened: Open) -> None:
     reader, show = await opened(False)
     while True:
         try:

@@ -14,6 +14,7 @@ from .bucket import KEY_VALUE, LAST, WATCH_ALL, Bucket, open_bucket
 from .bucket_list import show_list, table_of
 from .text import encoding, printable
 
+AT_ONCE = 500  # keys that are printed together: one by one would take as long as receiving them
 BUCKETS = table_of(
     KEY_VALUE, Column("values", "Values", NUMBER), Column("history", "History", NUMBER, wide=True)
 )
@@ -56,13 +57,18 @@ async def ls(bucket: str, key: str, names: bool, verbose: bool, display_value: b
 async def _print_keys(store: Bucket, pattern: str) -> bool:
     """Print the keys that match as they arrive, in the order of their last change; return whether any did."""
     found = False
+    keys: list[str] = []
     async with store.reader(pattern, start=LAST, headers_only=True) as reader:
         async for message in reader.until_end():
             entry = store.entry(message)
             if entry.operation is Operation.PUT:
-                found = True
-                render.show(entry.key)
-    return found
+                keys.append(entry.key)
+            if len(keys) == AT_ONCE:
+                render.show("\n".join(keys))
+                found, keys = True, []
+    if keys:
+        render.show("\n".join(keys))
+    return found or bool(keys)
 
 
 async def _show_keys(store: Bucket, pattern: str, with_value: bool) -> None:

@@ -296,7 +296,8 @@ def test_only_updates(cli: Cli, bucket: str) -> None:
         cli.ok("kv", "put", bucket, "new", "y")
         assert shown(terminal, 1) == [f"PUT {bucket} > new: y"]
         terminal.type("\x03")
-        terminal.finish()
+        assert terminal.finish() == 0
+        assert terminal.errors() == ""
     eventually(lambda: consumers() == 0)
 
 
