@@ -58,7 +58,7 @@ def abrupt() -> Iterator[Abrupt]:
     server.close()
 
 
-def test_the_refusal_is_told_although_the_next_try_was_reset(cli: Cli, abrupt: Abrupt) -> None:
+def test_the_refusal_is_reported_although_the_next_try_was_reset(cli: Cli, abrupt: Abrupt) -> None:
     result = cli.run("stream", "ls", "-s", abrupt.url, "--user", "ada", "--password", "guess")
     assert result.code == 4
     assert "setup failed: nats: Authorization Violation" in result.err

@@ -192,7 +192,7 @@ def test_a_request_through_an_import_names_the_account(login: Login) -> None:
     assert set(received) <= {"acc", "rtt"}
 
 
-def test_a_sharing_import_tells_who_asks(login: Login) -> None:
+def test_a_sharing_import_shows_who_asks(login: Login) -> None:
     with login("EX") as exporter, login("SHARE") as importer:
         exporter.sub("svc.one")
         exporter.sync()

@@ -194,7 +194,7 @@ def test_next_with_a_number_or_a_request_asks_for_more(js: JetStream, stream: st
     assert info["num_ack_pending"] == 3
 
 
-def test_max_deliver_ends_redelivery_and_is_told(js: JetStream, stream: str) -> None:
+def test_max_deliver_ends_redelivery_and_is_reported(js: JetStream, stream: str) -> None:
     js.wire.sub(f"$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.{stream}.C", "adv")
     js.consumer(stream, "C", ack_wait=LONGER, max_deliver=2, filter_subject=stream)
     for message in take(js, stream, 5)[1:]:
@@ -244,7 +244,7 @@ def test_what_was_not_acknowledged_comes_again_after_a_restart(
     assert got == {b"2", b"4", b"5"}
 
 
-def test_nak_and_term_are_told(js: JetStream, stream: str) -> None:
+def test_nak_and_term_are_reported(js: JetStream, stream: str) -> None:
     js.wire.sub(f"$JS.EVENT.ADVISORY.CONSUMER.*.{stream}.C", "adv")
     js.consumer(stream, "C")
     js.wire.sync()

@@ -48,7 +48,7 @@ def event(js: JetStream) -> dict[str, Any]:
     return received
 
 
-def test_a_streams_life_is_told(js: JetStream, unique: str) -> None:
+def test_a_streams_life_is_reported(js: JetStream, unique: str) -> None:
     js.wire.sub(f"$JS.EVENT.ADVISORY.STREAM.*.{unique}", "adv")
     js.create(unique)
     js.update(unique, max_msgs=5)
@@ -59,7 +59,7 @@ def test_a_streams_life_is_told(js: JetStream, unique: str) -> None:
     assert {t["stream"] for t in received} == {unique}
 
 
-def test_a_consumers_life_is_told(js: JetStream, unique: str) -> None:
+def test_a_consumers_life_is_reported(js: JetStream, unique: str) -> None:
     js.create(unique)
     js.wire.sub(f"$JS.EVENT.ADVISORY.CONSUMER.*.{unique}.>", "adv")
     js.consumer(unique, "C")
@@ -139,7 +139,7 @@ def test_account_limits_are_shown_and_kept(login: Callable[[str], JetStream]) ->
         assert js.call("INFO")["reserved_memory"] == 0
 
 
-def test_an_account_without_jetstream_is_told_so(login: Callable[[str], JetStream]) -> None:
+def test_an_account_without_jetstream_is_shown_as_that(login: Callable[[str], JetStream]) -> None:
     with login("plain") as js:
         assert js.error("INFO") == (503, 10039, "JetStream not enabled for account")
 

@@ -60,7 +60,7 @@ def accepted(server: ServerProcess, **options: Any) -> bool:
         return wire.sync() == []
 
 
-def test_info_tells_that_auth_is_required(serve: Callable[[str], ServerProcess]) -> None:
+def test_info_shows_that_auth_is_required(serve: Callable[[str], ServerProcess]) -> None:
     with serve(USER).raw() as wire:
         assert wire.info["auth_required"] is True
         assert "nonce" not in wire.info
@@ -173,7 +173,7 @@ def test_naming_an_account_is_refused(serve: Callable[[str], ServerProcess], opt
         assert refused(wire, **options)
 
 
-def test_user_info_tells_who_i_am(serve: Callable[[str], ServerProcess]) -> None:
+def test_user_info_shows_who_i_am(serve: Callable[[str], ServerProcess]) -> None:
     with serve(ANONYMOUS).connect(**{"user": "a", "pass": "pw"}) as wire:
         answer = wire.request("$SYS.REQ.USER.INFO").json()
     assert answer["data"]["user"] == "a"

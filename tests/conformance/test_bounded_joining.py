@@ -42,7 +42,7 @@ def server(callbacks: Callbacks, launch: Callable[[str], ServerProcess]) -> Serv
 
 
 @pytest.mark.parametrize("kind", JOIN)
-def test_a_peer_is_told_of_all_interest_and_its_changes(
+def test_a_peer_learns_all_interest_and_its_changes(
     server: ServerProcess, callbacks: Callbacks, kind: str
 ) -> None:
     join, words = JOIN[kind]
@@ -83,7 +83,7 @@ def reload(server: ServerProcess, config: str) -> None:
     eventually(lambda: "Reloaded server configuration" in server.log())
 
 
-def test_a_peer_is_told_that_all_interest_in_an_account_has_ended(
+def test_a_peer_learns_that_all_interest_in_an_account_has_ended(
     callbacks: Callbacks, launch: Callable[[str], ServerProcess]
 ) -> None:
     account = "A { users: [{ user: a, password: p }] }"

@@ -89,7 +89,7 @@ def test_a_peer_leaves(server: ServerProcess, callbacks: Callbacks, asker: Wire,
         peer.close()
 
 
-def test_a_leaf_that_comes_again_is_not_told_what_it_heard(server: ServerProcess) -> None:
+def test_a_leaf_that_reconnects_is_not_sent_what_it_had(server: ServerProcess) -> None:
     first = leaf(server)
     first.hears(b"LS+ %b\r\n" % LOOP + interest(b"LS+ a.%d.x\r\n"))
     second = leaf(server)

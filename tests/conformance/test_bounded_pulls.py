@@ -68,7 +68,7 @@ def test_many_that_wait_are_served(server: ServerProcess, js: JetStream, callbac
         wait_for(js, MANY - 20)
 
 
-def test_many_that_expire_together_are_told(
+def test_many_that_expire_together_are_reported(
     server: ServerProcess, js: JetStream, callbacks: Callbacks
 ) -> None:
     with callbacks.bounded(server):
@@ -80,7 +80,7 @@ def test_many_that_expire_together_are_told(
         assert js.consumer_info("S", "C")["num_waiting"] == 0
 
 
-def test_many_that_beat_are_told(server: ServerProcess, js: JetStream, callbacks: Callbacks) -> None:
+def test_many_that_beat_are_reported(server: ServerProcess, js: JetStream, callbacks: Callbacks) -> None:
     with callbacks.bounded(server):
         pulls(js, MANY // 2, expires=60 * SECOND, idle_heartbeat=SECOND)
         for _ in range(MANY // 2):

@@ -29,12 +29,12 @@ def server(serve: Callable[[str], ServerProcess]) -> ServerProcess:
     return serve(CONFIG)
 
 
-def test_info_tells_the_payload_limit(server: ServerProcess) -> None:
+def test_info_shows_the_payload_limit(server: ServerProcess) -> None:
     with server.raw() as wire:
         assert wire.info["max_payload"] == 1024
 
 
-def test_info_after_login_tells_the_payload_limit_of_the_account(
+def test_info_after_login_shows_the_payload_limit_of_the_account(
     serve: Callable[[str], ServerProcess],
 ) -> None:
     with serve(OWN).raw() as wire:
@@ -140,7 +140,7 @@ def test_who_does_not_answer_pings_is_stale(server: ServerProcess) -> None:
     assert b"PING\r\n" in seen
 
 
-def test_connections_above_the_limit_are_told_and_closed(serve: Callable[[str], ServerProcess]) -> None:
+def test_connections_above_the_limit_are_reported_and_closed(serve: Callable[[str], ServerProcess]) -> None:
     server = serve(FEW)
     with server.connect(), server.connect(), server.raw() as third:
         assert third.ends() == [b"-ERR 'maximum connections exceeded'"]

@@ -216,7 +216,7 @@ def test_echo_off_in_a_queue_group_leaves_it_to_others(server: ServerProcess, un
         assert len(other.sync()) == 20
 
 
-def test_no_responders_is_told_with_a_status(server: ServerProcess, unique: str) -> None:
+def test_no_responders_is_reported_with_a_status(server: ServerProcess, unique: str) -> None:
     with server.connect() as wire:
         answer = wire.request(f"{unique}.nobody", "x")
     subject = f"{unique}.nobody".encode()
@@ -225,7 +225,7 @@ def test_no_responders_is_told_with_a_status(server: ServerProcess, unique: str)
     assert answer.reply == ""
 
 
-def test_no_responders_is_told_only_who_asked_for_it(server: ServerProcess, unique: str) -> None:
+def test_no_responders_is_sent_only_to_those_who_asked_for_it(server: ServerProcess, unique: str) -> None:
     with server.connect(no_responders=False) as wire:
         wire.sub(f"{unique}.r")
         wire.pub(f"{unique}.nobody", "x", f"{unique}.r")

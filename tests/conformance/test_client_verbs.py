@@ -196,7 +196,7 @@ CLOSING = {
 
 
 @pytest.mark.parametrize("case", CLOSING)
-def test_an_error_is_told_and_closes(server: ServerProcess, case: str) -> None:
+def test_an_error_is_reported_and_closes(server: ServerProcess, case: str) -> None:
     sent, received = CLOSING[case]
     with server.raw() as wire:
         wire.send(sent)

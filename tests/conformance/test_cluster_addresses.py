@@ -52,7 +52,7 @@ def test_a_server_that_ends_leaves_the_others_addresses(pair: tuple[ServerProces
         assert addresses(there)[0] in wire.infos[-1]["connect_urls"]
 
 
-def test_a_server_that_has_gone_is_told_no_more(pair: tuple[ServerProcess, ServerProcess]) -> None:
+def test_a_server_that_has_gone_is_no_longer_announced(pair: tuple[ServerProcess, ServerProcess]) -> None:
     here, there = pair
     with here.connect() as wire:
         eventually(lambda: received(wire, "connect_urls") == addresses(here, there))
@@ -60,7 +60,7 @@ def test_a_server_that_has_gone_is_told_no_more(pair: tuple[ServerProcess, Serve
         eventually(lambda: received(wire, "connect_urls") == addresses(here))
 
 
-def test_leafs_are_told_of_all_servers(pair: tuple[ServerProcess, ServerProcess]) -> None:
+def test_leafs_learn_of_all_servers(pair: tuple[ServerProcess, ServerProcess]) -> None:
     here, there = pair
     both = addresses(here, there, port="leaf")
     for server in pair:
@@ -82,7 +82,7 @@ def _greeting(server: ServerProcess) -> list[str]:
         return sorted(wire.info["leafnode_urls"])
 
 
-def test_a_server_on_every_address_tells_those_of_the_machine(
+def test_a_server_on_every_address_shows_those_of_the_machine(
     launch: Callable[[str], ServerProcess],
 ) -> None:
     """By the reference's word: the other server is one, which lists its own addresses beside ours."""

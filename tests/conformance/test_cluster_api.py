@@ -446,7 +446,7 @@ def test_every_asset_has_a_raft_group_name_of_its_own(mesh: JetMesh, js: JetStre
     assert len(set.union(*names.values())) == len(names), names
 
 
-def test_raft_groups_are_told(mesh: JetMesh, js: JetStream) -> None:
+def test_raft_groups_are_reported(mesh: JetMesh, js: JetStream) -> None:
     js.create("R3", num_replicas=3)
     leader = led(js, "R3")
     js.fill("R3", 3)

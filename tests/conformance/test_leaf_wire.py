@@ -175,14 +175,14 @@ def test_interest_before_connect_is_refused(dial: Callable[[], LeafWire]) -> Non
     assert wire.ends() == ["-ERR 'Authorization Violation'"]
 
 
-def test_a_client_on_the_leaf_port_is_told(dial: Callable[[], LeafWire], unique: str) -> None:
+def test_a_client_on_the_leaf_port_gets_an_error(dial: Callable[[], LeafWire], unique: str) -> None:
     wire = dial()
     wire.until("INFO ")
     wire.send(connect_line(unique, lang="python"))
     assert wire.ends() == ["-ERR 'attempted to connect to leaf node port'"]
 
 
-def test_a_leaf_on_the_client_port_is_told(server: ServerProcess, unique: str) -> None:
+def test_a_leaf_on_the_client_port_gets_an_error(server: ServerProcess, unique: str) -> None:
     with server.raw() as wire:
         wire.send(connect_line(unique))
         assert wire.ends() == [b"-ERR 'invalid client protocol'"]
@@ -320,7 +320,7 @@ def test_a_message_does_not_go_back_where_it_came_from(dial: Callable[[], LeafWi
     assert not [line for line in wire.lines_until_pong() if line.startswith("LMSG")]
 
 
-def test_local_interest_is_told_as_it_comes_and_goes(
+def test_local_interest_is_reported_as_it_comes_and_goes(
     dial: Callable[[], LeafWire], server: ServerProcess, unique: str
 ) -> None:
     wire = dial()
@@ -366,7 +366,7 @@ def test_one_leaf_hears_another(dial: Callable[[], LeafWire], unique: str) -> No
     assert two.until("LMSG") == f"LMSG {unique} 2"
 
 
-def test_a_loop_is_told_and_closed(dial: Callable[[], LeafWire], unique: str) -> None:
+def test_a_loop_is_reported_and_closed(dial: Callable[[], LeafWire], unique: str) -> None:
     wire = dial()
     _, lines = join(wire, unique)
     (own,) = [line for line in lines if line.startswith("LS+ $LDS.")]
@@ -396,7 +396,7 @@ def test_denied_imports_travel_with_connect(
         assert wire.until("LMSG") == f"LMSG {unique}.yes 1"
 
 
-def test_permissions_bind_a_leaf_and_are_told(dial: Callable[[], LeafWire], unique: str) -> None:
+def test_permissions_bind_a_leaf_and_are_reported(dial: Callable[[], LeafWire], unique: str) -> None:
     wire = dial()
     second, _ = join(wire, unique, user="narrow")
     assert second["export"] == {"allow": ["in.>"]}
@@ -558,7 +558,7 @@ def test_a_remote_serves_its_domain(remote: ServerProcess, hub: FakeHub) -> None
     assert json.loads(wire.line())["domain"] == "leaf"
 
 
-def test_a_remote_tells_local_interest_and_withholds_the_denied(remote: ServerProcess, hub: FakeHub) -> None:
+def test_a_remote_sends_local_interest_and_withholds_the_denied(remote: ServerProcess, hub: FakeHub) -> None:
     wire, _ = hub.accept()
     wire.lines_until_pong()
     with Wire.connected(remote.port, **{"user": "a", "pass": "p"}) as client:
@@ -574,7 +574,7 @@ def test_a_remote_tells_local_interest_and_withholds_the_denied(remote: ServerPr
         assert wire.until("LMSG") == "LMSG ok 1"
 
 
-def test_a_remote_comes_back_and_tells_its_interest_again(remote: ServerProcess, hub: FakeHub) -> None:
+def test_a_remote_comes_back_and_sends_its_interest_again(remote: ServerProcess, hub: FakeHub) -> None:
     wire, _ = hub.accept()
     wire.lines_until_pong()
     with Wire.connected(remote.port, **{"user": "a", "pass": "p"}) as client:

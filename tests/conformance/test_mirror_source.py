@@ -59,7 +59,7 @@ def test_a_mirror_does_not_listen(js: JetStream, origin: str) -> None:
     assert js.wire.request(mirror).status == "503"
 
 
-def test_a_mirrors_info_tells_of_its_origin(js: JetStream, origin: str) -> None:
+def test_a_mirrors_info_shows_its_origin(js: JetStream, origin: str) -> None:
     mirror = f"{origin}M"
     js.create(mirror, mirror={"name": origin})
     holds(js, mirror, 5)
@@ -165,7 +165,7 @@ def test_sources_are_joined_with_own_subjects(js: JetStream, origin: str) -> Non
     assert subjects == {f"{origin}.a": 3, f"{origin}.b": 2, other: 3, f"own.{origin}": 1}
 
 
-def test_a_sources_info_tells_of_each_origin(js: JetStream, origin: str) -> None:
+def test_a_sources_info_shows_each_origin(js: JetStream, origin: str) -> None:
     copy = f"{origin}C"
     js.create(copy, sources=[{"name": origin, "filter_subject": f"{origin}.a"}])
     holds(js, copy, 3)
@@ -210,7 +210,7 @@ def test_a_source_may_start_later_filter_and_rename(
         assert all(m["subject"].split(".")[0] in {"only", "one", "two"} for m in got)
 
 
-def test_a_source_of_a_source_is_marked_anew(js: JetStream, origin: str) -> None:
+def test_a_source_of_a_source_is_marked_again(js: JetStream, origin: str) -> None:
     js.create(f"{origin}C", sources=[{"name": origin}])
     js.create(f"{origin}D", sources=[{"name": f"{origin}C"}])
     holds(js, f"{origin}D", 5)

@@ -206,7 +206,7 @@ def test_jsz_shows_streams(server: ServerProcess, unique: str) -> None:
     assert [c["name"] for c in stream["consumer_detail"]] == ["C"]
 
 
-def test_the_configuration_of_jetstream_is_told(serve: Callable[[str], ServerProcess]) -> None:
+def test_the_configuration_of_jetstream_is_reported(serve: Callable[[str], ServerProcess]) -> None:
     limits = 'max_ack_pending: 100, duplicate_window: "1m", max_request_batch: 10, max_ha_assets: 5'
     store = 'store_dir: "<store>", max_mem: 10MB, max_file: 10MB'
     config = "listen: 127.0.0.1:<client>\nhttp: 127.0.0.1:<http>\n"

@@ -79,7 +79,7 @@ def test_accounts_of_one_operator_do_not_hear_each_other(op: Deployment) -> None
         assert hears.sync() == []
 
 
-def test_a_client_in_verbose_mode_is_told_that_it_is_in(op: Deployment) -> None:
+def test_a_client_in_verbose_mode_gets_ok_for_its_login(op: Deployment) -> None:
     user = op.account("A").user()
     with op.server.raw() as wire:
         wire.login(**user.proof(wire, verbose=True))

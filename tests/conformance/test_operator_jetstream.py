@@ -31,7 +31,7 @@ def test_jetstream_is_switched_on_by_a_push(op: Deployment) -> None:
         assert js.publish("s", "x")["seq"] == 1
 
 
-def test_info_tells_the_tokens_limits(op: Deployment) -> None:
+def test_info_shows_the_tokens_limits(op: Deployment) -> None:
     limits = {
         "mem_storage": 1000,
         "disk_storage": 2000,

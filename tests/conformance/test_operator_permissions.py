@@ -221,7 +221,7 @@ def test_queue_permissions(op: Deployment) -> None:
         assert wire.sync() == [b'-ERR \'Permissions Violation for Subscription to "a" using queue "play"\'']
 
 
-def test_pyjs_tells_an_end_far_away_as_a_number_that_clients_can_hold() -> None:
+def test_pyjs_shows_an_end_far_away_as_a_number_that_clients_can_hold() -> None:
     """The reference takes such a token for an expired one."""
     env = OperatorEnv()
     account = env.account("A")
@@ -234,7 +234,7 @@ def test_pyjs_tells_an_end_far_away_as_a_number_that_clients_can_hold() -> None:
         server.stop()
 
 
-def test_user_info_tells_permissions_and_the_end_of_the_token(op: Deployment) -> None:
+def test_user_info_shows_permissions_and_the_end_of_the_token(op: Deployment) -> None:
     account = op.account("A")
     user = account.user(pub={"allow": ["$SYS.REQ.USER.INFO"]}, exp=soon(3600))
     with user.connect(op.server) as wire:

@@ -157,7 +157,7 @@ def test_an_http_server_that_is_not_there_stops_the_start(launch: Callable[[str]
         launch(env.config('URL("http://127.0.0.1:1/accounts/")').partition("resolver_preload")[0])
 
 
-def test_monitoring_tells_operator_and_account(launch: Callable[[str], ServerProcess]) -> None:
+def test_monitoring_shows_operator_and_account(launch: Callable[[str], ServerProcess]) -> None:
     env = OperatorEnv()
     account = env.account("A")
     op = Deployment(env, launch(env.memory(account)))

@@ -76,7 +76,7 @@ def answers(js: JetStream, suffix: str, count: int = 1) -> set[object]:
         ("all", "CONSUMER.NAMES.S", {NOT_FOUND}),
     ],
 )
-def test_who_imports_the_account_info_is_told_nothing_else(
+def test_an_importer_of_the_account_info_learns_nothing_else(
     serve: Callable[[str], ServerProcess], user: str, suffix: str, expected: set[object]
 ) -> None:
     with JetStream.of(serve(CONFIG), **{"user": user, "pass": "p"}) as js:

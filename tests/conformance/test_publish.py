@@ -121,7 +121,7 @@ def test_a_header_decides(js: JetStream, unique: str, storage: str, given: dict[
         ({"Nats_Expected_Stream": "x"}, "expected stream does not match"),
     ],
 )
-def test_a_failed_expectation_tells_what_is(
+def test_a_failed_expectation_shows_what_is(
     js: JetStream, unique: str, given: dict[str, Any], words: str
 ) -> None:
     js.create(unique)
@@ -360,7 +360,7 @@ def test_a_subject_transform_renames_before_storing(js: JetStream, unique: str) 
 
 
 @pytest.mark.parametrize("only", [False, True])
-def test_republish_tells_others(js: JetStream, unique: str, only: bool) -> None:
+def test_republish_reaches_others(js: JetStream, unique: str, only: bool) -> None:
     republish = {"src": f"{unique}.>", "dest": f"again.{unique}.>", "headers_only": only}
     js.create(unique, subjects=[f"{unique}.*"], republish=republish)
     js.wire.sub(f"again.{unique}.>", "again")

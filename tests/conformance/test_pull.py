@@ -88,7 +88,7 @@ def test_no_wait_with_expires_waits_only_when_there_is_nothing(js: JetStream, st
     assert len(messages) == 5
 
 
-def test_an_expired_request_is_told_what_it_missed(js: JetStream, stream: str) -> None:
+def test_an_expired_request_shows_what_it_missed(js: JetStream, stream: str) -> None:
     js.ask(stream, "C", {"batch": 7, "expires": 100 * MILLISECOND})
     assert bodies(js.wire.msgs(5)) == [1, 2, 3, 4, 5]
     end = js.wire.msg()
@@ -122,7 +122,7 @@ def test_max_bytes_ends_a_request_at_what_does_not_fit(js: JetStream, unique: st
     assert int(message.headers["Nats-Pending-Bytes"]) > 0
 
 
-def test_one_message_above_max_bytes_is_told(js: JetStream, unique: str) -> None:
+def test_one_message_above_max_bytes_is_reported(js: JetStream, unique: str) -> None:
     js.create(unique)
     js.consumer(unique, "C")
     js.publish(unique, "x" * 1000)
@@ -130,7 +130,7 @@ def test_one_message_above_max_bytes_is_told(js: JetStream, unique: str) -> None
     assert statuses(js, 1) == ["409 Message Size Exceeds MaxBytes"]
 
 
-def test_a_whole_batch_with_bytes_left_is_told(js: JetStream, stream: str) -> None:
+def test_a_whole_batch_with_bytes_left_is_reported(js: JetStream, stream: str) -> None:
     js.ask(stream, "C", {"batch": 2, "max_bytes": 10_000, "expires": 2 * SECOND})
     got = js.wire.msgs(3)
     assert got[2].status == "409 Batch Completed"
@@ -177,7 +177,7 @@ def test_more_waiting_than_allowed(js: JetStream, unique: str) -> None:
     assert js.wire.sync() == []
 
 
-def test_a_consumer_that_is_deleted_tells_who_waits(js: JetStream, unique: str) -> None:
+def test_a_consumer_that_is_deleted_ends_waiting_pulls(js: JetStream, unique: str) -> None:
     js.create(unique)
     js.consumer(unique, "C")
     js.ask(unique, "C", {"batch": 3, "expires": 5 * SECOND})
@@ -187,7 +187,7 @@ def test_a_consumer_that_is_deleted_tells_who_waits(js: JetStream, unique: str) 
     assert received.header == b"NATS/1.0 409 Consumer Deleted\r\n\r\n"
 
 
-def test_a_stream_that_is_deleted_tells_who_waits(js: JetStream, unique: str) -> None:
+def test_a_stream_that_is_deleted_ends_waiting_pulls(js: JetStream, unique: str) -> None:
     js.create(unique)
     js.consumer(unique, "C")
     js.ask(unique, "C", {"batch": 3, "expires": 5 * SECOND})
@@ -303,7 +303,7 @@ def test_consumer_info_follows(js: JetStream, stream: str) -> None:
     assert info["ack_floor"]["consumer_seq"] == 2
 
 
-def test_headers_only_tells_the_size(js: JetStream, stream: str) -> None:
+def test_headers_only_shows_the_size(js: JetStream, stream: str) -> None:
     js.publish(f"{stream}.b", "body", {"A": "b"})
     js.consumer(stream, "D", headers_only=True)
     messages, _ = js.pull(stream, "D", 6)

@@ -57,7 +57,7 @@ def test_ending_closes_clients_and_exits(launch: Callable[[str], ServerProcess],
     assert server.process.wait(30) in {0, 1}
 
 
-def test_who_waits_for_messages_is_told_of_the_end(launch: Callable[[str], ServerProcess]) -> None:
+def test_waiting_requests_are_notified_of_the_end(launch: Callable[[str], ServerProcess]) -> None:
     server = launch(BASE + 'jetstream { store_dir: "<store>" }\n')
     with JetStream.of(server) as js:
         js.create("S")
@@ -165,7 +165,7 @@ def _told_full(wire: Wire) -> bool:
     return b"-ERR 'maximum account active connections exceeded'" in wire.held
 
 
-def test_reload_tells_clients_the_new_payload_limit(launch: Callable[[str], ServerProcess]) -> None:
+def test_reload_sends_clients_the_new_payload_limit(launch: Callable[[str], ServerProcess]) -> None:
     server = launch(BASE)
     with server.connect() as wire:
         server.configure(BASE + "max_payload: 100\n")
@@ -289,7 +289,7 @@ def test_reload_switches_jetstream_off_and_on(launch: Callable[[str], ServerProc
         assert stays.msg().body == b"all the time"
 
 
-def test_lame_duck_tells_clients_and_takes_no_new_ones(launch: Callable[[str], ServerProcess]) -> None:
+def test_lame_duck_informs_clients_and_takes_no_new_ones(launch: Callable[[str], ServerProcess]) -> None:
     lame_duck = 'http: "127.0.0.1:<http>"\nlame_duck_duration: "30s"\nlame_duck_grace_period: "10s"\n'
     server = launch(BASE + lame_duck)
     with server.connect() as wire:

@@ -123,7 +123,7 @@ def test_first_seq_starts_there(js: JetStream, unique: str) -> None:
 
 
 @STORAGE
-def test_info_tells_the_state(js: JetStream, unique: str, storage: str) -> None:
+def test_info_shows_the_state(js: JetStream, unique: str, storage: str) -> None:
     js.create(unique, subjects=[f"{unique}.*"], storage=storage)
     js.publish(f"{unique}.a", "x")
     js.publish(f"{unique}.b", "x")
@@ -451,7 +451,7 @@ def test_direct_get_of_the_last_of_many_subjects(js: JetStream, unique: str) -> 
     assert js.raw(f"DIRECT.GET.{unique}", {"multi_last": ["none.here"]}).status == "404 No Results"
 
 
-def test_a_stream_that_is_created_again_alike_is_told_as_created(js: JetStream, unique: str) -> None:
+def test_a_stream_that_is_created_again_alike_is_answered_as_created(js: JetStream, unique: str) -> None:
     first = js.create(unique)
     again = js.create(unique)
     assert again["did_create"] is True

@@ -397,7 +397,9 @@ def test_what_the_api_level_promises_is_served(
 
 
 @pytest.mark.parametrize("more", [1, 94])
-def test_a_required_api_level_above_what_is_told_is_refused(js: JetStream, unique: str, more: int) -> None:
+def test_a_required_api_level_above_what_is_reported_is_refused(
+    js: JetStream, unique: str, more: int
+) -> None:
     level = js.wire.info["api_lvl"]
     assert js.call("INFO", b"", {"Nats-Required-Api-Level": str(level)})["api"]["level"] == level
     for required in (str(level + more), "x"):
@@ -471,7 +473,7 @@ def test_update(
     assert answer.get("error", {}).get("err_code", 0) == err_code, answer
 
 
-def test_a_mirror_does_not_change_but_may_be_let_go(js: JetStream, unique: str) -> None:
+def test_a_mirror_does_not_change_but_may_be_detached(js: JetStream, unique: str) -> None:
     config = js.create(unique, mirror={"name": "ORIGIN"})["config"]
     changed = config | {"mirror": {"name": "OTHER"}}
     assert js.error(f"STREAM.UPDATE.{unique}", changed)[1] == 10055

@@ -52,7 +52,7 @@ def check_server(received: dict[str, Any], system: Wire) -> None:
     assert received["host"] == "127.0.0.1"
 
 
-def test_ping_tells_statistics(system: Wire, user: Wire) -> None:
+def test_ping_shows_statistics(system: Wire, user: Wire) -> None:
     answer = system.request("$SYS.REQ.SERVER.PING").json()
     check_server(answer["server"], system)
     stats = answer["statsz"]
@@ -249,14 +249,14 @@ def test_subsz_of_an_account_lists_its_subscriptions(system: Wire, user: Wire, u
     assert data["total"] >= 2
 
 
-def test_the_process_is_told_of(system: Wire) -> None:
+def test_the_process_is_reported(system: Wire) -> None:
     data = system.request("$SYS.REQ.SERVER.PING.EXPVARZ").json()["data"]
     assert data["memstats"]["Sys"] > 0
     assert data["memstats"]["NumGC"] >= 0
     assert data["cmdline"]
 
 
-def test_what_waits_to_be_stored_is_told(system: Wire, server: ServerProcess, unique: str) -> None:
+def test_what_waits_to_be_stored_is_reported(system: Wire, server: ServerProcess, unique: str) -> None:
     with JetStream.of(server, **{"user": "a", "pass": "p"}) as js:
         js.create(unique)
         asked = {"all": True, "filter": f"stream '{unique}' messages"}
@@ -314,7 +314,7 @@ def test_statz_of_all_accounts(system: Wire, user: Wire) -> None:
     assert {"msgs", "bytes"} <= set(mine["received"])
 
 
-def test_connects_and_disconnects_are_told(system: Wire, server: ServerProcess) -> None:
+def test_connects_and_disconnects_are_reported(system: Wire, server: ServerProcess) -> None:
     system.sub("$SYS.ACCOUNT.A.CONNECT", "c")
     system.sub("$SYS.ACCOUNT.A.DISCONNECT", "d")
     system.sync()
@@ -339,7 +339,7 @@ def test_connects_and_disconnects_are_told(system: Wire, server: ServerProcess) 
     assert gone["client"]["start"][:19] <= gone["client"]["stop"][:19] <= gone["timestamp"][:19]
 
 
-def test_a_failed_login_is_told(system: Wire, server: ServerProcess) -> None:
+def test_a_failed_login_is_reported(system: Wire, server: ServerProcess) -> None:
     system.sub(f"$SYS.SERVER.{system.info['server_id']}.CLIENT.AUTH.ERR", "e")
     system.sync()
     with server.raw() as wire:
@@ -374,7 +374,7 @@ def test_who_was_not_let_in_leaves_the_global_account(
     assert gone["reason"] == ("Authentication Failure" if login else "Client Closed")
 
 
-def test_the_count_of_connections_is_told(system: Wire, server: ServerProcess) -> None:
+def test_the_count_of_connections_is_reported(system: Wire, server: ServerProcess) -> None:
     system.sub("$SYS.ACCOUNT.A.SERVER.CONNS", "n")
     system.sync()
     with server.connect(**{"user": "a", "pass": "p"}):
@@ -390,7 +390,7 @@ def test_subscribers_can_be_counted(system: Wire, user: Wire, unique: str) -> No
     assert system.request("$SYS.DEBUG.SUBSCRIBERS", unique).body == b"2"
 
 
-def test_shutdown_is_told(launch: Callable[[str], ServerProcess]) -> None:
+def test_shutdown_is_reported(launch: Callable[[str], ServerProcess]) -> None:
     server = launch(CONFIG)
     with server.connect(**{"user": "sys", "pass": "p"}) as wire:
         wire.sub("$SYS.SERVER.*.SHUTDOWN", "s")

@@ -98,7 +98,7 @@ def test_nothing_is_stored_or_acknowledged(js: JetStream, unique: str) -> None:
     assert js.info(unique)["state"]["messages"] == 1
 
 
-def test_who_asks_is_told_that_nobody_hears(js: JetStream, unique: str) -> None:
+def test_a_requester_learns_that_nobody_listens(js: JetStream, unique: str) -> None:
     inbox = js.wire.inbox()
     js.wire.pub(unique, "x", inbox, {DEST: "t.x", ONLY: "true"})
     assert js.wire.answer(inbox).status == "503"

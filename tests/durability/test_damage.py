@@ -69,7 +69,7 @@ def test_a_store_of_the_version_before_opens_without_loss() -> None:
         assert (findings.broken, findings.lost) == ([], 0)
 
 
-def test_what_a_store_of_the_version_before_knows_is_still_told() -> None:
+def test_what_a_store_of_the_version_before_knows_is_still_reported() -> None:
     """Its last block is cut: its sidecar and its consumers know what was in it."""
     files, promised = old_store()
     block = "/d/jetstream/$G/streams/ONE/msgs/0000000001-0.blk"

@@ -30,7 +30,7 @@ def test_a_path_begins_at_the_socket_and_ends_at_it(traces: dict[str, trace.Trac
     assert any(call.file == "store/fs.py" and not call.loop for call in traces["publish"].calls)
 
 
-def test_more_calls_than_allowed_are_told() -> None:
+def test_more_calls_than_allowed_are_reported() -> None:
     call = trace.Call("server/a.py", "f", 0, loop=True)
     most, _ = trace.BUDGET["ack"]
     told = trace.over_budget({"ack": trace.Trace([call] * (most + 1))})

@@ -335,7 +335,7 @@ def test_jsz_of_both_domains(pair: Pair, at: str) -> None:
         eventually(both)
 
 
-def test_leafz_tells_of_the_link(pair: Pair) -> None:
+def test_leafz_shows_the_link(pair: Pair) -> None:
     with login(pair.hub, "admin") as wire:
         request = f"$SYS.REQ.SERVER.{wire.info['server_id']}.LEAFZ"
         data = wire.request(request).json()["data"]

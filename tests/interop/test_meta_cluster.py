@@ -105,7 +105,7 @@ def test_jsz_has_the_same_fields(mesh: JetMesh) -> None:
     assert {key for peer in meta["replicas"] for key in peer} == {"name", "current", "active", "peer"}
 
 
-def test_jsz_tells_of_streams_where_they_are_led_and_of_their_groups(mesh: JetMesh) -> None:
+def test_jsz_shows_streams_where_they_are_led_and_of_their_groups(mesh: JetMesh) -> None:
     mesh.ready()
     with mesh.login(mesh["s0"]) as wire:
         create(wire, "LED")
@@ -262,7 +262,7 @@ def test_without_a_majority_it_is_not_well(mesh: JetMesh) -> None:
     mesh.ready()
 
 
-def test_a_server_that_lost_its_disk_is_refilled(mesh: JetMesh) -> None:
+def test_a_server_that_lost_its_disk_catches_up(mesh: JetMesh) -> None:
     leader = mesh.ready()
     with mesh.login(mesh[leader]) as wire:
         assert "error" not in create(wire, "FILLED")

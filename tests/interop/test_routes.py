@@ -169,7 +169,7 @@ def test_services_and_streams_of_another_account(mesh: Mesh, wires: list[Wire], 
         eventually(arrived)
 
 
-def test_clients_are_told_of_all_servers(mesh: Mesh) -> None:
+def test_clients_learn_of_all_servers(mesh: Mesh) -> None:
     urls = {f"127.0.0.1:{server.port}" for server in mesh.servers}
     for server in mesh.servers:
         with mesh.login(server) as wire:

@@ -359,7 +359,7 @@ def test_the_deadline_is_the_earlier_of_expiry_and_hours(case: Case) -> None:
     assert case.admitted().deadline == (case.party.seconds + 5) * 10**9
 
 
-def test_a_session_is_authorized_anew_after_an_update(case: Case) -> None:
+def test_a_session_is_authorized_again_after_an_update(case: Case) -> None:
     granted = case.admitted()
     trust = Trust.in_operators([case.operator])
     account = granted.account.model_copy(deep=True)

@@ -64,7 +64,7 @@ def test_names_are_sorted_and_leave_out_what_is_hidden(tmp_path: Path) -> None:
     assert files.names(tmp_path / "none") == []
 
 
-def test_removing_tells_whether_there_was_something(tmp_path: Path) -> None:
+def test_removing_shows_whether_there_was_something(tmp_path: Path) -> None:
     files.write(tmp_path / "x", "x")
     assert files.remove(tmp_path / "x")
     assert not files.remove(tmp_path / "x")

@@ -50,7 +50,7 @@ def test_the_demo_is_one_chain() -> None:
     assert not test.did_sign(read["sys-user"])
 
 
-def test_signing_anew_changes_only_who_when_and_id() -> None:
+def test_signing_again_changes_only_who_when_and_id() -> None:
     from pyjs.keys import KeyPair, KeyRole
 
     account = KeyPair.create(KeyRole.ACCOUNT)

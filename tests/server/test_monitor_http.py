@@ -127,7 +127,7 @@ def test_one_connection_too_many_takes_the_place_of_the_most_idle(monkeypatch: p
     asyncio.run(asyncio.wait_for(run(), 10))
 
 
-def test_answers_that_nobody_reads_are_bounded_and_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_that_nobody_reads_are_bounded_and_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "UNSENT", 10_000_000)
     monkeypatch.setattr(http, "REQUEST_SECONDS", 0.3)
     monkeypatch.setattr(http, "_CLOSE_SECONDS", 0.1)

@@ -59,7 +59,7 @@ def test_a_fault_ends_it() -> None:
     assert ended == [fault]
 
 
-def test_nobody_is_told_of_what_was_stopped() -> None:
+def test_nobody_is_notified_of_what_was_stopped() -> None:
     runner, said, ended = Turns(), list[int](), list[object]()
     Slices(runner, steps(said, 5), ended.append, ended.append).stop()
     runner.turn()
@@ -223,7 +223,7 @@ def test_each_piece_waits_for_those_before_it() -> None:
     assert reported.said == ["a begins", "a", "b begins", "b"]
 
 
-def test_the_fault_of_a_piece_is_told_and_the_next_one_follows() -> None:
+def test_the_fault_of_a_piece_is_reported_and_the_next_one_follows() -> None:
     reported, fault = Told(), ValueError("no")
     reported.add("a", 2, fault)
     reported.add("b", 0)

@@ -79,7 +79,7 @@ COPY = META + ".copy"
 
 @one_in(2)
 @given(st.data())
-def test_one_damaged_file_of_a_configuration_is_mended_and_told(data: st.DataObject) -> None:
+def test_one_damaged_file_of_a_configuration_is_repaired_and_reported(data: st.DataObject) -> None:
     disk = FakeDisk()
     account = Storage("/d", fs=disk).account("A")
     account.write_stream("S", {"subjects": ["a", "b"]})
@@ -187,7 +187,7 @@ def test_a_configuration_can_be_read_by_people(tmp_path: Path) -> None:
     assert json.loads(text.partition("\n")[2]) == {"config": {"name": "S", "subjects": ["ü"]}}
 
 
-def test_all_that_is_set_aside_is_kept_until_it_is_let_go(tmp_path: Path) -> None:
+def test_all_that_is_set_aside_is_kept_until_it_is_released(tmp_path: Path) -> None:
     directory = Storage(str(tmp_path)).account("A")
     directory.write_stream("S", {})
     directory.set_aside("S")  # there is nothing yet

@@ -101,7 +101,7 @@ def test_a_save_costs_by_what_changed_and_the_log_stays_bounded() -> None:
     assert FileConsumer("/c", fs=disk).load() == ConsumerState((last, last), (600, 600), pending, {})
 
 
-def test_the_log_is_begun_anew_when_it_has_grown() -> None:
+def test_the_log_is_started_again_when_it_has_grown() -> None:
     disk = FakeDisk()
     store = FileConsumer("/c", fs=disk)
     for number in range(1, 3000):
@@ -122,7 +122,7 @@ def saved(count: int) -> FakeDisk:
     return disk
 
 
-def test_what_only_the_copy_knows_is_told_and_is_the_state() -> None:
+def test_what_only_the_copy_knows_is_reported_and_is_the_state() -> None:
     disk = saved(3)
     size = len(disk.seen["/c/state"].seen) // 3
     disk.flip("/c/state", size + 40)
@@ -136,7 +136,7 @@ def test_what_only_the_copy_knows_is_told_and_is_the_state() -> None:
     assert disk.seen["/c/state"].seen == disk.seen["/c/state.copy"].seen
 
 
-def test_of_two_damaged_logs_the_older_state_is_taken_and_told_for_good() -> None:
+def test_of_two_damaged_logs_the_older_state_is_taken_and_always_reported() -> None:
     disk = saved(3)
     size = len(disk.seen["/c/state"].seen) // 3
     for path in ("/c/state", "/c/state.copy"):

@@ -16,7 +16,7 @@ def decode(data: bytes, _: str) -> bytes:
 
 @pytest.mark.parametrize("durable", [True, False])
 @pytest.mark.parametrize("end", ["", COPY])
-def test_a_directory_in_its_place_is_told_and_set_aside(tmp_path: Path, end: str, durable: bool) -> None:
+def test_a_directory_in_its_place_is_reported_and_set_aside(tmp_path: Path, end: str, durable: bool) -> None:
     path, wrong = tmp_path / "life", tmp_path / f"life{end}"
     write_copies(Disk(), str(path), b"content\n")
     for name in ("inside", "another"):  # a second one, where one was set aside before

@@ -150,7 +150,7 @@ def test_the_stream_of_that_name_that_was_deleted_before_is_another_one() -> Non
     assert stream.damaged() == list(range(1, 9))
 
 
-def test_an_older_copy_of_the_newest_block_is_told() -> None:
+def test_an_older_copy_of_the_newest_block_is_reported() -> None:
     disk = two_streams()
     path = f"{STREAMS}/S/msgs/0000000003-0.blk"
     old = bytes(disk.seen[path].seen)
@@ -174,7 +174,7 @@ def test_a_stream_of_another_account_is_not_opened() -> None:
         assert f"belongs to account '{'B' if name == 'A' else 'A'}'" in found["S"].damage
 
 
-def test_an_older_document_put_back_is_told_and_not_believed() -> None:
+def test_an_older_document_put_back_is_reported_and_not_believed() -> None:
     disk = FakeDisk()
     directory = account(disk)
     directory.write_stream("S", {"n": 1})
@@ -187,7 +187,7 @@ def test_an_older_document_put_back_is_told_and_not_believed() -> None:
     assert [one.repaired for one in account(disk).streams()] == [""]
 
 
-def test_two_documents_of_different_streams_are_told_and_neither_is_mended_from_the_other() -> None:
+def test_two_documents_of_different_streams_are_reported_and_neither_is_repaired_from_the_other() -> None:
     disk = two_streams()
     path = f"{STREAMS}/S/meta.json"
     old = bytes(disk.seen[path].seen)

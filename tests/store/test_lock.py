@@ -21,7 +21,7 @@ sys.stdin.read()
 """
 
 
-def test_a_second_holder_is_refused_and_told_who_has_it(tmp_path: Path) -> None:
+def test_a_second_holder_is_refused_with_the_name_of_the_first(tmp_path: Path) -> None:
     first = DirectoryLock(str(tmp_path))
     with pytest.raises(InUseError, match=rf"used by another server \(process {os.getpid()}\)"):
         DirectoryLock(str(tmp_path))

@@ -293,7 +293,7 @@ def _hurt(disk: FakeDisk, path: str, how: str, at: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_damage_of_every_kind_of_file_is_told_or_harmless(seed: int) -> None:
+def test_damage_of_every_kind_of_file_is_reported_or_harmless(seed: int) -> None:
     whole, model = _full(seed)
     for path, how, at in list(_damages(whole, Random(seed))):
         disk = copy.deepcopy(whole)
@@ -327,7 +327,7 @@ def _only_what_was_written(stored: StoredRaft, model: Model, what: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_after_a_power_cut_what_is_damaged_before_the_last_write_is_told(seed: int) -> None:
+def test_after_a_power_cut_what_is_damaged_before_the_last_write_is_reported(seed: int) -> None:
     """Without `synced`, which the power took: only the very last write may pass for one cut short."""
     disk = FakeDisk()
     store = made(disk)

@@ -29,7 +29,7 @@ def test_a_seed_is_filed_by_its_public_key(party: Any, keystore: Keystore) -> No
     assert {"**/*.nk", "**/*.creds"} <= set(ignored)
 
 
-def test_git_is_told_nothing_where_that_is_wanted(party: Any, tmp_path: Path) -> None:
+def test_git_gets_no_ignore_file_where_that_is_wanted(party: Any, tmp_path: Path) -> None:
     Keystore(tmp_path / "keys", git_ignore=False).add(party.user)
     assert not (tmp_path / "keys" / ".gitignore").exists()
 

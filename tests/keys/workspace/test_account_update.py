@@ -172,7 +172,7 @@ def test_a_store_that_cannot_be_written_is_left(
     assert folders.content() == before
 
 
-def test_an_unknown_operator_is_told(tmp_path: Path, operation: Callable[[Workspace], Any]) -> None:
+def test_an_unknown_operator_is_reported(tmp_path: Path, operation: Callable[[Workspace], Any]) -> None:
     folders = _filled(tmp_path / "nsc")
     workspace = folders.workspace("A")
     folders.store.operator_path.with_name(".nsc").unlink()

@@ -36,7 +36,7 @@ def test_a_sole_private_export_is_meant(folders: NscFolders) -> None:
     assert folders.content() == before
 
 
-def test_a_part_with_dates_is_told(folders: NscFolders) -> None:
+def test_a_part_with_dates_is_reported(folders: NscFolders) -> None:
     made = generate_activation(
         folders.workspace(),
         "B",

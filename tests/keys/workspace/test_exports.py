@@ -155,7 +155,7 @@ def test_an_edit_keeps_what_it_does_not_name(folders: NscFolders) -> None:
         ),
     ],
 )
-def test_each_change_is_told(folders: NscFolders, changes: dict[str, Any], lines: list[str]) -> None:
+def test_each_change_is_reported(folders: NscFolders, changes: dict[str, Any], lines: list[str]) -> None:
     _full(folders)
     done = edit_export(folders.workspace(), ExportChanges(**changes), account="TEST")
     reported = [child.text for child in done.report.children]
@@ -165,7 +165,7 @@ def test_each_change_is_told(folders: NscFolders, changes: dict[str, Any], lines
     assert after.document() == done.export.document()
 
 
-def test_made_public_is_told_as_that(folders: NscFolders) -> None:
+def test_made_public_is_reported_as_that(folders: NscFolders) -> None:
     _add(folders, subject="a", token_req=True)
     done = edit_export(folders.workspace(), ExportChanges(private=False), account="TEST")
     assert done.report.children[0].text == "changed export to be public"

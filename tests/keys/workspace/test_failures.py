@@ -90,7 +90,7 @@ def test_an_edited_user_and_its_credentials_stay_together(
     assert workspace.keystore.credentials("OP", "A", "ann").jwt == token
 
 
-def test_what_cannot_be_deleted_is_told_and_the_rest_goes(
+def test_what_cannot_be_deleted_is_reported_and_the_rest_goes(
     workspace: Workspace, refuse: Callable[[str], None]
 ) -> None:
     refuse(".nk")

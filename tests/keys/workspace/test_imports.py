@@ -76,7 +76,7 @@ def test_the_exporter_may_be_named_by_its_key_and_be_unknown_here(folders: NscFo
         ({"subject": "mine.*.in"}, "must be the importing account's key"),
     ],
 )
-def test_what_servers_would_not_serve_yet_is_told(
+def test_what_servers_would_not_serve_yet_is_reported(
     folders: NscFolders, fields: dict[str, Any], reason: str
 ) -> None:
     text = _add(folders, **fields)
@@ -137,7 +137,7 @@ def _circle(folders: NscFolders, kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", ["stream", "service"])
-def test_a_circle_of_imports_is_told_with_its_way(folders: NscFolders, kind: Kind) -> None:
+def test_a_circle_of_imports_is_reported_with_its_way(folders: NscFolders, kind: Kind) -> None:
     _circle(folders, kind)
     before = folders.content()
     with pytest.raises(IdentityError, match="would close a circle") as raised:

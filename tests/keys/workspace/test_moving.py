@@ -232,7 +232,7 @@ def test_an_upgrade_needs_the_identity_key(old: NscFolders) -> None:
     assert old.content() == before
 
 
-def test_what_cannot_be_upgraded_is_told(old: NscFolders) -> None:
+def test_what_cannot_be_upgraded_is_reported(old: NscFolders) -> None:
     old.keystore.remove(old.key("A"))
     done = upgrade(old.workspace())
     assert done.tokens == 2 and "users/ann.jwt` as it is" in done.report.render()

@@ -60,7 +60,7 @@ def test_an_import_knows_both_ends(folders: NscFolders) -> None:
         ({"subject": "open.*", "local_subject": "x"}, "does not contain enough", None),
     ],
 )
-def test_what_is_wrong_is_told(
+def test_what_is_wrong_is_reported(
     folders: NscFolders, fields: dict[str, Any], issue: str | None, reason: Reason | None
 ) -> None:
     (relation,) = _importing(folders, **fields).imports
@@ -69,7 +69,7 @@ def test_what_is_wrong_is_told(
     assert all(issue is not None and issue in text for text in relation.issues)
 
 
-def test_a_token_for_an_open_export_is_told(folders: NscFolders) -> None:
+def test_a_token_for_an_open_export_is_reported(folders: NscFolders) -> None:
     token = generate_activation(folders.workspace(), "B", subject="closed", account="A").token
     claims = folders.claims("A")
     claims.nats.exports[0].token_req = False

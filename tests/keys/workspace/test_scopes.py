@@ -37,7 +37,7 @@ def test_a_plain_key_gets_a_scope_without_limits(folders: NscFolders) -> None:
     assert (scope.template.subs, scope.template.data, scope.template.payload) == (-1, -1, -1)
 
 
-def test_users_that_servers_will_refuse_are_told(folders: NscFolders) -> None:
+def test_users_that_servers_will_refuse_are_reported(folders: NscFolders) -> None:
     folders.add_user("TEST", "ann", PLAIN)
     folders.add_user("TEST", "bob")
     done = edit_signing_key(folders.workspace("TEST"), PLAIN.public_key)

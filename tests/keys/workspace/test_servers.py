@@ -60,7 +60,7 @@ def nsc(launch: Callable[[str], ServerProcess], tmp_path: Path) -> NscFixture:
     return NscFixture(env, launch(env.full(allow_delete=True)), tmp_path / "nsc")
 
 
-def test_a_push_is_told_account_by_account_and_server_by_server(nsc: NscFixture) -> None:
+def test_a_push_is_reported_account_by_account_and_server_by_server(nsc: NscFixture) -> None:
     result = nsc.push("ONE", "TWO")
     assert result.report.render().splitlines() == [
         f'[ OK ] push to nats-server "{nsc.server.url}" using system account "SYS":',
@@ -118,7 +118,7 @@ def test_the_system_account_is_not_removed(nsc: NscFixture) -> None:
     assert "server S responded with error" in result.report.render()
 
 
-def test_status_tells_older_newer_missing_and_extra(nsc: NscFixture) -> None:
+def test_status_shows_older_newer_missing_and_extra(nsc: NscFixture) -> None:
     three, extra = nsc.env.account("THREE"), nsc.env.account("EXTRA")
     nsc.env.accounts.remove(extra)
     nsc.push("ONE", "TWO")
@@ -140,7 +140,7 @@ def test_status_tells_older_newer_missing_and_extra(nsc: NscFixture) -> None:
     assert not nsc.status("ONE").differs
 
 
-def test_status_tells_what_ends(nsc: NscFixture) -> None:
+def test_status_shows_what_ends(nsc: NscFixture) -> None:
     now = nsc.workspace.now() // 10**9
     nsc.one.claims.exp, nsc.two.claims.exp = now + 3600, now + 100 * 86400
     nsc.write()

@@ -126,7 +126,7 @@ def test_a_server_that_nobody_knows_is_awaited_for_a_moment_that_grows_with_the_
     assert names(responses) == ["a", "b"]
 
 
-def test_a_server_that_is_there_and_does_not_answer_is_told_of() -> None:
+def test_a_server_that_is_there_and_does_not_answer_is_reported() -> None:
     responses, took = ask(Net([Server("a", active=2), Server("b", delay=None, active=2)]))
     assert (names(responses), responses.silent, responses.error) == (["a"], ["b"], "")
     assert took == pytest.approx(1.0)

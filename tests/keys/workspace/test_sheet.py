@@ -66,7 +66,7 @@ def test_nothing_lies_over_anything_else_or_outside(workspace: Workspace) -> Non
     assert all(card.x + card.width < scene.width and card.y + card.height < scene.height for card in cards)
 
 
-def test_limits_permissions_and_keys_are_told_and_no_seed(workspace: Workspace) -> None:
+def test_limits_permissions_and_keys_are_reported_and_no_seed(workspace: Workspace) -> None:
     reported = _texts(_picture(workspace, ALL))
     for text in ("Max Client Connections = 7", "user permissions", "orders.>", "account signing keys"):
         assert text in reported

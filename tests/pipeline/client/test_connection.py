@@ -190,7 +190,7 @@ def test_a_cut_line_is_an_error_until_it_is_opened_again(server: ServerProcess) 
         assert connection.receive().payload == b"2"
 
 
-def test_a_server_that_ends_is_told(launch: Callable[[str], ServerProcess]) -> None:
+def test_a_server_that_ends_is_reported(launch: Callable[[str], ServerProcess]) -> None:
     server = launch("listen: 127.0.0.1:<client>")
     with BlockingConnection.open(ConnectionOptions((server.url,))) as connection:
         server.kill()

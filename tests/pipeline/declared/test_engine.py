@@ -34,7 +34,7 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
 
 
-def test_delta_without_its_package_is_told_with_what_to_add() -> None:
+def test_delta_without_its_package_is_reported_with_what_to_add() -> None:
     (problem,) = engine.problems(loaded())
     assert (problem.path, problem.line, problem.column) == ("sinks.lake.format", 6, 24)
     assert "spark: {packages: ['io.delta:delta-spark_2.13:VERSION']}" in problem.hint
@@ -79,7 +79,7 @@ def test_a_place_shows_no_token() -> None:
     assert engine.place(loaded("remote: 'sc://host/;token=s3cret'").document) == "sc://host/;token=********"
 
 
-def test_a_session_that_nobody_serves_is_told_at_once() -> None:
+def test_a_session_that_nobody_serves_gets_an_error_at_once() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     document = loaded(f"remote: 'sc://127.0.0.1:{port}/;token=s3cret'").document

@@ -84,13 +84,13 @@ def test_validating_runs_nothing(tmp_path: Path) -> None:
         ("", "no_such_package.inner:f", "cannot be found"),
     ],
 )
-def test_a_function_that_is_not_there_is_told(source: str, named: str, said: str, tmp_path: Path) -> None:
+def test_a_function_that_is_not_there_is_reported(source: str, named: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "t.py").write_text(source)
     with pytest.raises(functions.FunctionError, match=said):
         functions.look(named, tmp_path)
 
 
-def test_what_an_import_raises_is_told(tmp_path: Path) -> None:
+def test_what_an_import_raises_is_reported(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("import no_such_thing\ndef f(a): ...\n")
     with pytest.raises(functions.FunctionError, match=r"broken\.py cannot be imported: ModuleNotFoundError"):
         functions.load("broken.py:f", tmp_path)

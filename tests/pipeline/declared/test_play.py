@@ -117,7 +117,7 @@ sinks:
 
 
 @pytest.mark.parametrize("implementation", ["pyjs"])
-def test_a_stream_goes_on_where_it_was_and_tells_its_lag(stage: Stage) -> None:
+def test_a_stream_goes_on_where_it_was_and_shows_its_lag(stage: Stage) -> None:
     text = """
 sources:
   messages: {stream: NAME, startingOffsets: earliest, maxOffsetsPerTrigger: 25}
@@ -175,7 +175,7 @@ def test_a_stop_waits_for_the_batch_under_way_and_one_at_once_loses_nothing(stag
 
 
 @pytest.mark.parametrize("implementation", ["pyjs"])
-def test_failures_are_told_in_a_line_with_the_place_in_the_document(stage: Stage) -> None:
+def test_failures_are_reported_in_a_line_with_the_place_in_the_document(stage: Stage) -> None:
     (stage.folder / "t.py").write_text("def none(messages): return None\ndef fail(messages): return 1 / 0\n")
     (stage.folder / "full").mkdir()
     (stage.folder / "full" / "x").touch()

@@ -46,7 +46,7 @@ def test_the_first_watermark_is_none() -> None:
     assert of_query("lake", report, None).watermark is None
 
 
-def test_a_lag_is_only_told_where_offsets_tell_it() -> None:
+def test_a_lag_is_only_reported_where_offsets_show_it() -> None:
     assert behind({"endOffset": '{"A": {"next": 4}}', "latestOffset": '{"A": {"next": 4}}'}) == 0
     # a stream that is read later than the report, and one that shrank
     latest = {"A": {"next": 2}, "new": {"next": 9}}

@@ -46,14 +46,14 @@ def test_a_document_has_its_defaults(tmp_path: Path) -> None:
     assert read(WHOLE, tmp_path, trigger="10 seconds").document.continuous
 
 
-def test_an_unknown_key_is_told_with_its_place_and_the_nearest_one(tmp_path: Path) -> None:
+def test_an_unknown_key_is_reported_with_its_place_and_the_nearest_one(tmp_path: Path) -> None:
     text = WHOLE.replace("    path: out", "    path: out\n    partitonBy: [a]")
     assert mistakes(text, tmp_path) == [
         ("sinks.lake.partitonBy", 11, 5, "unknown key", "did you mean partitionBy?")
     ]
 
 
-def test_all_mistakes_of_a_step_are_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_of_a_step_are_reported_at_once(tmp_path: Path) -> None:
     text = """\
 name: 1st
 triger: 10s
@@ -153,7 +153,7 @@ sinks:
     assert "a stream read" in found[1][3]
 
 
-def test_all_mistakes_of_a_document_are_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_of_a_document_are_reported_at_once(tmp_path: Path) -> None:
     text = """\
 name: p
 triger: 10s

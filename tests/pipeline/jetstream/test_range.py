@@ -178,7 +178,7 @@ def test_an_end_that_the_stream_does_not_have_is_reported(api: JetStreamRequests
     ]
 
 
-def test_a_stream_made_anew_is_another_one(api: JetStreamRequests, unique: str) -> None:
+def test_a_stream_made_again_is_another_one(api: JetStreamRequests, unique: str) -> None:
     create(api, unique)
     fill(api, unique, 5)
     created = api.stream(unique).created

@@ -137,7 +137,7 @@ def test_what_does_not_go_together_or_has_no_place_is_refused(
     assert refused(use, **options).option == option
 
 
-def test_all_that_is_wrong_is_told_and_nothing_that_follows_from_it() -> None:
+def test_all_that_is_wrong_is_reported_and_nothing_that_follows_from_it() -> None:
     options = {"kafka.bootstrap.servers": "s", "strem": "A", "timeout": "x", "usr": "a", "password": "p"}
     _, wrong = QuerySettings.validated({**options, "tlsCert": "c", "endingOffsets": "latest"}, "stream")
     assert [error.option for error in wrong] == [

@@ -218,7 +218,7 @@ def test_nobody_at_the_address_is_an_error_after_its_time(publish: Any, plain: S
         Publisher(nowhere, called=str, seconds=0.3)
 
 
-def test_a_lost_connection_is_made_anew_and_what_has_no_answer_sent_again(
+def test_a_lost_connection_is_made_again_and_what_has_no_answer_sent_again(
     launch: Callable[[str], ServerProcess], publish: Any, unique: str
 ) -> None:
     """The server answers half, ends, and is back; another subscriber plays the stream then."""

@@ -66,7 +66,7 @@ def test_a_stream_that_does_not_take_the_rows_is_an_error(
     assert text.replace("<S>", env.name) in str(raised.value)
 
 
-def test_what_the_error_tells_to_run_mends_it(env: SinkEnv) -> None:
+def test_the_command_in_the_error_repairs_it(env: SinkEnv) -> None:
     env.create()
     env.js.update(env.name, duplicate_window=600 * SECOND)
     assert plan(env, guarantee=ONCE).target is not None

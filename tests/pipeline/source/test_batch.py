@@ -173,7 +173,7 @@ def test_an_unknown_stream_is_named(server: ServerProcess) -> None:
         batch(server, stream="NOPE")
 
 
-def test_no_server_is_told_with_the_addresses_tried() -> None:
+def test_no_server_is_reported_with_the_addresses_tried() -> None:
     port = free_port()
     made = QuerySettings.of({**QUICK, "servers": f"nats://u:s3cret@127.0.0.1:{port}", "stream": "S"}, "read")
     with pytest.raises(NoServers, match=rf"127\.0\.0\.1:{port}") as caught:
@@ -184,7 +184,7 @@ def test_no_server_is_told_with_the_addresses_tried() -> None:
 GUARDED = ALONE + "authorization { user: ann, password: right }\n"
 
 
-def test_wrong_credentials_are_told_without_them(serve: Serve) -> None:
+def test_wrong_credentials_are_reported_without_them(serve: Serve) -> None:
     server = serve(GUARDED)
     with pytest.raises(AuthorizationError) as caught:
         batch(server, stream="S", user="ann", password="wr0ng")

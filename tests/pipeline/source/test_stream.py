@@ -94,7 +94,7 @@ def test_limits_are_sparks_or_the_options(
     assert start(server, stream=unique).reader.getDefaultReadLimit() == ReadAllAvailable()
 
 
-def test_spark_4_1_tells_neither_start_nor_limit(
+def test_spark_4_1_shows_neither_start_nor_limit(
     server: ServerProcess, js: JetStream, unique: str, start: Start
 ) -> None:
     js.fill(unique, 10)

@@ -125,7 +125,7 @@ def test_the_same_without_questions_is_shown_and_does_the_same(cli: Cli, stream:
     assert config(cli, stream, "C") == first
 
 
-def test_an_unknown_stream_is_told_of_before_anything_is_asked(cli: Cli, stream: str) -> None:
+def test_an_unknown_stream_is_reported_before_anything_is_asked(cli: Cli, stream: str) -> None:
     with cli.terminal(["consumer", "add", f"{stream}X"]) as terminal:
         assert terminal.finish() == 3
         assert "stream not found (10059)" in terminal.errors()

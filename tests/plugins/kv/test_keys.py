@@ -93,7 +93,7 @@ def test_update_stores_only_over_the_given_revision(cli: Cli, bucket: str) -> No
     assert cli.ok("kv", "get", bucket, "k", "--raw") == "two"
 
 
-def test_history_tells_each_operation(cli: Cli, bucket: str) -> None:
+def test_history_shows_each_operation(cli: Cli, bucket: str) -> None:
     cli.ok("kv", "put", bucket, "k", "one")
     cli.ok("kv", "put", bucket, "other", "x")
     cli.ok("kv", "del", bucket, "k", "--force")

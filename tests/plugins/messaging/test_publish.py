@@ -21,7 +21,7 @@ def bodies(messages: list[Msg]) -> list[bytes]:
     return [message.body for message in messages]
 
 
-def test_a_message_is_sent_and_told_of_on_stderr(cli: Cli, heard: Wire, unique: str) -> None:
+def test_a_message_is_sent_and_reported_on_stderr(cli: Cli, heard: Wire, unique: str) -> None:
     headers = ["-H", "Kind: test", "-H", "b:1:2"]
     result = cli.run("pub", f"{unique}.a", "hello world", "--reply", "back", *headers)
     assert (result.code, result.out) == (0, "")
@@ -91,7 +91,7 @@ def test_what_jetstream_refuses_is_an_error_with_its_code(cli: Cli, stream: str)
     assert (both.code, "--reply" in both.err) == (2, True)
 
 
-def test_an_answer_that_is_no_acknowledgement_is_told_of(cli: Cli, unique: str) -> None:
+def test_an_answer_that_is_no_acknowledgement_is_reported(cli: Cli, unique: str) -> None:
     with cli.terminal(["reply", unique, "thanks", "--count", "1"]) as terminal:
         while "Listening" not in terminal.errors():
             terminal.read(0.02)

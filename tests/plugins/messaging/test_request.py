@@ -64,7 +64,7 @@ def test_an_empty_answer_ends_the_wait_for_it(cli: Cli, unique: str) -> None:
         assert cli.run("request", unique, "", "--wait-for-empty", "--raw").code == 0
 
 
-def test_nobody_there_is_told_of(cli: Cli, unique: str) -> None:
+def test_nobody_there_is_reported(cli: Cli, unique: str) -> None:
     result = cli.run("request", unique, "q")
     assert result.code == 0  # as nats ends
     assert "No responders are available" in result.err

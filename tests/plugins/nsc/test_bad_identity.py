@@ -57,7 +57,7 @@ MATRIX = {
     "self-import": [HERE],
     "import cycle": [
         "plugins/nsc/test_bad_identity.py::test_a_circle_of_imports_is_refused",
-        "keys/workspace/test_imports.py::test_a_circle_of_imports_is_told_with_its_way",
+        "keys/workspace/test_imports.py::test_a_circle_of_imports_is_reported_with_its_way",
         "keys/workspace/test_relations.py::test_circles_are_found",
     ],
     "overlapping exports": [HERE],

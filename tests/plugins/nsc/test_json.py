@@ -33,7 +33,7 @@ def cli(tmp_path: Path) -> Cli:
         "completion bash",
     ],
 )
-def test_texts_are_told_as_text(cli: Cli, line: str) -> None:
+def test_texts_are_reported_as_text(cli: Cli, line: str) -> None:
     plain = cli.ok(*line.split())
     output = json.loads(cli.ok(*line.split(), "--json"))
     assert [*output] == ["text"]
@@ -49,7 +49,7 @@ def test_what_is_json_already_is_not_wrapped(cli: Cli) -> None:
     assert "operator" in json.loads(cli.ok("generate", "profile", "nsc://OP/A", "--json"))
 
 
-def test_a_selection_tells_what_is_current(cli: Cli) -> None:
+def test_a_selection_shows_what_is_current(cli: Cli) -> None:
     assert cli.ok("select", "account", "SYS") == ""
     output = json.loads(cli.ok("select", "account", "A", "--json"))
     assert (output["operator"], output["account"]) == ("OP", "A")

@@ -111,7 +111,7 @@ def test_exporting_with_remove_moves_and_what_is_not_stored_is_skipped(tool: Too
     )
 
 
-def test_import_keys_tells_of_files_that_hold_none(tool: Tool) -> None:
+def test_import_keys_reports_files_that_hold_none(tool: Tool) -> None:
     folder = tool.home / "keys"
     folder.mkdir()
     assert "no nkey (.nk) files found" in tool.refused("import", "keys", "-d", str(folder))

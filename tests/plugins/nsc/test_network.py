@@ -90,7 +90,7 @@ def test_errors_end_with_one(nsc: NscFixture) -> None:
         assert "eyJ" not in result.err
 
 
-def test_a_failed_push_is_told_on_stderr(nsc: NscFixture) -> None:
+def test_a_failed_push_is_reported_on_stderr(nsc: NscFixture) -> None:
     result = nsc.run("push", "-a", "ONE", "--system-account", "ONE")
     assert result.code == 1
     assert "[ERR ] push ONE to nats-server with nats account resolver:" in result.err
@@ -179,7 +179,7 @@ def test_rtt(nsc: NscFixture) -> None:
     assert re.fullmatch(rf"round trip time to \[{nsc.server.url}\] = [\d.]+[µm]?s\n", shown)
 
 
-def test_a_user_without_leave_is_told(nsc: NscFixture) -> None:
+def test_a_user_without_permission_gets_an_error(nsc: NscFixture) -> None:
     one = nsc.env.accounts[1]
     user = one.user("mute", pub={"deny": [">"]})
     nsc.workspace.keystore.add(user.key)

@@ -91,7 +91,7 @@ def test_a_scoped_user_has_nothing_of_its_own(stocked: Nsc) -> None:
     assert "neither" in stocked.refused("add", "user", "sw", "-K", "no-such-role")
 
 
-def test_json_tells_what_was_made(nsc: Nsc) -> None:
+def test_json_shows_what_was_made(nsc: Nsc) -> None:
     made = json.loads(nsc.ok("add operator OP --sys --generate-signing-key --json"))
     assert made["claims"]["nats"]["signing_keys"] and made["report"]["level"] == "ok"
     account = json.loads(nsc.ok("add account A --json"))
@@ -348,7 +348,7 @@ def test_accounts_of_a_managed_operator_go_to_its_account_server(nsc: Nsc, serve
     assert "specify the --force" in nsc.refused("delete", "account", "A")
 
 
-def test_what_an_account_server_makes_of_an_account_is_told(nsc: Nsc, server: AccountServer) -> None:
+def test_what_an_account_server_makes_of_an_account_is_reported(nsc: Nsc, server: AccountServer) -> None:
     file = nsc.home / "owner/.local/share/nats/nsc/stores/MO/MO.jwt"
     nsc.ok(f"add operator -u {file}")
     nsc.ok("add account A")

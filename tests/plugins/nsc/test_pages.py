@@ -121,7 +121,7 @@ def test_what_is_not_there_is_said(store: Store, line: str, error: str) -> None:
     assert error in store.error(line)
 
 
-def test_a_damaged_token_is_told_and_the_rest_is_shown(store: Store) -> None:
+def test_a_damaged_token_is_reported_and_the_rest_is_shown(store: Store) -> None:
     path = store.folder / "accounts/B/B.jwt"
     path.write_text(path.read_text()[:-9])
     assert "is damaged" in store.error("describe account B")
@@ -177,7 +177,7 @@ def test_seeds_are_shown_only_when_asked_for(folders: NscFolders) -> None:
     assert json.loads(shown(folders, "list", "keys", "-u", "-S", "-J").out)[0]["seed"].startswith("SU")
 
 
-def test_keys_are_chosen_and_their_state_is_told(folders: NscFolders) -> None:
+def test_keys_are_chosen_and_their_state_is_reported(folders: NscFolders) -> None:
     stray = KeyPair.create(KeyRole.USER)
     folders.keystore.add(stray)
     folders.keystore.remove(folders.key("B"))

@@ -157,7 +157,7 @@ def test_a_question_that_cannot_be_asked_names_its_flag(cli: Cli) -> None:
     ]
 
 
-def test_a_seed_that_was_typed_is_not_told_again(cli: Cli) -> None:
+def test_a_seed_that_was_typed_is_not_shown_again(cli: Cli) -> None:
     cli.ok("add", "operator", "OP", env=ENV)
     seed = KeyPair.create(KeyRole.ACCOUNT).seed
     with cli.terminal(["add", "account", "A", "-i"], env=ENV) as terminal:

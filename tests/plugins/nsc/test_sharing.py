@@ -123,7 +123,7 @@ def test_a_secret_is_never_repeated(env: NscEnv) -> None:
             assert seed not in env.refused(line), (role, line)
 
 
-def test_json_tells_what_was_done(env: NscEnv) -> None:
+def test_json_shows_what_was_done(env: NscEnv) -> None:
     done = json.loads(env.ok("add export -a A -s p --json"))
     assert (done["account"], done["export"]) == ("A", {"name": "p", "subject": "p", "type": "stream"})
     assert done["report"]["children"] == [{"level": "ok", "text": 'added public stream export "p"'}]
@@ -149,7 +149,7 @@ def test_an_activation_goes_to_stdout_or_a_file_of_its_owners(env: NscEnv) -> No
     assert env.ok("add import -a B -u token") == '[ OK ] added stream import "p"\n'
 
 
-def test_a_circle_is_told_by_names(env: NscEnv) -> None:
+def test_a_circle_is_reported_by_names(env: NscEnv) -> None:
     for account in "AB":
         env.ok(f"add export -a {account} -s round")
     env.ok("add import -a A --src-account B --remote-subject round")

@@ -62,7 +62,7 @@ def test_what_nothing_reads_is_warned_of(alone: Cli, tmp_path: Path) -> None:
     assert "pyjs: warning: nothing reads source orders" in result.err
 
 
-def test_mistakes_are_told_with_their_places(alone: Cli, tmp_path: Path) -> None:
+def test_mistakes_are_reported_with_their_places(alone: Cli, tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text(
         TEXT.replace("format: parquet", "fromat: parquet").replace("name", "nam")
     )
@@ -84,7 +84,7 @@ def test_mistakes_are_told_with_their_places(alone: Cli, tmp_path: Path) -> None
     ]
 
 
-def test_what_is_no_file_or_no_yaml_is_told(alone: Cli, tmp_path: Path) -> None:
+def test_what_is_no_file_or_no_yaml_is_reported(alone: Cli, tmp_path: Path) -> None:
     assert "there is no x.yaml\nhint: 'pyjs pipeline init'" in alone.run("pipeline", "run", "x.yaml").err
     (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe")
     assert "bytes.yaml: is not UTF-8 text" in alone.run("pipeline", "check", "bytes.yaml").err
@@ -178,7 +178,7 @@ def test_runs_are_listed_and_shown(alone: Cli) -> None:
 
 
 @pytest.mark.usefixtures("recorded")
-def test_unknown_runs_are_told_with_the_nearest(alone: Cli) -> None:
+def test_unknown_runs_are_reported_with_the_nearest(alone: Cli) -> None:
     assert 'unknown pipeline "ordrs"\nhint: did you mean orders?' in alone.run("pipeline", "ls", "ordrs").err
     assert "hint: the newest of orders is orders.2" in alone.run("pipeline", "status", "orders.9").err
     assert 'unknown pipeline "x/../y"' in alone.run("pipeline", "status", "x/../y").err

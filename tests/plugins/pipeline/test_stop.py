@@ -36,7 +36,7 @@ def test_a_second_signal_stops_at_once_and_ends_the_process_soon(
     ]
 
 
-def test_machines_are_told_which_stop_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_machines_read_which_stop_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     display = JsonLines()
     display.stopping(now=False)
     display.stopping(now=True)

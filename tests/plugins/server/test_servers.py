@@ -200,7 +200,7 @@ def test_without_system_rights_the_message_of_nats(user: Cli, words: list[str]) 
     assert "system_account" in result.err
 
 
-def test_a_server_without_answers_is_told_of_within_the_timeout(system: Cli) -> None:
+def test_a_server_without_answers_is_reported_within_the_timeout(system: Cli) -> None:
     missing = system.run("server", "report", "jetstream", "--tags", "nowhere", "--timeout", "200ms")
     assert missing.code == 6
     assert NOTHING in missing.err

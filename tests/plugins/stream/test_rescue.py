@@ -80,7 +80,7 @@ def test_what_one_copy_lost_comes_from_another(
     assert bodies == [f"message {number:03}" for number in whole]
 
 
-def test_what_is_not_there_is_told(cli: Cli, tmp_path: Path) -> None:
+def test_what_is_not_there_is_reported(cli: Cli, tmp_path: Path) -> None:
     [place, *_] = stores(tmp_path, "R")
     result = cli.run("stream", "cluster", "rescue", "OTHER", "saved", "--from", str(place))
     assert (result.code, "no messages of stream 'OTHER'" in result.err) == (1, True)

@@ -206,7 +206,7 @@ def test_validate_validates_and_creates_nothing(cli: Cli, unique: str) -> None:
     assert cli.run("stream", "info", unique).code == 3
 
 
-def test_the_servers_refusal_is_told_with_its_code(cli: Cli, name: str) -> None:
+def test_the_servers_refusal_is_reported_with_its_code(cli: Cli, name: str) -> None:
     result = cli.run("stream", "add", f"{name}2", "--subjects", f"{name}.a")
     assert result.code == 4
     assert "could not create Stream: subjects overlap with an existing stream (10065)" in result.err

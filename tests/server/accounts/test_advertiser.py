@@ -169,7 +169,7 @@ def test_the_picture_is_right_whatever_changes_during_a_sync(seed: int) -> None:
 
 
 @pytest.mark.usefixtures("small_steps")
-def test_what_is_stopped_half_way_withdraws_what_it_told_and_serves_on() -> None:
+def test_what_is_stopped_half_way_withdraws_what_it_sent_and_continues() -> None:
     play = Play(1)
     for _ in range(30):
         play.add()
@@ -191,7 +191,7 @@ def test_what_is_stopped_half_way_withdraws_what_it_told_and_serves_on() -> None
 
 
 @pytest.mark.usefixtures("small_steps")
-def test_an_account_that_comes_back_meanwhile_is_told_by_differences() -> None:
+def test_an_account_that_comes_back_meanwhile_is_sent_as_differences() -> None:
     play = Play(1)
     for _ in range(30):
         play.add()
@@ -211,7 +211,7 @@ def test_an_account_that_comes_back_meanwhile_is_told_by_differences() -> None:
 
 
 @pytest.mark.usefixtures("small_steps")
-def test_all_is_told_again_once_even_if_another_sync_comes_between() -> None:
+def test_all_is_sent_again_once_even_if_another_sync_comes_between() -> None:
     play = Play(2)
     for _ in range(30):
         play.add()
@@ -230,7 +230,7 @@ def test_all_is_told_again_once_even_if_another_sync_comes_between() -> None:
     assert play.peer.reported == []
 
 
-def test_a_peer_that_is_gone_while_it_is_told_is_told_no_more() -> None:
+def test_a_peer_that_leaves_while_it_is_notified_gets_no_more() -> None:
     play = Play(3)
     for _ in range(30):
         play.add()

@@ -160,7 +160,7 @@ def test_requests_and_responses_find_their_ways(
     assert [(a.subject, a.body) for a in answers] == [("inbox", b"yes")]
 
 
-def test_share_tells_who_asks() -> None:
+def test_share_shows_who_asks() -> None:
     accounts = registry(A={"exports": [OPEN_SERVICE]}, B={"imports": [service("A", "q", share=True)]})
     asked = answering(accounts, "A", "q")
     accounts.accounts["B"].publish("q", b"?", source=Asker())

@@ -85,7 +85,7 @@ def test_a_queue_group_has_no_member_that_leaves(play: Play) -> None:
     assert play.account.plan(b"alone").silent
 
 
-def test_watchers_are_told_of_what_they_have_known(play: Play) -> None:
+def test_watchers_learn_of_what_they_have_known(play: Play) -> None:
     play.add(InternalEndpoint(), "a.0")
     play.leave()
     assert len(play.early.known) > COUNT // 2

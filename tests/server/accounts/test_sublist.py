@@ -100,7 +100,7 @@ def test_plans_stay_bounded() -> None:
     assert len(here.plans) <= 8192
 
 
-def test_watchers_are_told_of_every_change_with_the_count_after_it() -> None:
+def test_watchers_learn_of_every_change_with_the_count_after_it() -> None:
     here = account()
     seen: list[tuple[str, str, int, int]] = []
     watch = here.watch_interest(lambda c: seen.append((c.subject, c.queue, c.count, c.delta)))
@@ -121,7 +121,7 @@ def test_watchers_are_told_of_every_change_with_the_count_after_it() -> None:
     ]
 
 
-def test_a_watch_of_one_subject_is_told_only_of_it() -> None:
+def test_a_watch_of_one_subject_sees_only_that_one() -> None:
     here = account()
     seen: list[str] = []
     here.watch_interest(lambda c: seen.append(c.subject), subject="d.x")
@@ -130,7 +130,7 @@ def test_a_watch_of_one_subject_is_told_only_of_it() -> None:
     assert seen == ["d.*"]
 
 
-def test_a_change_costs_what_is_told_of_it() -> None:
+def test_a_change_costs_what_is_sent_of_it() -> None:
     here = account()
     seen: list[str] = []
     for number in range(5000):

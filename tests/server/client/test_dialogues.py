@@ -60,7 +60,7 @@ def test_connect_urls_are_announced_when_they_change(fixture: ClientsFixture, cl
     assert "connect_urls" not in info
 
 
-def test_an_advertised_address_is_told_instead_of_the_listener() -> None:
+def test_an_advertised_address_is_reported_instead_of_the_listener() -> None:
     fixture = ClientsFixture(Options(host="127.0.0.1", client_advertise="example.org:4333"))
     assert {"host": "example.org", "port": 4333}.items() <= fixture.client().info.items()
     client = fixture.connected()

@@ -176,7 +176,7 @@ def test_a_consumer_that_does_not_read_is_cut_off_and_the_rest_goes_on() -> None
     asyncio.run(main())
 
 
-def test_lame_duck_tells_accepts_nobody_and_ends() -> None:
+def test_lame_duck_is_announced_accepts_nobody_and_ends() -> None:
     async def main() -> None:
         options = Options(host="127.0.0.1", port=0, lame_duck_grace_period=0, lame_duck_duration=0)
         server = Server(options)

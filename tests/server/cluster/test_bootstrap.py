@@ -70,7 +70,7 @@ def test_two_wiped_of_three_make_no_empty_group(cluster: Cluster) -> None:
     assert "; 1 cannot be reached; s1 came back" in text
 
 
-def test_somebody_who_leads_or_may_be_elected_is_no_stalemate(cluster: Cluster) -> None:
+def test_with_a_leader_or_a_possible_one_the_quorum_is_not_lost(cluster: Cluster) -> None:
     cluster.start()
     cluster.until(cluster.leader)
     assert [cluster[name].member.quorum_diagnosis() for name in NAMES] == ["", "", ""]  # type: ignore[union-attr]
@@ -126,7 +126,7 @@ def harm(member: Member, path: str, how: str) -> None:
 
 @pytest.mark.parametrize("name", ["life", "life.copy", "state", "state.copy"])
 @pytest.mark.parametrize("how", ["flip", "cut", "lose"])
-def test_lives_and_states_are_mended_so_that_a_majority_may_be_damaged(
+def test_lives_and_states_are_repaired_so_that_a_majority_may_be_damaged(
     cluster: Cluster, name: str, how: str
 ) -> None:
     cluster.start().commit("a")

@@ -107,7 +107,7 @@ def test_who_is_durable_by_itself_gets_nothing_twice(cluster: Cluster) -> None:
     assert member.tally.items[-2:] == ["v29", "more"]  # Tally asserts that no index comes twice
 
 
-def test_a_lost_log_behind_a_durable_application_is_refilled(cluster: Cluster) -> None:
+def test_a_lost_log_behind_a_durable_application_catches_up(cluster: Cluster) -> None:
     """The application remembers more than its log: it is given only what is new to it."""
     cluster.commit(*[f"v{i}" for i in range(30)])
     cluster.until(cluster.converged)

@@ -268,7 +268,7 @@ def test_a_hub_that_dials_enforces_and_stays_away(env: Callable[..., LeafServer]
 # --- both ends
 
 
-def test_hub_and_leaf_tell_each_other(env: Callable[..., LeafServer]) -> None:
+def test_hub_and_leaf_inform_each_other(env: Callable[..., LeafServer]) -> None:
     hub, leaf = env(), env()
     early = hub.user()
     early.says("SUB from.before 1\r\n")
@@ -319,7 +319,7 @@ def test_one_frame_however_many_interests_match(env: Callable[..., LeafServer]) 
     ]
 
 
-def test_a_cut_withdraws_interest_and_a_new_link_tells_it_again(env: Callable[..., LeafServer]) -> None:
+def test_a_cut_withdraws_interest_and_a_new_link_sends_it_again(env: Callable[..., LeafServer]) -> None:
     hub, leaf = env(), env()
     link = Link(hub, leaf)
     client, sender = leaf.user(), hub.user()
@@ -343,7 +343,7 @@ def test_a_loop_of_two_links_is_found(env: Callable[..., LeafServer]) -> None:
     assert back.down.remote.wait == 31 * SECOND
 
 
-def test_who_asks_a_service_is_told_by_the_other_sides_name(env: Callable[..., LeafServer]) -> None:
+def test_a_requester_is_shown_by_the_other_sides_name(env: Callable[..., LeafServer]) -> None:
     hub = LeafServer("accounts { HUBACC: { users: [{user: acc, password: acc}] } }", FakeClock())
     leaf = env()
     link = Link(hub, leaf)
@@ -370,7 +370,7 @@ def test_domains_stay_apart_and_are_reached_by_name(env: Callable[..., LeafServe
     assert heard == ["$JS.API.STREAM.NAMES"]
 
 
-def test_a_reload_closes_who_may_no_longer_join_and_tells_mappings(env: Callable[..., LeafServer]) -> None:
+def test_a_reload_closes_who_may_no_longer_join_and_shows_mappings(env: Callable[..., LeafServer]) -> None:
     fixture = env()
     stays, goes = Peer(fixture), Peer(fixture)
     stays.logs_in("stays")

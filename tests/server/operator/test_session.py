@@ -98,7 +98,7 @@ async def test_another_scope_closes_without_a_word(logins: LoginFixture, change:
 
 
 @with_login_fixture()
-async def test_bearers_are_told_when_they_are_no_longer_allowed(logins: LoginFixture) -> None:
+async def test_bearers_get_an_error_when_they_are_no_longer_allowed(logins: LoginFixture) -> None:
     account = logins.account()
     client = await logins.login(account.user(bearer_token=True), sig="")
     client.read()
@@ -182,7 +182,7 @@ async def test_a_session_of_a_closed_connection_is_forgotten(logins: LoginFixtur
 
 
 @with_login_fixture()
-async def test_a_reload_authenticates_anew(logins: LoginFixture) -> None:
+async def test_a_reload_authenticates_again(logins: LoginFixture) -> None:
     account = logins.account()
     client = await logins.login(account.user())
     client.read()

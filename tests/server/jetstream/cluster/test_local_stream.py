@@ -330,7 +330,7 @@ def test_what_is_damaged_at_a_start_comes_from_the_others() -> None:
     assert (facts.store_failure, facts.catching_up, facts.error) == ("", False, "")
 
 
-def test_a_leader_that_reads_something_damaged_serves_no_more_and_is_refilled() -> None:
+def test_a_leader_that_reads_something_damaged_serves_no_more_and_catches_up() -> None:
     cluster = StreamCluster().start()
     cluster.create()
     cluster.stored(*texts(range(50)))
@@ -384,7 +384,7 @@ def test_a_disk_that_refuses_for_a_while_costs_nothing() -> None:
     assert bodies(cluster) == texts(range(20))
 
 
-def test_who_lacks_more_than_the_log_has_is_refilled() -> None:
+def test_a_replica_that_lacks_more_than_the_log_has_catches_up() -> None:
     cluster = StreamCluster(compact_entries=5).start()
     cluster.create()
     cluster.stored("first")
@@ -477,7 +477,7 @@ def test_the_only_one_who_still_has_a_memory_stream_comes_to_lead_it(keeps: str)
     assert bodies(cluster) == texts(range(30))
 
 
-def test_a_memory_stream_is_refilled_after_a_restart() -> None:
+def test_a_memory_stream_catches_up_after_a_restart() -> None:
     cluster = StreamCluster(compact_entries=5).start()
     cluster.create(storage="memory")
     for group in range(4):

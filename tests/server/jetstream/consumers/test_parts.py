@@ -143,7 +143,7 @@ def test_a_full_consumer_that_gives_up_a_message_goes_on_in_the_next_turn() -> N
     assert waiting.deliverer.calls == ["deliver later"]
 
 
-def test_a_pending_message_that_left_the_stream_is_told_as_terminated() -> None:
+def test_a_pending_message_that_left_the_stream_is_reported_as_terminated() -> None:
     waiting = Waiting()
     waiting.state.deliver(7, waiting.clock.now())
     waiting.waits.dropped(7)

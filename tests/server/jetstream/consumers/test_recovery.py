@@ -149,7 +149,7 @@ CONSUMER = "/data/jetstream/A/streams/S/consumers/C"
 
 
 @pytest.mark.parametrize("name", ["meta.json", "meta.json.copy", "state", "state.copy"])
-def test_one_damaged_file_of_a_consumer_is_mended_and_told(name: str) -> None:
+def test_one_damaged_file_of_a_consumer_is_repaired_and_reported(name: str) -> None:
     disk = FakeDisk()
     fixture = make(disk)
     fixture.consumer(durable_name="C", ack_policy="explicit")

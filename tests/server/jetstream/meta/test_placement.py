@@ -81,7 +81,7 @@ def test_replicas_are_balanced_before_room() -> None:
     assert choose(meta)[0] == "n1"
 
 
-def test_the_same_dice_choose_the_same() -> None:
+def test_equal_random_numbers_choose_the_same() -> None:
     chosen = {tuple(choose(MetaFixture(9, seed=3))) for _ in range(5)}
     assert len(chosen) == 1
     assert len({tuple(choose(MetaFixture(9, seed=seed))) for seed in range(20)}) > 5

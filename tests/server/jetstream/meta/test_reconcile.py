@@ -92,7 +92,7 @@ def test_consumers_are_every_members() -> None:
         assert actions_for(meta.state, effect, other) == []
 
 
-def test_a_new_incarnation_joins_or_begins_anew_what_nobody_else_has() -> None:
+def test_a_new_incarnation_joins_or_starts_again_what_nobody_else_has() -> None:
     meta = MetaFixture(3)
     meta.create()
     single = meta.create(name="R1", replicas=1)

@@ -143,7 +143,7 @@ def test_a_late_change_of_an_old_leader_is_not_taken_for_the_next_one() -> None:
     assert (state.version, state.state) == before
 
 
-def test_a_consumer_that_nobody_uses_is_told_to_who_may_delete_it() -> None:
+def test_an_unused_consumer_is_reported_to_the_server_that_may_delete_it() -> None:
     _, one, _ = two_replicas()
     add_consumer(one, "c", ack_policy="explicit", inactive_threshold=SECOND)
     one.clock.advance(3 * SECOND)

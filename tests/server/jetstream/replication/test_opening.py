@@ -30,7 +30,7 @@ def test_what_was_read_is_taken_once(tmp_path: Path) -> None:
     stores[0].append("a", b"", b"x", 1)
 
 
-def test_what_is_not_taken_is_let_go_of(tmp_path: Path) -> None:
+def test_what_is_not_taken_is_dropped(tmp_path: Path) -> None:
     stores: list[FileStream] = []
     reading = StoreLoader(lambda: opened(tmp_path, stores))
     reading.read()
@@ -42,7 +42,7 @@ def test_what_is_not_taken_is_let_go_of(tmp_path: Path) -> None:
             store.append("a", b"", b"x", 1)
 
 
-def test_what_went_wrong_is_told_to_who_takes_it(tmp_path: Path) -> None:
+def test_a_failure_is_reported_to_the_receiver(tmp_path: Path) -> None:
     def refuse() -> FileStream:
         raise OSError(5, "Input/output error")
 

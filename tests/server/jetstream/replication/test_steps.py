@@ -121,7 +121,7 @@ def test_nothing_of_a_part_is_put_on_the_disk(end: str) -> None:
     assert follower.messages() == before
 
 
-def test_who_is_between_two_entries_tells_nobody_its_state() -> None:
+def test_a_replica_between_two_entries_shares_its_state_with_nobody() -> None:
     log, leader, follower = filled()
     new = Member(log, {}, FakeClock())
     lowered(leader, max_msgs_per_subject=1)

@@ -64,7 +64,7 @@ def test_a_republish_waits_for_the_sync_too(fixture: JetStreamFixture) -> None:
     assert spy.bodies == [b"x"]
 
 
-def test_a_failed_sync_is_told_to_its_publishers_and_ends_the_stream(fixture: JetStreamFixture) -> None:
+def test_a_failed_sync_is_reported_to_its_publishers_and_ends_the_stream(fixture: JetStreamFixture) -> None:
     stream = fixture.stream(subjects=["s"], storage="file")
     spy = Spy(fixture.account, "ack")
     fixture.runner.paused = True
@@ -130,7 +130,7 @@ def test_a_purge_is_answered_when_it_is_on_disk(fixture: JetStreamFixture) -> No
     assert json.loads(spy.bodies[0])["purged"] == 1
 
 
-def test_a_store_that_takes_no_commit_is_told_to_its_publishers(fixture: JetStreamFixture) -> None:
+def test_a_store_that_takes_no_commit_is_reported_to_its_publishers(fixture: JetStreamFixture) -> None:
     stream = fixture.stream(subjects=["s"], storage="file")
     spy = Spy(fixture.account, "ack")
     stream.store.close()

@@ -115,7 +115,7 @@ def test_a_publish_is_answered_and_counted_without_a_stream() -> None:
     assert owner.quota.used == 0
 
 
-def test_a_store_that_fails_is_told_and_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_fails_is_reported_and_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     owner = Owner()
 
     def fail(*_: object) -> int:
@@ -148,7 +148,7 @@ def test_a_rollup_is_answered_when_all_before_it_is_gone() -> None:
     assert (owner.contents.store.messages, owner.removal.under_way) == (1, 0)
 
 
-def test_readers_are_told_of_a_purge() -> None:
+def test_readers_learn_of_a_purge() -> None:
     owner = Owner()
     for number in range(5):
         owner.publish(b"s.a", b"%d" % number)

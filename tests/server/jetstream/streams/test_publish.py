@@ -122,7 +122,7 @@ def test_a_transform_changes_the_subject_that_is_stored(fixture: JetStreamFixtur
     assert fixture.subjects(stream) == ["out.a"]
 
 
-def test_a_republish_tells_where_the_message_is(fixture: JetStreamFixture) -> None:
+def test_a_republish_shows_where_the_message_is(fixture: JetStreamFixture) -> None:
     fixture.stream(subjects=["s.*"], republish={"src": "s.*", "dest": "again.{{wildcard(1)}}"})
     spy = Spy(fixture.account, "again.>")
     fixture.publish("s.a")
@@ -133,7 +133,7 @@ def test_a_republish_tells_where_the_message_is(fixture: JetStreamFixture) -> No
     assert "Nats-Last-Sequence: 1\r\n" in header
 
 
-def test_a_republish_of_headers_only_tells_the_size(fixture: JetStreamFixture) -> None:
+def test_a_republish_of_headers_only_shows_the_size(fixture: JetStreamFixture) -> None:
     fixture.stream(subjects=["s"], republish={"dest": "again.>", "headers_only": True})
     spy = Spy(fixture.account, "again.>")
     fixture.publish("s", b"hello")
@@ -141,7 +141,7 @@ def test_a_republish_of_headers_only_tells_the_size(fixture: JetStreamFixture) -
     assert b"Nats-Msg-Size: 5\r\n" in spy.messages[0].header
 
 
-def test_the_header_that_tells_who_asked_is_not_stored(fixture: JetStreamFixture) -> None:
+def test_the_header_that_shows_who_asked_is_not_stored(fixture: JetStreamFixture) -> None:
     stream = fixture.stream(subjects=["s"])
     fixture.publish("s", Nats_Request_Info="{}", A="b")
     assert fixture.messages(stream)[0].header == b"NATS/1.0\r\nA: b\r\n\r\n"

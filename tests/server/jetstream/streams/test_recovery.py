@@ -126,7 +126,7 @@ def test_what_was_acked_before_a_crash_leaves_the_work_queue_at_the_start(fixtur
     assert [m.body for m in fixture.messages(fixture.js.lookup("S"))] == [b"2", b"3"]
 
 
-def test_a_damaged_message_is_told_and_the_others_are_served(
+def test_a_damaged_message_is_reported_and_the_others_are_served(
     fixture: JetStreamFixture, tmp_path: Path
 ) -> None:
     fixture.stream(subjects=["s"], storage="file", max_msgs_per_subject=5)

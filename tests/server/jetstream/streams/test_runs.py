@@ -112,7 +112,7 @@ def test_any_run_does_what_its_publishes_do_alone(fixture: JetStreamFixture, see
     assert outcome(fixture, together, config, storage, parts) == expected
 
 
-def test_a_run_that_the_store_refuses_is_told_to_each_publisher(fixture: JetStreamFixture) -> None:
+def test_a_run_that_the_store_refuses_is_reported_to_each_publisher(fixture: JetStreamFixture) -> None:
     stream = fixture.stream(subjects=["s.>"], storage="file")
     spy = Spy(fixture.account, "ack")
     stream.store.close()

@@ -89,7 +89,7 @@ def test_a_filtered_mirror_skips_what_it_does_not_copy(fixture: JetStreamFixture
     assert [m.seq for m in fixture.messages(mirror)] == [1, 3]
 
 
-def test_a_source_tells_where_each_copy_came_from(fixture: JetStreamFixture) -> None:
+def test_a_source_shows_where_each_copy_came_from(fixture: JetStreamFixture) -> None:
     origin = fixture.stream("O", subjects=["o.*"])
     fill(fixture, "o.a", 2)
     copy = fixture.stream("C", sources=[{"name": "O", "filter_subject": "o.a"}])
@@ -99,7 +99,7 @@ def test_a_source_tells_where_each_copy_came_from(fixture: JetStreamFixture) -> 
     assert values == [b"O 1 o.a > o.a " + identity, b"O 2 o.a > o.a " + identity]
 
 
-def test_a_source_transforms_subjects_and_tells_the_original(fixture: JetStreamFixture) -> None:
+def test_a_source_transforms_subjects_and_shows_the_original(fixture: JetStreamFixture) -> None:
     fixture.stream("O", subjects=["o.*"])
     fixture.publish("o.a")
     transform = {"src": "o.*", "dest": "copy.{{wildcard(1)}}"}
@@ -136,7 +136,7 @@ def test_a_lost_last_message_is_noticed_by_the_next_heartbeat(fixture: JetStream
     assert bodies(fixture, mirror) == [b"1", b"2"]
 
 
-def test_an_origin_that_falls_silent_is_asked_anew(fixture: JetStreamFixture) -> None:
+def test_an_origin_that_falls_silent_is_asked_again(fixture: JetStreamFixture) -> None:
     fixture.stream("O", subjects=["o"])
     copy = fixture.stream("C", sources=[{"name": "O"}])
     run(fixture)
@@ -231,7 +231,7 @@ def test_an_origin_that_is_not_there_is_an_error_in_the_info_until_it_comes(
     assert bodies(fixture, mirror) == [b"1"]
 
 
-def test_lag_and_activity_are_told(fixture: JetStreamFixture) -> None:
+def test_lag_and_activity_are_reported(fixture: JetStreamFixture) -> None:
     fixture.stream("O", subjects=["o"])
     copy = fixture.stream("C", sources=[{"name": "O"}])
     run(fixture)

@@ -116,7 +116,7 @@ def test_who_asks_cannot_stop_the_exchange_by_a_name(
     assert one.applied == [operated.token()]
 
 
-def test_what_is_not_taken_is_told_once(operated: Operated, system: Account, one: Member) -> None:
+def test_what_is_not_taken_is_reported_once(operated: Operated, system: Account, one: Member) -> None:
     one.sync.start()
     asked: list[Message] = []
     system.subscribe(PACK, asked.append, queue="responder")

@@ -251,7 +251,7 @@ def test_an_equal_request_is_answered_with_the_info_of_the_leader(fixture: ApiFi
     assert "did_create" not in answer and answer["created"] == made["created"]
 
 
-def test_what_is_stale_is_proposed_anew_and_not_for_ever(fixture: ApiFixture) -> None:
+def test_what_is_stale_is_proposed_again_and_not_for_ever(fixture: ApiFixture) -> None:
     fixture.make()
     number = iter(range(100))
 
@@ -344,7 +344,7 @@ def test_a_pause_keeps_what_else_was_decided(fixture: ApiFixture) -> None:
     assert again["config"]["pause_until"] == until
 
 
-def test_a_sources_consumer_begins_anew_once_there_is_a_leader(fixture: ApiFixture) -> None:
+def test_a_sources_consumer_starts_again_once_there_is_a_leader(fixture: ApiFixture) -> None:
     fixture.make("WORK", retention="workqueue")
     config = {"name": "s", "direct": True, "sourcing": True, "deliver_subject": "d", "ack_policy": "none"}
     config |= {"flow_control": True, "idle_heartbeat": SECOND}
