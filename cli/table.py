@@ -43,6 +43,13 @@ ROWS: tuple[CommandRow, ...] = (
     ),
     CommandRow("demo", "pyjs.plugins.demo:demo", "Played and checked demonstrations", section=OTHER),
     CommandRow(
+        "errors",
+        "pyjs.plugins.error_codes:errors",
+        "What error codes mean",
+        ("err", "error"),
+        section=OTHER,
+    ),
+    CommandRow(
         "events",
         "pyjs.plugins.events.command:events",
         "What happens: advisories and metrics",
