@@ -95,6 +95,7 @@ ROWS: tuple[CommandRow, ...] = (
         section=CORE,
     ),
     CommandRow("rtt", "pyjs.plugins.messaging.rtt:rtt", "Round trip time to the server", section=ADMIN),
+    CommandRow("schema", "pyjs.plugins.schema:schema", "JSON Schemas of what goes in and out", section=OTHER),
     CommandRow(
         "server",
         "pyjs.plugins.server:server",
