@@ -39,7 +39,7 @@ def test_a_value_is_stored_and_shown(cli: Cli, bucket: str) -> None:
 
 def test_a_value_comes_from_stdin(cli: Cli, bucket: str) -> None:
     result = cli.run("kv", "put", bucket, "k", stdin="from stdin\n")
-    assert (result.code, result.out) == (0, "\n")
+    assert (result.code, result.out.strip()) == (0, "")
     assert cli.ok("kv", "get", bucket, "k", "--raw") == "from stdin\n"
     large = cli.run("kv", "put", bucket, "k", stdin="x" * (1 << 20) + "x")
     assert large.code == 4
