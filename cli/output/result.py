@@ -120,15 +120,18 @@ def show_page(document: Mapping[str, Any], text: str, *, name: str = "", legacy:
         rows = [[str(each["field"]), formats.as_json(each["value"])] for each in pairs]
         _write(formats.as_markdown(Grid(name, [], ["Field", "Value"], rows)))
     else:
-        _write(text, wide=choice.format == formats.WIDE)
+        _write(text, wide=choice.format == formats.WIDE, blank=True)
 
 
-def _write(text: str, *, wide: bool = False) -> None:
-    """Write a result; in a watch, over the one before."""
+def _write(text: str, *, wide: bool = False, blank: bool = False) -> None:
+    """Write a result; in a watch, over the one before.
+
+    blank: write an empty text, too, as an empty line.
+    """
     screen = chosen().screen
     if screen is not None:
         screen.draw(text)
-    elif text:
+    elif text or blank:
         terminal.write(text, wide=wide)
 
 
