@@ -9,7 +9,10 @@ import ast
 import re
 import statistics
 import subprocess
+import sys
+from pathlib import Path
 
+import pytest
 from lib.source_facts import ROOT, all_facts, path_of, sources
 
 FILE_LINES = 500
@@ -186,3 +189,11 @@ def test_the_page_of_the_helpers_names_each() -> None:
     helpers = {path.stem if path.suffix else f"{path.name}/" for path in (ROOT / "tests/lib").iterdir()}
     named = set(re.findall(r"`(\w+/?)", page))
     assert sorted(each for each in helpers - named - {"README"} if not each.startswith("__")) == []
+
+
+@pytest.mark.parametrize("name", ["pyjs", "elsewhere"])
+def test_the_name_of_a_clones_folder_changes_nothing(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).symlink_to(ROOT)
+    command = [sys.executable, "-m", "ruff", "check", "--no-cache", "--select", "I", str(tmp_path / name)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
