@@ -7,7 +7,6 @@ through `show`; log lines go to stderr. Nothing here asks or connects.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
@@ -60,7 +59,9 @@ def show(text: str = "") -> None:
 
 def show_json(document: object) -> None:
     """Write a document as JSON, indented by two spaces, in its own order."""
-    show(json.dumps(document, indent=2, ensure_ascii=False))
+    from .output.formats import as_json
+
+    show(as_json(document))
 
 
 def log(text: str) -> None:

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from pyjs.cli import render
 
@@ -142,3 +144,11 @@ def test_replicas_are_named_with_their_leader_and_the_ones_that_are_unwell() -> 
         "replicas": [{"name": "srv-3", "current": True}, {"name": "srv-1", "current": False}],
     }
     assert render.cluster_servers(cluster) == "srv-1!, srv-2*, srv-3"
+
+
+def test_json_does_not_command_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    document = {"name": "\x1b[31m \x7f \x85 \x9b31m ü"}
+    render.show_json(document)
+    shown = capsys.readouterr().out
+    assert shown == '{\n  "name": "\\u001b[31m \\u007f \\u0085 \\u009b31m ü"\n}\n'
+    assert json.loads(shown) == document
