@@ -1,13 +1,17 @@
-"""Writes docs/options.md from the options: `python -m pyjs.server.config.docs > docs/options.md`.
+"""Makes docs/options.md from the options: `python -m pyjs.server.config.docs --write`.
 
+Without `--write` the page goes to stdout. It is complete before the file is touched.
 The first line of an option class's docstring becomes the text of its section.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import MISSING, Field, fields
+from pathlib import Path
 from typing import Any
 
 from .flags import FLAGS
@@ -16,10 +20,12 @@ from .options.field import KEY, SECOND, Spec
 from .reload import RESTART
 from .support import UNSUPPORTED
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "options.md"
+
 _HEAD = """# Options
 
-Every option of the server's configuration, block by block. `python -m pyjs.server.config.docs` writes this
-page, and a test compares.
+Every option of the server's configuration, block by block. `python -m pyjs.server.config.docs --write`
+writes this page, and a test compares.
 
 ```
 server_name: hub
@@ -190,5 +196,17 @@ def _flags() -> str:
     return "\n".join([*lines, ""])
 
 
+def main(arguments: Sequence[str], file: Path = PAGE) -> None:
+    """Print the page or, with `--write`, write it to `file`."""
+    parser = argparse.ArgumentParser(prog="python -m pyjs.server.config.docs")
+    parser.add_argument("--write", action="store_true", help=f"write {file}")
+    asked = parser.parse_args(arguments)
+    text = page()
+    if asked.write:
+        file.write_text(text, encoding="utf-8")
+    else:
+        sys.stdout.write(text)
+
+
 if __name__ == "__main__":
-    sys.stdout.write(page())
+    main(sys.argv[1:])

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyjs.server.config import ConfigError, Options, load
-from pyjs.server.config.docs import page
+from pyjs.server.config import ConfigError, Options, docs, load
 from pyjs.server.config.load import load_text
 from pyjs.server.config.options import SECOND, ResponsePermission, SubjectPermission
 from pyjs.server.config.options.field import KEY
@@ -290,8 +289,21 @@ def test_keys_of_a_block_are_all_different() -> None:
 
 
 def test_the_document_of_the_options_is_current() -> None:
-    document = Path(__file__).parents[3] / "docs" / "options.md"
-    assert document.read_text("utf-8") == page(), "run: python -m pyjs.server.config.docs > docs/options.md"
+    assert docs.PAGE.read_text("utf-8") == docs.page(), "run: python -m pyjs.server.config.docs --write"
+
+
+def test_the_document_is_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "options.md"
+    docs.main(["--write"], file)
+    assert file.read_text("utf-8") == docs.page()
+    monkeypatch.setattr(docs, "_flags", lambda: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        docs.main(["--write"], file)
+    monkeypatch.undo()
+    docs.main([], tmp_path / "untouched")
+    assert file.read_text("utf-8") == capsys.readouterr().out
 
 
 @pytest.mark.parametrize("url", ["nats://ann:se/cret@h:1", "nats://ann:se@cret@h:0", "nats://ann:secret@h:x"])
