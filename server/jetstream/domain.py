@@ -9,14 +9,14 @@ from ..accounts.mapping import Mapping
 if TYPE_CHECKING:
     from ..accounts.account import Account
 
-API_FAMILIES = ("STREAM", "CONSUMER", "DIRECT", "META", "SERVER", "ACCOUNT")
+_API_FAMILIES = ("STREAM", "CONSUMER", "DIRECT", "META", "SERVER", "ACCOUNT")
 
 
 def map_domain(account: Account, domain: str) -> None:
     """Let an account's clients call the API by the domain's name. domain: "" for none."""
     if not domain:
         return
-    for source, target in _mappings(domain):
+    for source, target in api_mappings(domain):
         account.mappings.add(Mapping(source, [(target, 100)]))
     account.forget_plans()
 
@@ -25,12 +25,13 @@ def unmap_domain(account: Account, domain: str) -> None:
     """Undo `map_domain`."""
     if not domain:
         return
-    for source, _ in _mappings(domain):
+    for source, _ in api_mappings(domain):
         account.mappings.remove(source)
     account.forget_plans()
 
 
-def _mappings(domain: str) -> list[tuple[str, str]]:
+def api_mappings(domain: str) -> list[tuple[str, str]]:
+    """Return the (source, destination) that map `$JS.<domain>.API` to the API of this server."""
     mappings = [(f"$JS.{domain}.API.INFO", "$JS.API.INFO")]
-    mappings += [(f"$JS.{domain}.API.{family}.>", f"$JS.API.{family}.>") for family in API_FAMILIES]
+    mappings += [(f"$JS.{domain}.API.{family}.>", f"$JS.API.{family}.>") for family in _API_FAMILIES]
     return [*mappings, (f"$JS.{domain}.API.$KV.>", "$KV.>"), (f"$JS.{domain}.API.$OBJ.>", "$OBJ.>")]

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ..jetstream.domain import api_mappings
+
 CLIENTS = ("$JS.API.>", "$KV.>", "$OBJ.>")
 ALL = (*CLIENTS, "$JSC.>", "$NRG.>")
 WILL_EXTEND = "will_extend"
-_FAMILIES = ("STREAM", "CONSUMER", "DIRECT", "META", "SERVER", "ACCOUNT")
 
 
 class Side(NamedTuple):
@@ -64,13 +65,6 @@ def denials(side: Side, peer_domain: str, peer: str) -> Denials:
     return Denials() if side.spans else Denials(CLIENTS)
 
 
-def local_mappings(domain: str) -> list[tuple[str, str]]:
-    """Return the (source, destination) that map `$JS.<domain>.API` to the API here."""
-    mapped = [(f"$JS.{domain}.API.INFO", "$JS.API.INFO")]
-    mapped += [(f"$JS.{domain}.API.{family}.>", f"$JS.API.{family}.>") for family in _FAMILIES]
-    return [*mapped, (f"$JS.{domain}.API.$KV.>", "$KV.>"), (f"$JS.{domain}.API.$OBJ.>", "$OBJ.>")]
-
-
 def default_mappings(domain: str) -> list[tuple[str, str]]:
     """Return the (source, destination) that map the plain API to another domain (`default_js_domain`)."""
-    return [(plain, qualified) for qualified, plain in local_mappings(domain)]
+    return [(plain, qualified) for qualified, plain in api_mappings(domain)]

@@ -18,9 +18,10 @@ from ...protocol.wire.leaf import LeafParser
 from ..accounts.mapping import Mapping as SubjectMapping
 from ..accounts.subscription import ConnectionKind
 from ..connection import Connection, ConnectionContext
+from ..jetstream.domain import api_mappings
 from ..slices import Shared
 from .authentication import LeafAuthenticator
-from .domains import Side, denials, local_mappings
+from .domains import Side, denials
 from .info import LeafDocuments
 from .permissions import LeafPermissions
 
@@ -151,7 +152,7 @@ class LeafContext(ConnectionContext):
         """
         documents = self.documents
         if documents.domain and documents.jetstream and account is not self.registry.system:
-            add_mappings(account, local_mappings(documents.domain))
+            add_mappings(account, api_mappings(documents.domain))
 
     def loop_subject(self, account: SubjectSpace) -> str:
         """Return the subject that detects loops: there is one if our own interest in it comes back."""

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from pyjs.keys import KeyPair, KeyRole, UserClaims, encode, verify, write_credentials
+from pyjs.server.jetstream.domain import api_mappings
 from pyjs.server.leaf.credentials import LeafCredentialsError, read_credentials, sign
-from pyjs.server.leaf.domains import ALL, CLIENTS, Side, default_mappings, denials, local_mappings
+from pyjs.server.leaf.domains import ALL, CLIENTS, Side, default_mappings, denials
 from pyjs.server.leaf.frames import split_delivery
 from pyjs.server.leaf.permissions import AllowDeny, LeafPermissions
 from pyjs.server.leaf.remote_urls import RemoteUrl, RemoteUrls
@@ -111,7 +112,7 @@ def test_an_empty_default_domain_denies_nothing_but_stops_extension() -> None:
 
 
 def test_mappings_of_a_domain() -> None:
-    mapped = dict(local_mappings("hub"))
+    mapped = dict(api_mappings("hub"))
     assert mapped["$JS.hub.API.INFO"] == "$JS.API.INFO"
     assert mapped["$JS.hub.API.STREAM.>"] == "$JS.API.STREAM.>"
     assert mapped["$JS.hub.API.$KV.>"] == "$KV.>"
