@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from lib import prepare
+from lib import prepare, reference
 from lib.callbacks import EVERYWHERE, FILE, Callbacks, check
 from lib.pool import START, Pool
 from lib.process import ServerProcess
@@ -48,13 +48,32 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     We cannot change their timing: Spark gives each Python process ten seconds to start. Tests of pyjs
     alone are never run again: there a failure is a bug.
     """
+    missing = _missing_reference()
     for item in items:
         others = "needs_java" in getattr(item, "fixturenames", ())
-        if others or "reference" in item.name.partition("[")[2]:
+        if others or ("reference" in item.name.partition("[")[2] and not missing):
             item.add_marker(pytest.mark.flaky(reruns=1))
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.timeout(600))  # its processes start by the dozen
     items.sort(key=_turn)
+
+
+def _missing_reference() -> str:
+    """Return why the reference cannot be started, "" if it can."""
+    try:
+        reference.binary()
+    except FileNotFoundError as error:
+        return str(error)
+    return ""
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say once what many failures have in common: the reference is not installed."""
+    failed = [*terminalreporter.getreports("failed"), *terminalreporter.getreports("error")]
+    missing = _missing_reference()
+    if missing and any(missing in report.longreprtext for report in failed):
+        terminalreporter.section("nats-server")
+        terminalreporter.line(f"{missing}. Without it, only tests of pyjs alone can pass.")
 
 
 def _turn(item: pytest.Item) -> int:
@@ -70,6 +89,8 @@ def _turn(item: pytest.Item) -> int:
 @pytest.fixture(params=["reference", "pyjs"])
 def implementation(request: pytest.FixtureRequest) -> str:
     """The reference first: a test that it fails is a wrong test."""
+    if request.param == "reference" and (missing := _missing_reference()):
+        pytest.fail(missing, pytrace=False)
     return str(request.param)
 
 
