@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..accounts.allowed_replies import AllowedReplies
+
 if TYPE_CHECKING:
     from ..accounts.permissions import Permissions
     from ..clock import Clock
 
 _MOST_DECISIONS = 512
-_MOST_REPLIES = 4096
 
 
 class ClientPermissions:
@@ -44,7 +45,7 @@ class ClientPermissions:
         self.expects_replies = False
         self._publish: dict[str, bool] = {}
         self._may_receive_cache: dict[tuple[str, str], bool] = {}
-        self._replies: dict[str, tuple[int, int]] = {}  # subject -> (replies sent, ns of the request)
+        self._replies = AllowedReplies()
 
     @property
     def filters(self) -> bool:
@@ -62,9 +63,8 @@ class ClientPermissions:
         self._publish.clear()
         self._may_receive_cache.clear()
         self.denies = False
-        self.expects_replies = permissions is not None and permissions.responses is not None
-        if not self.expects_replies:
-            self._replies.clear()
+        self._replies.limit(None if permissions is None else permissions.responses)
+        self.expects_replies = self._replies.limits is not None
 
     def watch_denied(self, subject: str, queue: str) -> None:
         """Filter from now on if a new subscription overlaps with what is denied."""
@@ -82,22 +82,7 @@ class ClientPermissions:
             if len(self._publish) >= _MOST_DECISIONS:
                 self._publish.clear()
             self._publish[subject] = allowed
-        return allowed or (bool(self._replies) and self._may_reply(permissions, subject))
-
-    def _may_reply(self, permissions: Permissions, subject: str) -> bool:
-        sent = self._replies.get(subject)
-        if sent is None or permissions.responses is None:
-            return False
-        most, expires = permissions.responses
-        count, asked = sent
-        if expires > 0 and self._clock.now() - asked > expires:
-            del self._replies[subject]
-            return False
-        if count + 1 == most:
-            del self._replies[subject]  # this is the last reply
-        else:
-            self._replies[subject] = (count + 1, asked)
-        return True
+        return allowed or (self.expects_replies and self._replies.take(subject, self._clock.now()))
 
     def may_receive(self, subject: str, queue: str) -> bool:
         """Return whether a message on `subject` may be delivered to a subscription with this queue."""
@@ -113,8 +98,4 @@ class ClientPermissions:
         """Let the client publish to `reply`, because it has received a message with this reply."""
         if self.permissions is None or self.permissions.may_publish(reply):
             return
-        now = self._clock.now()
-        self._replies.pop(reply, None)  # a repeated reply becomes the newest
-        if len(self._replies) >= _MOST_REPLIES:
-            del self._replies[next(iter(self._replies))]  # the oldest is the first to expire
-        self._replies[reply] = (0, now)
+        self._replies.expect(reply, self._clock.now())

@@ -259,7 +259,7 @@ class LeafConnection(LeafPeer):
             return False
         prefix, tail, size = leaf_frame(msg, queues, self.peer_headers, self.context.remote_accounts)
         self.send_message(prefix, tail, size)
-        if self.leaf_permissions.replies is not None and msg.reply:
+        if self.leaf_permissions.replies.limits is not None and msg.reply:
             self.leaf_permissions.expect_reply(msg.reply.decode("utf-8", "surrogateescape"), self.clock.now())
         return True
 

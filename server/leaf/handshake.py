@@ -244,7 +244,7 @@ class AcceptedHandshake(Part["LeafPeer"]):
         leaf_permissions = self._connection.leaf_permissions
         # What the user may receive goes to the leaf; what it may publish is accepted from the leaf.
         leaf_permissions.set(send=hears, ask=publishes, accept=publishes)
-        leaf_permissions.replies = user.permissions.responses if user.permissions is not None else None
+        leaf_permissions.replies.limit(None if user.permissions is None else user.permissions.responses)
         leaf_permissions.deny(send=self._denied)
         return hears, publishes
 

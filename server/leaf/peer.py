@@ -215,7 +215,7 @@ class LeafPeer(Connection):
         """Decide whether each message needs a check, because the leaf permissions have changed."""
         # If accounts have other names there, a header that names the asker of a service must be changed.
         self.headers = self.peer_headers and not self.context.remote_accounts
-        self.fast = self.leaf_permissions.replies is None and not self.context.options.trace
+        self.fast = self.leaf_permissions.replies.limits is None and not self.context.options.trace
         if self.account is not None:
             self.account.forget_plans()
 

@@ -6,17 +6,17 @@ configuration and those of JetStream domains. It decides about subjects only, wi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.reserved import ACK, SERVICE_REPLY
 from ...protocol.subject import has_wildcard, is_subset, matches
+from ..accounts.allowed_replies import AllowedReplies
 
 if TYPE_CHECKING:
     from ..accounts.permissions import Permissions
 
 _MOST_DECISIONS = 4096
-_MOST_REPLIES = 4096
 
 
 class AllowDeny:
@@ -104,20 +104,18 @@ class LeafPermissions:
     send: what goes to the peer.
     ask: what the peer is asked for.
     accept: what is accepted from the peer.
-    replies: (messages, ns) within which the peer may answer a message that was sent with a reply, even if
-    `accept` does not allow it.
+    replies: the replies that are accepted even if `accept` does not allow them.
     """
 
-    __slots__ = ("_may_ask", "_may_send", "_replies", "accept", "ask", "replies", "send")
+    __slots__ = ("_may_ask", "_may_send", "accept", "ask", "replies", "send")
 
     def __init__(self) -> None:
         self.send = AllowDeny()
         self.ask = AllowDeny()
         self.accept = AllowDeny()
-        self.replies: tuple[int, int] | None = None
+        self.replies = AllowedReplies()
         self._may_send: dict[str, bool] = {}
         self._may_ask: dict[str, bool] = {}
-        self._replies: dict[str, tuple[int, int]] = {}
 
     def set(self, *, send: AllowDeny, ask: AllowDeny, accept: AllowDeny) -> None:
         """Replace the rules."""
@@ -142,33 +140,21 @@ class LeafPermissions:
         return _remembered(self._may_ask, subject, self.ask.lets_ask)
 
     def may_accept(self, subject: str, now: int) -> bool:
-        """Return whether a message that came on `subject` is accepted. An answer counts as given."""
-        if self.accept.open or subject.startswith((SERVICE_REPLY, ACK)) or self.accept.lets_through(subject):
+        """Return whether a message that came on `subject` is accepted. A reply counts as sent."""
+        if subject.startswith((SERVICE_REPLY, ACK)) or self.accept.lets_through(subject):
             return True
-        sent = self._replies.get(subject)
-        if sent is None or self.replies is None:
-            return False
-        most, expires = self.replies
-        count, asked = sent
-        if (most > 0 and count >= most) or (expires > 0 and now - asked > expires):
-            del self._replies[subject]
-            return False
-        self._replies[subject] = (count + 1, asked)
-        return True
+        return self.replies.take(subject, now)
 
     def expect_reply(self, reply: str, now: int) -> None:
         """Let the peer answer a message that was sent with `reply`."""
-        if self.replies is None:
-            return
-        if len(self._replies) >= _MOST_REPLIES:
-            del self._replies[next(iter(self._replies))]
-        self._replies[reply] = (0, now)
+        if not self.accept.lets_through(reply):
+            self.replies.expect(reply, now)
 
 
-def _remembered(cache: dict[str, bool], subject: str, decide: Any) -> bool:
+def _remembered(cache: dict[str, bool], subject: str, decide: Callable[[str], bool]) -> bool:
     decision = cache.get(subject)
     if decision is None:
         if len(cache) >= _MOST_DECISIONS:
             cache.clear()
-        decision = cache[subject] = bool(decide(subject))
+        decision = cache[subject] = decide(subject)
     return decision

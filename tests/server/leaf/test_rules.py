@@ -60,7 +60,7 @@ def test_permissions_forget_what_they_decided_when_they_change() -> None:
 def test_answers_pass_where_nothing_else_may() -> None:
     leaf_permissions = LeafPermissions()
     leaf_permissions.set(send=AllowDeny(), ask=AllowDeny(), accept=AllowDeny([]))
-    leaf_permissions.replies = (2, 1000)
+    leaf_permissions.replies.limit((2, 1000))
     assert not leaf_permissions.may_accept("back", 0)
     leaf_permissions.expect_reply("back", 0)
     assert [leaf_permissions.may_accept("back", 1) for _ in range(3)] == [True, True, False]
@@ -68,6 +68,23 @@ def test_answers_pass_where_nothing_else_may() -> None:
     assert not leaf_permissions.may_accept("late", 1001)
     assert leaf_permissions.may_accept("_R_.x.y", 0)
     assert leaf_permissions.may_accept("$JS.ACK.S.C.1.1.1.1.0", 0)
+
+
+def test_a_repeated_reply_is_kept_as_long_as_a_new_one() -> None:
+    leaf_permissions = LeafPermissions()
+    leaf_permissions.set(send=AllowDeny(), ask=AllowDeny(), accept=AllowDeny(["free.*"]))
+    leaf_permissions.replies.limit((1, 0))
+    leaf_permissions.expect_reply("again", 0)
+    for number in range(4095):
+        leaf_permissions.expect_reply(f"r.{number}", 0)
+    leaf_permissions.expect_reply("again", 0)
+    for number in range(100):
+        leaf_permissions.expect_reply(f"free.{number}", 0)
+    assert leaf_permissions.may_accept("r.0", 0), "a reply that is allowed anyway takes no place"
+    for number in range(4000):
+        leaf_permissions.expect_reply(f"more.{number}", 0)
+    assert leaf_permissions.may_accept("again", 0)
+    assert len(leaf_permissions.replies) <= 4096
 
 
 def side(domain: str = "hub", account: str = "A", **more: object) -> Side:
