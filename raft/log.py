@@ -1,7 +1,6 @@
 """The replicated log as a member keeps it in memory.
 
-Promise: a committed entry is never replaced. An attempt to do so means that Raft's guarantees are broken, and
-raises BrokenLogError.
+Promise: a committed entry is never replaced. An attempt to do so raises BrokenLogError.
 """
 
 from __future__ import annotations
@@ -14,7 +13,11 @@ from .members import Members
 
 
 class BrokenLogError(AssertionError):
-    """A committed entry would be replaced. The member must stop, because its group cannot be trusted."""
+    """Raft's guarantees are broken, so the member must stop.
+
+    A committed entry would be replaced, an entry that is not here is said to be committed, or the log on the
+    disk does not reach as far as the application has applied.
+    """
 
 
 @dataclass(slots=True)

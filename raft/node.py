@@ -43,10 +43,14 @@ FROM_LEADER = (AppendEntries, Heartbeat, InstallSnapshot)
 
 
 class NotLeaderError(Exception):
-    """The member takes no proposals: it does not lead, or is handing over. leader: its id, "" if unknown."""
+    """The member takes no proposals, because it does not lead or is handing over.
 
-    def __init__(self, leader: str) -> None:
-        super().__init__(f"the leader is {leader}" if leader else "there is no leader")
+    leader: the leader's id; "" if there is none, or if it is this member, which is handing over.
+    """
+
+    def __init__(self, leader: str, *, transferring: bool = False) -> None:
+        reason = f"the leader is {leader}" if leader else "there is no leader"
+        super().__init__("the leader is handing over" if transferring else reason)
         self.leader = leader
 
 
@@ -371,7 +375,7 @@ class RawNode:
 
     def _leading(self) -> Leader:
         if self.failure or not isinstance(self.role, Leader) or self.role.lead_transferee:
-            raise NotLeaderError("" if self.is_leader else self.leader)
+            raise NotLeaderError("" if self.is_leader else self.leader, transferring=self.is_leader)
         return self.role
 
     def _vote_requested(self, message: RequestVote) -> None:

@@ -10,6 +10,7 @@ from pyjs.raft import (
     Heartbeat,
     HeartbeatReply,
     Members,
+    NotLeaderError,
     RaftLog,
     RawNode,
     RequestVoteReply,
@@ -53,6 +54,16 @@ def elected(*others: str) -> RawNode:
 def test_every_role_follows_a_higher_term() -> None:
     assert {state for (state, event) in TRANSITIONS if event is Event.HIGHER_TERM} == set(RaftState)
     assert {n for (_, event), n in TRANSITIONS.items() if event is Event.HIGHER_TERM} == {RaftState.FOLLOWER}
+
+
+def test_during_a_transfer_proposals_are_refused_with_the_reason() -> None:
+    member = elected("b", "c")
+    member.transfer("b")
+    with pytest.raises(NotLeaderError, match="the leader is handing over") as refused:
+        member.propose([b"x"])
+    assert refused.value.leader == ""
+    with pytest.raises(NotLeaderError, match="there is no leader"):
+        node("b", "c").propose([b"x"])
 
 
 def test_every_role_can_be_reached_and_left() -> None:
