@@ -106,7 +106,7 @@ class Server:
         self.clock = LoopClock(loop)
         self.identity = ServerIdentity.new(options.server_name, self.clock.now(), self.random_bytes)
         banner.starting(self.log, self.identity, options)
-        self.worker = Worker(loop)
+        self.worker = Worker(loop, self.log.error)
         self._make_registry(options)
         self.clients = Clients(
             options,

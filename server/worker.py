@@ -18,11 +18,13 @@ _THREADS = 2
 class Worker:
     """Runs functions on threads and returns their results on the loop.
 
-    A function that raises counts as one that returned False.
+    report: called on the loop with a sentence when a function raises, which then counts as one that returned
+        False.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, report: Callable[[str], None]) -> None:
         self._loop = loop
+        self._report = report
         self._pool: ThreadPoolExecutor | None = None
 
     def __call__(self, function: Callable[[], bool], done: Callable[[bool], None]) -> None:
@@ -37,9 +39,13 @@ class Worker:
     def _hand_back(self, finished: Future[bool], done: Callable[[bool], None]) -> None:
         if finished.cancelled():
             return
-        result = finished.exception() is None and finished.result()
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(done, result)
+        if self._loop.is_closed():
+            return
+        error = finished.exception()
+        if error is not None:
+            text = f"A check on a thread failed, and counts as a refusal: {type(error).__name__}: {error}"
+            self._loop.call_soon_threadsafe(self._report, text)
+        self._loop.call_soon_threadsafe(done, error is None and finished.result())
 
     def stop(self) -> None:
         """Wait for the functions that run, and drop those that have not begun."""
