@@ -15,7 +15,7 @@ from ....protocol.timestamp import format_rfc3339
 from ....store.errors import StoreError
 from ...slices import Steps, paced
 from .. import advisories
-from ..account.backup.restore import Complete, Restored, StreamRestore
+from ..account.backup.restore import Complete, OnRestored, StreamRestore
 from ..account.backup.sender import BackupSender
 from ..streams import stream_info
 from ..streams.core import Stream
@@ -116,7 +116,7 @@ def _restoring(request: Request) -> Steps[Response]:
     config = yield from account.validating(read_restore(request))
     account.must_be_new(config)
 
-    def complete(staged: StagedStream, done: Restored) -> None:
+    def complete(staged: StagedStream, done: OnRestored) -> None:
         account.must_be_new(config)
         done(staged.adopt(account.host.clock.now()))
 

@@ -101,7 +101,7 @@ class MetaPlanner:
         return CreateStream(
             account,
             config,
-            self._group(placement),
+            self.new_group(placement.replicas, placement.storage),
             cluster,
             peers,
             created,
@@ -350,10 +350,9 @@ class MetaPlanner:
 
     # --- groups
 
-    def _group(self, placement: PlacementRequest) -> str:
-        """Return a new group's name: S for a stream, its number of copies, its storage, random letters."""
-        letter = placement.storage[:1].upper()
-        return f"S-R{placement.replicas}{letter}-{new_id(self.random.randbytes, NAME_LENGTH)}"
+    def new_group(self, replicas: int, storage: str) -> str:
+        """Return a new group's name: S for a stream, its number of copies, its storage, random characters."""
+        return f"S-R{replicas}{storage[:1].upper()}-{new_id(self.random.randbytes, NAME_LENGTH)}"
 
     def _regroup(self, stream: StreamAssignment, placement: PlacementRequest) -> str:
         """Return the name of the group that starts, or "" if the stream has one already.
@@ -361,7 +360,7 @@ class MetaPlanner:
         A stream with one copy has no running group. What an earlier group of it left on other servers must
         not be taken for the new group, which is why its name is new.
         """
-        return "" if stream.replicated else self._group(placement)
+        return "" if stream.replicated else self.new_group(placement.replicas, placement.storage)
 
 
 def _placement_request(config: Document, clusters: Sequence[str], replicas: int = 0) -> PlacementRequest:

@@ -29,7 +29,7 @@ from .....store.errors import StoreError
 from .....store.file import FileStream
 from .....store.fs import Disk
 from .....store.handles import Handles
-from .....store.identity import Foreign, Identity
+from .....store.identity import ForeignFilesError, Identity
 from .content import state_entry
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _rescue(stores: Sequence[str], account: str, stream: str, data: Path) -> Res
         for number, (folder, identity) in enumerate(folders.items()):
             copy = f"{room}/{number}"
             shutil.copytree(folder, copy)
-            with suppress(Foreign):  # a folder of another stream
+            with suppress(ForeignFilesError):  # a folder of another stream
                 copies[folder] = FileStream(copy, fs=Disk(), handles=handles, identity=identity)
         if not copies:
             raise RescueError(f"what lies there as stream {stream!r} belongs to other streams")

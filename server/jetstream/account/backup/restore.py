@@ -30,8 +30,8 @@ _SUBJECT = "$JS.SNAPSHOT.RESTORE."
 
 Json = dict[str, Any]
 Answer = Callable[[str, "Stream[Consumer] | ApiError | None"], None]
-Restored = Callable[["Stream[Consumer] | ApiError"], None]
-Complete = Callable[[StagedStream, Restored], None]
+OnRestored = Callable[["Stream[Consumer] | ApiError"], None]
+Complete = Callable[[StagedStream, OnRestored], None]
 
 
 class StreamRestore:

@@ -1,9 +1,12 @@
-"""RESTORE in a cluster: the meta leader receives the stream, and has the group decide that it exists.
+"""RESTORE in a cluster: the meta leader receives the backup, then proposes what it contains.
 
-What was sent becomes a stream with one copy on this server. Then its consumers are decided, and at last the
-replicas and the placement that were asked for, like any change of a stream. Promises: the last chunk is
-answered when all this is decided. If a server stops or another one leads before that, the restore fails, and
-the stream may exist with one copy and without its consumers.
+The meta group decides in this order:
+1. a stream with one replica, on the meta leader, whose messages are those received;
+2. the stream's consumers, one after the other;
+3. the replicas and the placement of the backup's configuration, as an ordinary update of the stream.
+
+Promises: the last chunk is answered when all this is decided. If the server stops or another one becomes meta
+leader before that, the restore fails. The stream may then exist, with one replica and without its consumers.
 """
 
 from __future__ import annotations
@@ -13,7 +16,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .....protocol.errors import ApiError, api_error
-from .....protocol.identifier import new_id
 from ...meta.command import Command, CreateStream, PutConsumer
 from ...meta.effect import CommandRejected, Effect, StaleCommand
 from ...streams.stream_info import stamped
@@ -25,13 +27,11 @@ from .stream_api import validation_context
 if TYPE_CHECKING:
     from .....protocol.api.stream import StreamConfig
     from ...account.account import JetStreamAccount
-    from ...account.backup.restore import Restored
+    from ...account.backup.restore import OnRestored
     from ...account.backup.staged import StagedStream
     from ...cluster.context import ClusterContext
     from ...meta.planner import Requester
     from ..request import Request, Response
-
-_GROUP = 8  # random characters at the end of a group's name
 
 
 class RestoreApi:
@@ -54,14 +54,18 @@ class RestoreApi:
             view, config.to_json(), who, 0, tier_limits(account, config.num_replicas)
         )
 
-        def complete(staged: StagedStream, done: Restored) -> None:
-            _Steps(cluster, account, config, who, staged, done).start()
+        def complete(staged: StagedStream, done: OnRestored) -> None:
+            RestoreDecisions(cluster, account, config, who, staged, done).start()
 
         return snapshot_api.receive(request, config, complete)
 
 
-class _Steps:
-    """The decisions that follow when a stream has been received completely."""
+class RestoreDecisions:
+    """What the meta group has to decide once a backup has been received completely.
+
+    staged: the received stream, in a folder of its own.
+    done: called with the stream or the error.
+    """
 
     def __init__(
         self,
@@ -70,7 +74,7 @@ class _Steps:
         config: StreamConfig,
         who: Requester,
         staged: StagedStream,
-        done: Restored,
+        done: OnRestored,
     ) -> None:
         self._view, self._proposer, self._executor = cluster.view, cluster.proposer, cluster.executor
         self._account = account
@@ -91,14 +95,13 @@ class _Steps:
     def _creation(self) -> Command:
         view = self._view.state.view(self._account.name)
         limits = tier_limits(self._account, self._config.num_replicas)
-        made = self._proposer.planner().create_stream(
-            view, self._config.to_json(), self._who, self._created, limits
-        )
+        planner = self._proposer.planner()
+        made = planner.create_stream(view, self._config.to_json(), self._who, self._created, limits)
         me = self._view.state.servers[self._view.me]
         return CreateStream(
             self._account.name,
             self._alone.to_json(),
-            f"S-R1-{new_id(self._account.host.random_bytes, _GROUP)}",
+            planner.new_group(1, self._config.storage),
             me.cluster,
             (self._view.me,),
             self._created,
