@@ -1,7 +1,7 @@
 """Values in words, as the NATS documentation writes them: numbers, sizes, spans of time, moments, servers.
 
-Promises: everything here is a function of its arguments, but `since`, which looks at the clock. Nothing is
-shown.
+Promises: nothing is shown, and every result depends on the arguments alone. There are two exceptions: `since`
+looks at the clock, and `when` at the time zone.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def clustered(cluster: dict[str, Any] | None) -> bool:
 def cluster_record(cluster: dict[str, Any] | None) -> dict[str, Any]:
     """Return who has a stream or consumer as fields of a record: `servers`, `leader`, `unhealthy`.
 
-    `cluster_text` is the same as `cluster_servers` has it, for people.
+    A fourth field, `cluster_text`, has the same for people, as `cluster_servers` writes it.
     """
     peers = (cluster or {}).get("replicas") or []
     leader = (cluster or {}).get("leader", "")

@@ -1,7 +1,8 @@
 """RouteRemote: one address of the cluster that this server dials, again and again.
 
-A configured address is dialled forever, one from a peer's INFO `connect_retries` times. No address is dialled
-while there is a route to its server, and never again if that server turned out to be this one.
+A configured address is dialled forever. One from a peer's INFO is dialled once, and if that fails up to
+`connect_retries` times more. No address is dialled while there is a route to its server, and never again if
+that server turned out to be this one.
 """
 
 from __future__ import annotations
