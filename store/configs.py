@@ -27,7 +27,7 @@ from .file import FileStream
 from .file.ownership import first_unused, own_files
 from .fs import Disk, FileSystem
 from .handles import Handles
-from .identity import ANYBODY, Foreign, Identity, new_identity
+from .identity import ANYBODY, ForeignFilesError, Identity, new_identity
 from .meta_file import META, Document, MetaFacts, MetaFile, decode, directory_name, encode
 
 _LOST = "lost.msgs"
@@ -254,8 +254,8 @@ class AccountDirectory:
             return ""
         name = _LOST
         try:
-            own_files(self._fs, messages, self.identity(stream), exact=True)
-        except Foreign:
+            own_files(self._fs, messages, self.identity(stream), cut_to_last_commit=True)
+        except ForeignFilesError:
             name = _STRANGE
         free = next(name for name in _numbered(name) if not self._fs.exists(f"{folder}/{name}"))
         self._fs.rename(messages, f"{folder}/{free}")
@@ -291,7 +291,11 @@ class AccountDirectory:
         return Identity(facts.identity, facts.since) if facts is not None and facts.identity else ANYBODY
 
     def open_stream(
-        self, stream: str, *, on_damage: Callable[[int, str], None] | None = None, exact: bool = False
+        self,
+        stream: str,
+        *,
+        on_damage: Callable[[int, str], None] | None = None,
+        cut_to_last_commit: bool = False,
     ) -> FileStream:
         """Open a stream's messages; see `FileStream`.
 
@@ -310,7 +314,7 @@ class AccountDirectory:
             fs=self._fs,
             handles=self._handles,
             on_damage=on_damage,
-            exact=exact,
+            cut_to_last_commit=cut_to_last_commit,
             identity=self.identity(stream),
         )
 

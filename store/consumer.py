@@ -28,7 +28,7 @@ from .copies import COPY, UNREADABLE
 from .errors import Damaged, StoreClosed, StoreError, StoreFailed
 from .fs import Disk, FileSystem, read_file, set_aside, write_file, write_unsynced
 from .handles import Handles
-from .identity import ANYBODY, Foreign, Identity
+from .identity import ANYBODY, ForeignFilesError, Identity
 from .stream import Commit
 
 STATE = "state"
@@ -230,7 +230,7 @@ class FileConsumer:
     def load(self) -> ConsumerState | None:
         """Return the state as last committed, None if there never was one.
 
-        Raises Damaged (Foreign if the files are another consumer's) and OSError.
+        Raises Damaged (ForeignFilesError if the files are another consumer's) and OSError.
         """
         first, copy = self._own()
         known = [log for log in (first, copy) if log is not None and log.state is not None]
@@ -257,7 +257,7 @@ class FileConsumer:
         foreign = [path for path, log in found.items() if log is not None and self._is_foreign(log)]
         own = [log for path, log in found.items() if path not in foreign and log is not None]
         if foreign and not any(log.state is not None for log in own):
-            raise Foreign(f"{foreign[0]} belongs to another consumer")
+            raise ForeignFilesError(f"{foreign[0]} belongs to another consumer")
         for path in foreign:
             self._strange = f"another consumer's and set aside ({set_aside(self._fs, path)})"
             found[path] = None

@@ -17,7 +17,7 @@ from .errors import Damaged
 _BITS = 64
 
 
-class Foreign(Damaged):
+class ForeignFilesError(Damaged):
     """Everything in the folder of a stream or consumer belongs to another one."""
 
     def __init__(self, where: str) -> None:

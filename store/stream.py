@@ -9,8 +9,8 @@ Invariants:
     that never held anything and skipped nothing it is 0.
  3. A message is readable as soon as `append` has taken it. It is on the disk when the `Commit` that took it
     has run.
- 4. `note` belongs to the owner. A file stream opened as `exact` has the note of the last whole commit, and
-    exactly the messages that this commit left.
+ 4. `note` belongs to the owner. A file stream opened with `cut_to_last_commit` has the note of the last
+    whole commit, and exactly the messages that this commit left.
  5. A message that fails its checksum is never returned: `get` raises `Damaged`, `next` and `last` skip it,
     and from then on `damaged()` includes it.
 """

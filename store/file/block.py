@@ -54,7 +54,7 @@ class Block:
         "tail_row",
         "taken",
         "times",
-        "tombs",
+        "tombstones",
     )
 
     def __init__(self, path: str, header: BlockHeader) -> None:
@@ -70,7 +70,7 @@ class Block:
         self.lengths = array("I")
         self.times = array("q")
         self.subjects = array("I")
-        self.tombs = array("Q")  # pairs (first, last) of the DELETE records in this file
+        self.tombstones = array("Q")  # pairs (first, last) of the DELETE records in this file
         self.live = 0
         self.live_bytes = 0
         self.dead_size = 0  # bytes in the file that no message needs any more

@@ -52,7 +52,7 @@ def _needed_tombs(run: Sequence[Block], outside: Sequence[Block]) -> "array[int]
     kept = array("Q")
     bases = [block.header.last_seq for block in outside]
     for block in run:
-        for low, high in zip(block.tombs[::2], block.tombs[1::2], strict=True):
+        for low, high in zip(block.tombstones[::2], block.tombstones[1::2], strict=True):
             place = max(bisect_right(bases, low - 1) - 1, 0)
             while place < len(outside) and bases[place] < high:
                 if _has_removed(outside[place], low, high):
@@ -63,7 +63,7 @@ def _needed_tombs(run: Sequence[Block], outside: Sequence[Block]) -> "array[int]
 
 
 def _all_tombs(run: Sequence[Block]) -> "array[int]":
-    return array("Q", chain.from_iterable(block.tombs for block in run))
+    return array("Q", chain.from_iterable(block.tombstones for block in run))
 
 
 def _has_removed(block: Block, low: int, high: int) -> bool:
@@ -100,7 +100,7 @@ class Compaction:
         header = first._replace(identity=identity, until=final.until, generation=generation, seed=seed)
         self._block = Block(block_path(directory, first.number, generation), header)
         self._outside = outside
-        self._tombs = array("Q")
+        self._tombstones = array("Q")
         self._lossy = lossy
         self._state = (final.floor, run[-1].state_last, run[-1].state_time)
         self._taken = [block.lengths[:] for block in run]  # the rows to copy: all that are not removed by now
@@ -117,7 +117,9 @@ class Compaction:
 
     def _run(self) -> None:
         # A message outside that is removed meanwhile gets a tombstone of its own, in a block outside.
-        self._tombs = _all_tombs(self.run_of) if self._lossy else _needed_tombs(self.run_of, self._outside)
+        self._tombstones = (
+            _all_tombs(self.run_of) if self._lossy else _needed_tombs(self.run_of, self._outside)
+        )
         block = self._block
         parts = [block.header.encode()]
         ids: dict[bytes, int] = {}
@@ -140,11 +142,11 @@ class Compaction:
         state = record.encode(record.STATE, floor, block.seed, time=time, body=_U64.pack(last_seq))
         parts.append(state)
         block.end += len(state)
-        if self._tombs:
-            body = record.pairs_to_bytes(self._tombs)
+        if self._tombstones:
+            body = record.pairs_to_bytes(self._tombstones)
             parts.append(record.encode(record.DELETE, last_seq, block.seed, body=body))
             block.end += len(parts[-1])
-            block.tombs = self._tombs
+            block.tombstones = self._tombstones
         # The COMMIT record marks the file as complete.
         parts.append(record.encode(record.COMMIT, last_seq, block.seed, time=time))
         block.end += len(parts[-1])

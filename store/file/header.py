@@ -62,7 +62,7 @@ class BlockHeader(NamedTuple):
         return None
 
     @staticmethod
-    def is_doubled(data: bytes) -> bool:
+    def has_both_copies(data: bytes) -> bool:
         """Whether both copies at the beginning of a file are the same."""
         return data[:_COPY] == data[_COPY:HEADER_SIZE]
 

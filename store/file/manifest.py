@@ -42,7 +42,7 @@ class Witness:
     end: how many bytes of the block were written and synced.
     last_seq, last_time: the stream's last sequence, and the time it was stored.
     floor: the first sequence that was not removed.
-    tombs: pairs (first, last) of other removed sequences.
+    tombstones: pairs (first, last) of other removed sequences.
     sidecar: whether the block had a sidecar by then.
     """
 
@@ -55,7 +55,7 @@ class Witness:
     floor: int
     last_time: int
     sidecar: bool = False
-    tombs: "array[int]" = field(default_factory=lambda: array("Q"))
+    tombstones: "array[int]" = field(default_factory=lambda: array("Q"))
 
     def names(self, header: BlockHeader) -> bool:
         """Return whether it describes a block with this number and generation."""
@@ -94,7 +94,7 @@ class Manifest:
         if fresh:
             self._block, self._end = block, _DELETES
         at = self._end
-        removed = block.tombs if fresh else pairs
+        removed = block.tombstones if fresh else pairs
         deletes = b"".join(delete_records(removed, last_seq, block.seed)) if removed else b""
         self._end += len(deletes)
         number, generation = block.header.number, block.header.generation
@@ -131,6 +131,6 @@ def read_manifest(fs: FileSystem, directory: str) -> tuple[Witness | None, str]:
     witness = Witness(identity, number, generation, seed, size, last_seq, floor, last_time, sidecar)
     end = at + deletes
     while at < end and (one := record.decode_at(data, at, witness.seed)) is not None:
-        witness.tombs.extend(record.pairs_from_bytes(one.body))
+        witness.tombstones.extend(record.pairs_from_bytes(one.body))
         at += one.length
     return witness, "" if at == end else f"{path} is damaged"

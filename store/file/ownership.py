@@ -3,18 +3,18 @@
 A block belongs to the stream if its header has the stream's identity and the number and generation of its
 name, and the manifest knows no other block by them. An index without its block, and the manifest, count only
 with the stream's identity, because they record removed messages. If nothing in the folder belongs to the
-stream, the whole folder was exchanged, and nothing is touched (`Foreign`).
+stream, the whole folder was exchanged, and nothing is touched (`ForeignFilesError`).
 """
 
 from dataclasses import dataclass, field
 
 from ..fs import FileSystem, read_file, set_aside
-from ..identity import ANYBODY, Foreign, Identity
+from ..identity import ANYBODY, ForeignFilesError, Identity
 from . import sidecar
 from .header import HEADER_SIZE, BlockHeader
 from .manifest import NAME, Witness, read_manifest
 
-_MOST = 1 << 31  # digits of a block's number and generation
+_MOST = 1 << 31  # a block's number and generation are below it
 _FOREIGN = "belongs to another stream"
 
 
@@ -41,78 +41,106 @@ def place_of(name: str) -> tuple[int, int] | None:
 class BlockFile:
     """A block file.
 
-    `header` is None if it is damaged; `doubled` tells whether both copies of it are intact.
+    header: None if it is damaged.
+    both_copies_intact: whether both copies of the header are.
     """
 
     path: str
     number: int
     generation: int
     header: BlockHeader | None
-    doubled: bool
+    both_copies_intact: bool
     size: int
 
 
 @dataclass(slots=True)
-class Own:
+class OwnFiles:
     """The stream's own files.
 
     blocks: the block files.
     witnesses: the contents of sidecars without a block.
     manifest, damage: the content of the manifest, and what is wrong with it.
-    strange: (path, what is wrong) of the files that are not the stream's own.
+    foreign: (path, what is wrong) of the files that are not the stream's own.
     """
 
     blocks: list[BlockFile] = field(default_factory=list)
     witnesses: list[Witness] = field(default_factory=list)
     manifest: Witness | None = None
     damage: str = ""
-    strange: list[tuple[str, str]] = field(default_factory=list)
+    foreign: list[tuple[str, str]] = field(default_factory=list)
 
 
-def own_files(fs: FileSystem, directory: str, identity: Identity, *, exact: bool) -> Own:
-    """Find the stream's own files, and list the others. Raises Foreign and OSError.
+def own_files(fs: FileSystem, directory: str, identity: Identity, *, cut_to_last_commit: bool) -> OwnFiles:
+    """Find the stream's own files, and list the others. Raises ForeignFilesError and OSError.
 
-    exact: whether blocks may have been begun again under a number that the manifest knows.
+    cut_to_last_commit: as in `FileStream`. Blocks may then have been begun again under a number that the
+        manifest knows, so what the manifest says of a block is not compared.
     """
-    manifest, damage = read_manifest(fs, directory)
-    own = Own()
+    own = OwnFiles()
+    manifest, own.damage = read_manifest(fs, directory)
     if manifest is not None and not identity.owns(manifest.identity, manifest.number):
-        own.strange.append((f"{directory}/{NAME}", _FOREIGN))
+        own.foreign.append((f"{directory}/{NAME}", _FOREIGN))
+        own.damage = ""
     else:
-        own.manifest, own.damage = manifest, damage
-    expected = None if exact else own.manifest
-    ours = own.manifest is not None
+        own.manifest = manifest
+    compared = None if cut_to_last_commit else own.manifest
     names = fs.names(directory)
+    ours = _sort_blocks(fs, directory, names, identity, compared, own)
+    ours |= _sort_sidecars(fs, directory, names, identity, compared, own)
+    if own.foreign and not (ours or own.manifest is not None) and identity != ANYBODY:
+        raise ForeignFilesError(f"{directory}: what lies here belongs to another stream; it is left as it is")
+    return own
+
+
+def _sort_blocks(
+    fs: FileSystem,
+    directory: str,
+    names: list[str],
+    identity: Identity,
+    manifest: Witness | None,
+    own: OwnFiles,
+) -> bool:
+    """Sort the block files into the stream's own and the others. Return whether a header is the stream's."""
+    ours = False
     for name in names:
         place = place_of(name)
         if place is None or not name.endswith(".blk"):
             continue
         file = _read(fs, f"{directory}/{name}", place)
-        wrong = _wrong(file, identity, expected)
+        wrong = _wrong(file, identity, manifest)
         ours = ours or (file.header is not None and wrong != _FOREIGN)
         if wrong:
-            own.strange.append((file.path, wrong))
+            own.foreign.append((file.path, wrong))
         else:
             own.blocks.append(file)
-    there = {sidecar_path(file.path) for file in own.blocks if file.header is not None}
+    return ours
+
+
+def _sort_sidecars(
+    fs: FileSystem,
+    directory: str,
+    names: list[str],
+    identity: Identity,
+    manifest: Witness | None,
+    own: OwnFiles,
+) -> bool:
+    """Do the same with the sidecars that have no block. Return whether one of them is the stream's."""
+    with_block = {sidecar_path(file.path) for file in own.blocks if file.header is not None}
     for path in (f"{directory}/{name}" for name in names if name.endswith(".idx")):
-        witness = None if path in there else sidecar.witness(read_file(fs, path))
+        witness = None if path in with_block else sidecar.witness(read_file(fs, path))
         if witness is None:
             continue
-        if wrong := _wrong_witness(witness, identity, expected):
-            own.strange.append((path, wrong))
+        if wrong := _wrong_witness(witness, identity, manifest):
+            own.foreign.append((path, wrong))
         else:
             own.witnesses.append(witness)
-            ours = True
-    if own.strange and not ours and identity != ANYBODY:
-        raise Foreign(f"{directory}: what lies here belongs to another stream; it is left as it is")
-    return own
+    return bool(own.witnesses)
 
 
-def set_strange_aside(fs: FileSystem, own: Own) -> tuple[list[str], list[str]]:
+def set_foreign_aside(fs: FileSystem, own: OwnFiles) -> tuple[list[str], list[str]]:
     """Rename the files that are not the stream's own, and describe the (blocks, others). Raises OSError."""
     blocks, others = [], []
-    for path, wrong in own.strange:
+    for path, wrong in own.foreign:
         kept = set_aside(fs, path)
         if path.endswith(".blk"):
             blocks.append(f"{path} {wrong}, and is set aside ({kept})")
@@ -138,7 +166,7 @@ def _read(fs: FileSystem, path: str, place: tuple[int, int]) -> BlockFile:
     try:
         first = fs.read(file, HEADER_SIZE, 0)
         return BlockFile(
-            path, *place, BlockHeader.decode(first), BlockHeader.is_doubled(first), fs.size(file)
+            path, *place, BlockHeader.decode(first), BlockHeader.has_both_copies(first), fs.size(file)
         )
     finally:
         fs.close(file)

@@ -2,10 +2,10 @@
 
 Nothing damaged is removed or served: it is named in `lost` and `faults`. Only these are removed: files that
 a crash left incomplete (temporary files), blocks that a later generation replaces, and an unfinished write at
-the end, or, with `exact`, everything after the last whole commit. (Blocks of which all messages were removed
-go with the next commit.) Files that are not the stream's own are set aside (`ownership`). Where a block is
-gone or damaged, the manifest and the sidecars still record which sequences were used and which messages were
-removed (`Witness`). So no sequence is used twice, and deleted messages stay deleted.
+the end, or, with `cut_to_last_commit`, everything after the last whole commit. (Blocks of which all messages
+were removed go with the next commit.) Files that are not the stream's own are set aside (`ownership`). Where
+a block is gone or damaged, the manifest and the sidecars still record which sequences were used and which
+messages were removed (`Witness`). So no sequence is used twice, and deleted messages stay deleted.
 """
 
 from array import array
@@ -23,7 +23,7 @@ from .block import LENGTH, Block, accounted
 from .header import HEADER_SIZE, BlockHeader
 from .manifest import NAME as MANIFEST
 from .manifest import Witness
-from .ownership import Own, block_path, own_files, place_of, set_strange_aside, sidecar_path
+from .ownership import OwnFiles, block_path, own_files, place_of, set_foreign_aside, sidecar_path
 from .scan import BlockScan, last_commit, scan
 from .sidecar import BlockIndex
 
@@ -36,7 +36,7 @@ class RecoveredStream:
     repaired: what was damaged and can be restored from the rest.
     missing: second files that do not exist, as after a kill. They are written again.
     cut: whether the last block has lost its end, or is gone, so that nothing may be written behind it.
-    tombs: ranges that were removed according to witnesses alone.
+    tombstones: ranges that were removed according to witnesses alone.
     lost: the sequences that are lost, with the place of the damage.
     damage: (block, place of the damage, sequences that were there).
     """
@@ -54,7 +54,7 @@ class RecoveredStream:
     repaired: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     cut: bool = False
-    tombs: "array[int]" = field(default_factory=lambda: array("Q"))
+    tombstones: "array[int]" = field(default_factory=lambda: array("Q"))
     damage: list[tuple[Block, str, list[int]]] = field(default_factory=list)
 
     def reach(self, last_seq: int, last_time: int) -> None:
@@ -76,18 +76,18 @@ class _File:
 
 
 def recover(
-    fs: FileSystem, directory: str, *, exact: bool = False, identity: Identity = ANYBODY
+    fs: FileSystem, directory: str, *, cut_to_last_commit: bool = False, identity: Identity = ANYBODY
 ) -> RecoveredStream:
-    """Read a stream's folder. `exact` and `identity`: see `FileStream`. Raises OSError and Foreign."""
+    """Read a stream's folder; see `FileStream` for the arguments. Raises OSError and ForeignFilesError."""
     found = RecoveredStream()
-    own = own_files(fs, directory, identity, exact=exact)
-    found.faults, found.repaired = set_strange_aside(fs, own)
+    own = own_files(fs, directory, identity, cut_to_last_commit=cut_to_last_commit)
+    found.faults, found.repaired = set_foreign_aside(fs, own)
     files = _files(fs, directory, found, own)
     if own.damage and (files or own.manifest is not None):
         where = found.repaired if fs.exists(f"{directory}/{MANIFEST}") else found.missing
         where.append(f"{own.damage}, and is rewritten with the next commit")
     witnesses = _witnesses(fs, directory, files, found, own)
-    if exact and not found.cut:
+    if cut_to_last_commit and not found.cut:
         _cut_back(fs, files, found, witnesses)
     indexes = [
         _open_block(fs, file, files[place + 1] if place + 1 < len(files) else None, found, witnesses)
@@ -141,7 +141,7 @@ def _note_losses(found: RecoveredStream) -> None:
     found.lost = {seq: where for seq, where in found.lost.items() if needed(seq)}
 
 
-def _files(fs: FileSystem, directory: str, found: RecoveredStream, own: Own) -> list[_File]:
+def _files(fs: FileSystem, directory: str, found: RecoveredStream, own: OwnFiles) -> list[_File]:
     """Return the block files that count, in order."""
     newest: dict[int, int] = {}
     for block in own.blocks:
@@ -157,7 +157,7 @@ def _files(fs: FileSystem, directory: str, found: RecoveredStream, own: Own) -> 
         elif files and block.number <= files[-1].header.until:
             _remove(fs, path)  # it was merged into the block before
         else:
-            if not block.doubled:
+            if not block.both_copies_intact:
                 found.repaired.append(f"{path}: one of the two headers is damaged, the other counts")
             files.append(_File(path, header, block.size))
     found.next_number = max([*newest, *(file.header.until for file in files)], default=0) + 1
@@ -169,7 +169,7 @@ def _files(fs: FileSystem, directory: str, found: RecoveredStream, own: Own) -> 
 
 
 def _witnesses(
-    fs: FileSystem, directory: str, files: list[_File], found: RecoveredStream, own: Own
+    fs: FileSystem, directory: str, files: list[_File], found: RecoveredStream, own: OwnFiles
 ) -> list[Witness]:
     """Return the witnesses: the manifest, and the sidecars of blocks that are gone.
 
@@ -190,19 +190,21 @@ def _witnesses(
 def _read_witnesses(witnesses: list[Witness], blocks: list[Block], found: RecoveredStream) -> None:
     """Take over what witnesses know of the stream, and the removed ranges that the blocks do not have."""
     known: set[tuple[int, int]] = set()
-    same = {(block.header.number, block.header.generation): block.tombs for block in blocks}
+    same = {(block.header.number, block.header.generation): block.tombstones for block in blocks}
     for witness in witnesses:
         found.floor = max(found.floor, witness.floor)
         found.reach(witness.last_seq, witness.last_time)
-        if witness.tombs == same.get((witness.number, witness.generation)):
+        if witness.tombstones == same.get((witness.number, witness.generation)):
             continue  # the usual case, where nothing is damaged
         known = known or {
-            pair for block in blocks for pair in zip(block.tombs[::2], block.tombs[1::2], strict=True)
+            pair
+            for block in blocks
+            for pair in zip(block.tombstones[::2], block.tombstones[1::2], strict=True)
         }
-        for pair in zip(witness.tombs[::2], witness.tombs[1::2], strict=True):
+        for pair in zip(witness.tombstones[::2], witness.tombstones[1::2], strict=True):
             if pair not in known:
                 known.add(pair)
-                found.tombs.extend(pair)
+                found.tombstones.extend(pair)
 
 
 def _cut_back(fs: FileSystem, files: list[_File], found: RecoveredStream, witnesses: list[Witness]) -> None:
@@ -360,9 +362,9 @@ def _lose(found: RecoveredStream, first: int, last: int, where: str) -> None:
 
 
 def _ranges(found: RecoveredStream) -> list[tuple[int, int]]:
-    pairs = list(zip(found.tombs[::2], found.tombs[1::2], strict=True))
+    pairs = list(zip(found.tombstones[::2], found.tombstones[1::2], strict=True))
     for block in found.blocks:
-        pairs.extend(zip(block.tombs[::2], block.tombs[1::2], strict=True))
+        pairs.extend(zip(block.tombstones[::2], block.tombstones[1::2], strict=True))
     return pairs
 
 

@@ -104,7 +104,7 @@ class _Reader:
             block.state_last, block.state_time = max(block.state_last, seq), time
         elif kind == record.DELETE:
             self.know(seq)
-            block.tombs.extend(record.pairs_from_bytes(body))
+            block.tombstones.extend(record.pairs_from_bytes(body))
         elif kind == record.STATE:
             block.state_floor = max(block.state_floor, seq)
             block.state_last = max(block.state_last, _U64.unpack(body)[0])

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from struct import Struct
+from typing import NamedTuple
 from zlib import crc32
 
 from ..record import pairs_from_bytes
@@ -23,6 +24,7 @@ _OLD_MAGIC = b"pyjsidx1"  # of the previous version: the same without the identi
 _LAYOUT = Struct("<8sQIIQQIIIIqQQqQ")
 _OLD_LAYOUT = Struct("<8sQIIQQIIIIqQQq")
 _CHECKSUM = Struct("<I")
+_ROW_COLUMNS = ("I", "I", "q", "I")  # offsets, lengths, times, subjects: each has a value for each row
 
 
 @dataclass(slots=True)
@@ -31,6 +33,32 @@ class BlockIndex:
 
     block: Block
     names: list[str]
+
+
+class _Head(NamedTuple):
+    """The fields of a sidecar after its magic, in their order in the file.
+
+    number, generation, seed, identity: those of the block.
+    end: the size of the block file.
+    first: the first sequence of the block.
+    rows, sparse, tombstones, keys: the lengths of the columns.
+    max_time, state_floor, state_last, state_time: as in `Block`.
+    """
+
+    number: int
+    generation: int
+    seed: int
+    end: int
+    first: int
+    rows: int
+    sparse: int
+    tombstones: int
+    keys: int
+    max_time: int
+    state_floor: int
+    state_last: int
+    state_time: int
+    identity: int = 0
 
 
 def _bytes(column: "array[int]") -> bytes:
@@ -52,49 +80,57 @@ def encode(block: Block, lengths: "array[int]", names: Sequence[str]) -> bytes:
         names[number].encode("utf-8", "surrogateescape") if number < len(names) else b"" for number in used
     ]
     sparse = block.sparse if block.sparse is not None else array("Q")
-    head = _LAYOUT.pack(
-        _MAGIC,
-        block.header.number,
-        block.header.generation,
-        block.seed,
-        block.end,
-        block.first,
-        len(block.offsets),
-        len(sparse),
-        len(block.tombs),
-        len(keys),
-        block.max_time,
-        block.state_floor,
-        block.state_last,
-        block.state_time,
-        block.header.identity,
+    head = _Head(
+        number=block.header.number,
+        generation=block.header.generation,
+        seed=block.seed,
+        end=block.end,
+        first=block.first,
+        rows=len(block.offsets),
+        sparse=len(sparse),
+        tombstones=len(block.tombstones),
+        keys=len(keys),
+        max_time=block.max_time,
+        state_floor=block.state_floor,
+        state_last=block.state_last,
+        state_time=block.state_time,
+        identity=block.header.identity,
     )
-    columns = (sparse, block.offsets, lengths, block.times, local, block.tombs)
+    columns = (sparse, block.offsets, lengths, block.times, local, block.tombstones)
     sizes = array("H", [len(key) for key in keys])
-    data = b"".join([head, *map(_bytes, columns), _bytes(sizes), *keys])
+    data = b"".join([_LAYOUT.pack(_MAGIC, *head), *map(_bytes, columns), _bytes(sizes), *keys])
     return data + _CHECKSUM.pack(crc32(data))
 
 
-def _facts(data: bytes) -> "tuple[tuple[int, ...], int] | None":
-    """Return the fields after the magic, and where the columns begin. None if the file is incomplete."""
+def _head(data: bytes) -> tuple[_Head, int] | None:
+    """Return the head, and where the columns begin. None if the file is incomplete."""
     if len(data) < _OLD_LAYOUT.size + 4 or data[-4:] != _CHECKSUM.pack(crc32(memoryview(data)[:-4])):
         return None
     if data.startswith(_OLD_MAGIC):
-        return (*_OLD_LAYOUT.unpack_from(data)[1:], 0), _OLD_LAYOUT.size
+        return _Head(*_OLD_LAYOUT.unpack_from(data)[1:]), _OLD_LAYOUT.size
     if data.startswith(_MAGIC) and len(data) >= _LAYOUT.size + 4:
-        return _LAYOUT.unpack_from(data)[1:], _LAYOUT.size
+        return _Head(*_LAYOUT.unpack_from(data)[1:]), _LAYOUT.size
     return None
 
 
 def witness(data: bytes) -> Witness | None:
     """Return what a sidecar records of its block, whatever became of that. None if it cannot be read."""
-    facts = _facts(data)
-    if facts is None:
+    found = _head(data)
+    if found is None:
         return None
-    (number, generation, seed, end, _, rows, sparse, tombs, _, _, floor, last, time, identity), at = facts
-    at += 8 * sparse + rows * sum(array(code).itemsize for code in "IIqI")
-    removed = pairs_from_bytes(data[at : at + 8 * tombs])
-    return Witness(identity, number, generation, seed, end, last, floor, time, tombs=removed)
+    head, at = found
+    at += 8 * head.sparse + head.rows * sum(array(code).itemsize for code in _ROW_COLUMNS)
+    return Witness(
+        head.identity,
+        head.number,
+        head.generation,
+        head.seed,
+        head.end,
+        head.state_last,
+        head.state_floor,
+        head.state_time,
+        tombstones=pairs_from_bytes(data[at : at + 8 * head.tombstones]),
+    )
 
 
 def _names(keys: bytes, ends: list[int]) -> list[str]:
@@ -111,12 +147,12 @@ def decode(data: bytes, path: str, header: BlockHeader, size: int) -> BlockIndex
 
     Return None if it is not the sidecar of that file.
     """
-    facts = _facts(data)
-    if facts is None:
+    found = _head(data)
+    if found is None:
         return None
-    (number, generation, seed, end, first, rows, sparse, tombs, keys, max_time, *state, identity), at = facts
-    of = (identity, number, generation, seed)
-    if of != (header.identity, header.number, header.generation, header.seed) or end != size:
+    head, at = found
+    named = (head.identity, head.number, head.generation, head.seed)
+    if named != (header.identity, header.number, header.generation, header.seed) or head.end != size:
         return None
     block = Block(path, header)
 
@@ -129,19 +165,18 @@ def decode(data: bytes, path: str, header: BlockHeader, size: int) -> BlockIndex
         at += length * values.itemsize
         return values
 
-    seqs = column("Q", sparse)
-    block.sparse = seqs if sparse else None
-    block.offsets = column("I", rows)
-    block.lengths = column("I", rows)
-    block.times = column("q", rows)
-    block.subjects = column("I", rows)
-    block.tombs = column("Q", tombs)
-    ends = list(accumulate(column("H", keys)))
+    seqs = column("Q", head.sparse)
+    block.sparse = seqs if head.sparse else None
+    block.offsets, block.lengths, block.times, block.subjects = (
+        column(code, head.rows) for code in _ROW_COLUMNS
+    )
+    block.tombstones = column("Q", head.tombstones)
+    ends = list(accumulate(column("H", head.keys)))
     names = _names(data[at : at + ends[-1]] if ends else b"", ends)
-    block.first = first
-    block.max_time = max_time
-    block.state_floor, block.state_last, block.state_time = state
+    block.first = head.first
+    block.max_time = head.max_time
+    block.state_floor, block.state_last, block.state_time = head.state_floor, head.state_last, head.state_time
     block.created = True
-    block.end = block.taken = block.synced = block.indexed = end
-    block.tail_row = rows
+    block.end = block.taken = block.synced = block.indexed = head.end
+    block.tail_row = head.rows
     return BlockIndex(block, names)

@@ -51,8 +51,9 @@ class FileStream(IndexedStream):
     faults, repaired: what was found damaged on opening, in words: with a loss, and without any.
     missing: files that a kill leaves out, and that are written again.
     on_damage: called with (sequence, place) when a read finds a damaged message.
-    exact: whether what follows the last whole commit is dropped, so that messages and `note` fit together.
-    Raises OSError if the folder cannot be read, and Foreign if everything in it is another stream's.
+    cut_to_last_commit: whether what follows the last whole commit is dropped, so that messages and `note` fit
+        together.
+    Raises OSError if the folder cannot be read, ForeignFilesError if everything in it is another stream's.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class FileStream(IndexedStream):
         handles: Handles | None = None,
         block_size: int = BLOCK_SIZE,
         on_damage: Callable[[int, str], None] | None = None,
-        exact: bool = False,
+        cut_to_last_commit: bool = False,
         identity: Identity = ANYBODY,
     ) -> None:
         super().__init__()
@@ -83,7 +84,7 @@ class FileStream(IndexedStream):
         self._sealed: list[Block] = []  # blocks sealed since the last commit was begun
         self._skipped = False
         self._manifest = Manifest(self._fs, self._handles, directory, identity.value)
-        found = recover(self._fs, directory, exact=exact, identity=identity)
+        found = recover(self._fs, directory, cut_to_last_commit=cut_to_last_commit, identity=identity)
         self.faults, self.repaired, self.missing = found.faults, found.repaired, found.missing
         self._adopt(found)
 
@@ -101,7 +102,7 @@ class FileStream(IndexedStream):
             self._blocks.append(self._new_block(self._blocks[-1].end if self._blocks else 0))
         self._bases = [block.header.last_seq for block in self._blocks]
         self._active = self._blocks[-1]
-        self._add_deletes(found.tombs)
+        self._add_deletes(found.tombstones)
 
     # -- appending
 
@@ -382,7 +383,7 @@ class FileStream(IndexedStream):
         """Record removed ranges."""
         for data in delete_records(pairs, self.last_seq, self._active.seed):
             self._active.add_pending(data)
-        self._active.tombs.extend(pairs)
+        self._active.tombstones.extend(pairs)
         return pairs
 
     def _retire(self, floor: int) -> list[str]:

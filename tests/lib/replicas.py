@@ -75,8 +75,8 @@ class ReplicaHost:
         limits = {"": AccountJetStream()}
         self.jetstream = JetStreamAccount(self.account, host, directory, limits, Quota(), Quota())
 
-    def store(self, *, exact: bool) -> FileStream:
-        return FileStream(DIRECTORY, fs=self.disk, block_size=2000, exact=exact)
+    def store(self, *, cut_to_last_commit: bool) -> FileStream:
+        return FileStream(DIRECTORY, fs=self.disk, block_size=2000, cut_to_last_commit=cut_to_last_commit)
 
     def pull(self, name: str, count: int) -> list[tuple[str, str, bytes, bytes]]:
         """Return (subject, ack subject, header, body) of each message that a pull request gets at once."""
@@ -98,7 +98,7 @@ class Alone(ReplicaHost):
     def __init__(self, config: dict[str, Any]) -> None:
         super().__init__()
         self.stream: Stream[Consumer] = Stream(
-            made(config), self.store(exact=False), self.jetstream.context("S"), CREATED
+            made(config), self.store(cut_to_last_commit=False), self.jetstream.context("S"), CREATED
         )
         self.jetstream.streams["S"] = self.stream
         self.stream.start()
@@ -123,7 +123,12 @@ class Member(ReplicaHost):
     def open(self) -> None:
         self.steps: Any = None  # what is left of the entries it has to apply
         self.replica = Replica(
-            self.config, self.store(exact=True), self.jetstream.context("S"), CREATED, self.log, self
+            self.config,
+            self.store(cut_to_last_commit=True),
+            self.jetstream.context("S"),
+            CREATED,
+            self.log,
+            self,
         )
         self.at = self.replica.applied
 

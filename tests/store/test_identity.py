@@ -11,7 +11,7 @@ from pyjs.store.configs import AccountDirectory, Storage
 from pyjs.store.consumer_state import ConsumerState
 from pyjs.store.errors import Damaged
 from pyjs.store.file import FileStream
-from pyjs.store.identity import Foreign
+from pyjs.store.identity import ForeignFilesError
 
 STREAMS = "/d/jetstream/A/streams"
 BLOCK = "0000000001-0"
@@ -131,7 +131,7 @@ def test_a_folder_of_another_streams_messages_is_not_opened_and_not_touched() ->
     exchange(disk, f"{STREAMS}/S/msgs/", f"{STREAMS}/T/msgs/")
     before = {path: bytes(inode.seen) for path, inode in disk.seen.items()}
     for name in ("S", "T"):
-        with pytest.raises(Foreign, match="belongs to another stream"):
+        with pytest.raises(ForeignFilesError, match="belongs to another stream"):
             account(disk).open_stream(name)
     assert {path: bytes(inode.seen) for path, inode in disk.seen.items()} == before
     exchange(disk, f"{STREAMS}/S/msgs/", f"{STREAMS}/T/msgs/")
@@ -240,7 +240,7 @@ def test_two_states_of_another_consumer_are_never_loaded() -> None:
     consumers(disk)
     exchange(disk, f"{STREAMS}/S/consumers/C/state", f"{STREAMS}/T/consumers/C/state")
     for stream in ("S", "T"):
-        with pytest.raises(Foreign, match="belongs to another consumer"):
+        with pytest.raises(ForeignFilesError, match="belongs to another consumer"):
             account(disk).open_consumer(stream, "C").load()
 
 

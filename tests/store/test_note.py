@@ -13,7 +13,7 @@ DIRECTORY = "/s/msgs"
 
 
 def opened(disk: FakeDisk, block_size: int = 600) -> FileStream:
-    return FileStream(DIRECTORY, fs=disk, block_size=block_size, exact=True)
+    return FileStream(DIRECTORY, fs=disk, block_size=block_size, cut_to_last_commit=True)
 
 
 def held(stream: FileStream) -> dict[int, bytes]:

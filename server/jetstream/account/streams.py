@@ -197,9 +197,9 @@ class AccountStreams:
         return stream
 
     def open_store(
-        self, name: str, *, exact: bool = False, damaged: Callable[[str], None] | None = None
+        self, name: str, *, cut_to_last_commit: bool = False, damaged: Callable[[str], None] | None = None
     ) -> FileStream:
-        """Open a stream's messages; see `FileStream` for `exact`. Raises OSError and StoreError.
+        """Open a stream's messages; see `FileStream` for `cut_to_last_commit`. Raises OSError and StoreError.
 
         damaged: called with the place of the damage when a read finds a damaged message.
         """
@@ -209,7 +209,7 @@ class AccountStreams:
             if damaged is not None:
                 damaged(where)
 
-        return self.directory.open_stream(name, on_damage=found, exact=exact)
+        return self.directory.open_stream(name, on_damage=found, cut_to_last_commit=cut_to_last_commit)
 
     def reserve(self, config: StreamConfig, times: int) -> None:
         """Reserve the bytes that a stream is promised (`times` 1), or release them (-1)."""

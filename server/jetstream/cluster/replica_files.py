@@ -37,7 +37,7 @@ class StreamFiles:
 
     def open_store(self, damaged: Callable[[str], None]) -> FileStream:
         """See `ReplicaFiles`."""
-        return self._streams.open_store(self._name, exact=True, damaged=damaged)
+        return self._streams.open_store(self._name, cut_to_last_commit=True, damaged=damaged)
 
     def log_repairs(self, store: FileStream) -> None:
         """See `ReplicaFiles`."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from ....protocol.api.stream import StreamConfig
 from ....store.errors import StoreError
 from ....store.file import FileStream
-from ....store.identity import Foreign
+from ....store.identity import ForeignFilesError
 from ....store.memory import MemoryStream
 from .state import ReplicaStateError
 
@@ -153,7 +153,7 @@ class ReplicaOpener:
         """Return a replica over the messages on the disk, or None if they cannot be trusted."""
         try:
             opened = self._loader.take()
-        except Foreign as error:
+        except ForeignFilesError as error:
             self.mark_damaged(str(error))
             return None
         self._files.log_repairs(opened)

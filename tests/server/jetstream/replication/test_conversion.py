@@ -104,7 +104,7 @@ def test_who_joins_a_group_bootstrapped_over_messages_catches_up_before_it_appli
     joined = Member(log, {})
     joined.replica = Replica(
         joined.config,
-        joined.store(exact=True),
+        joined.store(cut_to_last_commit=True),
         joined.jetstream.context("S"),
         CREATED,
         log,

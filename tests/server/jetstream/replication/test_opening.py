@@ -12,7 +12,7 @@ from pyjs.server.jetstream.replication.opening import ReplicaOpener, StoreLoader
 from pyjs.server.jetstream.replication.state import ReplicaStateError
 from pyjs.store.errors import StoreClosed
 from pyjs.store.file import FileStream
-from pyjs.store.identity import Foreign
+from pyjs.store.identity import ForeignFilesError
 from pyjs.store.memory import MemoryStream
 
 
@@ -69,7 +69,7 @@ class Files:
 
     def open_store(self, damaged: Callable[[str], None]) -> FileStream:
         if self.foreign:
-            raise Foreign("it is of another stream")
+            raise ForeignFilesError("it is of another stream")
         self.stores.append(FileStream(str(self.path), on_damage=lambda _, where: damaged(where)))
         return self.stores[-1]
 
