@@ -13,6 +13,7 @@ import nats
 import pytest
 from lib import transcript
 from lib.cli import Cli
+from pyjs.cli.errors import ExitCode
 from pyjs.plugins.demo.stage import Stage
 from pyjs.plugins.demo.video import ground
 from pyjs.plugins.demo.video.player import Player
@@ -89,7 +90,7 @@ class Nine:
             self.acts[step.command]()
         elif step.expected[:1] and step.expected[0].startswith("pyjs: error: "):
             result = self.cli.run(*step.words)
-            assert (result.code, result.err.splitlines()[0]) == (1, step.expected[0])
+            assert (result.code, result.err.splitlines()[0]) == (ExitCode.UNAVAILABLE, step.expected[0])
         else:
             transcript.play(self.cli, step, alike)
 

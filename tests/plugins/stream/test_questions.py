@@ -171,7 +171,7 @@ def test_removing_asks_and_takes_no_for_an_answer(cli: Cli, unique: str, answer:
     with cli.terminal(["stream", "rm", unique]) as terminal:
         asked(terminal, (f"Really delete Stream {unique}", answer))
         assert terminal.finish() == 0
-    assert (cli.run("stream", "info", unique).code == 1) is gone
+    assert (cli.run("stream", "info", unique).code == 3) is gone
 
 
 def test_a_stream_is_chosen_from_a_list_by_typing(cli: Cli, unique: str) -> None:
