@@ -215,6 +215,14 @@ def test_a_stream_goes_with_its_consumers() -> None:
 # --- peers
 
 
+def test_a_group_is_named_after_its_replicas_and_storage() -> None:
+    meta = MetaFixture(3)
+    assert meta.create(replicas=3).group.startswith("S-R3F-")
+    assert meta.planner.new_group(1, "memory").startswith("S-R1M-"), (
+        "as a restore names the group of its stream"
+    )
+
+
 def test_scaling_up_adds_servers_and_begins_a_group() -> None:
     meta = MetaFixture(5)
     one = meta.create(replicas=1)
