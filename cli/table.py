@@ -26,6 +26,9 @@ ROWS: tuple[CommandRow, ...] = (
         section=ADMIN,
     ),
     CommandRow("bench", "pyjs.plugins.bench:bench", "Measure what a server achieves", section=OTHER),
+    CommandRow(
+        "cheat", "pyjs.plugins.cheat.command:cheat", "Commands for what people do often", section=OTHER
+    ),
     CommandRow("completion", "pyjs.plugins.completion:completion", "Shell completion scripts", section=OTHER),
     CommandRow(
         "consumer",
