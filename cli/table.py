@@ -123,6 +123,10 @@ ROWS: tuple[CommandRow, ...] = (
     CommandRow(
         "subscribe", "pyjs.plugins.messaging.subscribe:subscribe", "Receive messages", ("sub",), section=CORE
     ),
+    CommandRow("top", "pyjs.plugins.server.top:top", "The connections of a server, live", section=ADMIN),
+    CommandRow(
+        "traffic", "pyjs.plugins.messaging.traffic:traffic", "Messages by what they are for", hidden=True
+    ),
 )
 
 

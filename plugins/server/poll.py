@@ -53,7 +53,7 @@ async def poll(
     found: list[TimedResponse] = []
     inbox = connection.nc.new_inbox()
     answers: asyncio.Queue[Any] = asyncio.Queue()
-    await connection.nc.subscribe(inbox, cb=answers.put)
+    subscription = await connection.nc.subscribe(inbox, cb=answers.put)
     begin = time.perf_counter_ns()
     deadline = time.monotonic() + connection.timeout
     await connection.nc.publish(subject, body, inbox)
@@ -69,6 +69,7 @@ async def poll(
         if connection.js.trace:
             log(f"<<< {subject}: {message.data.decode(errors='replace')}\n")
         found.append(TimedResponse(_document(message.data), time.perf_counter_ns() - begin))
+    await subscription.unsubscribe()
     if not found:
         raise UnavailableError(NOTHING, "such a user belongs to the account named by system_account")
     return _without_errors(found)
