@@ -36,10 +36,14 @@ def js(**_given: Any) -> None:
 
 
 @click.group(cls=CommandGroup, rows=table_rows("pyjs.plugins.bench", _PUB_ROWS))
-def pub() -> None:
+@decorate(COMMON)
+@decorate(JETSTREAM)
+def pub(**_given: Any) -> None:
     """Publish to a stream. Every message is acknowledged."""
 
 
 @click.group(cls=CommandGroup, rows=table_rows("pyjs.plugins.bench", _GET_ROWS))
-def get() -> None:
+@decorate(COMMON)
+@decorate(JETSTREAM)
+def get(**_given: Any) -> None:
     """Read messages directly from a stream, without a consumer."""

@@ -189,6 +189,12 @@ def test_an_ordered_consumer_that_is_gone_is_made_again(
         assert "a consumer had to be made again" in terminal.errors()
 
 
+def test_flags_stand_before_or_after_the_command(cli: Cli, filled: str) -> None:
+    line = ["bench", "js", "--stream", "no", "--msgs", "3", "get", "--stream", filled, "--msgs", "2", "sync"]
+    assert counts(cli.ok(*line)) == [2]
+    assert counts(cli.ok(*line, "--msgs", "4", "--clients", "2")) == [4, 4, 8]
+
+
 def test_filters(cli: Cli, filled: str) -> None:
     ordered = cli.ok("bench", "js", "ordered", "--stream", filled, "--filter", f"{filled}.3", "--msgs", "5")
     assert counts(ordered) == [5]
