@@ -99,9 +99,9 @@ class Follower:
     def _append(self, message: AppendEntries) -> None:
         raft = self._raft
         log = raft.log
-        reached = None if log.bare else log.follow(message.prev, message.prev_term, message.entries)
+        reached = None if log.bare else log.maybe_append(message.prev, message.prev_term, message.entries)
         if reached is None:
-            hint, term = (-1, 0) if log.bare else log.agreement(message.prev, message.prev_term)
+            hint, term = (-1, 0) if log.bare else log.find_conflict_by_term(message.prev, message.prev_term)
             raft.send_when_durable(
                 AppendEntriesRejected(
                     raft.id, message.source, raft.term, message.prev, hint, term, raft.hard_state.boot

@@ -148,8 +148,8 @@ class Leader:
         if message.hint < 0:
             progress.become_snapshot(self._raft.log.snapshot.index)
             return
-        agreement, _ = self._raft.log.agreement(message.hint, message.hint_term)
-        progress.become_probe(max(min(message.prev, agreement + 1), progress.match + 1))
+        shared, _ = self._raft.log.find_conflict_by_term(message.hint, message.hint_term)
+        progress.become_probe(max(min(message.prev, shared + 1), progress.match + 1))
 
     def _snapshot_part_acked(self, message: InstallSnapshotReply, progress: Progress) -> None:
         if progress.state is not ProgressState.SNAPSHOT or message.index != progress.pending_snapshot:

@@ -120,7 +120,7 @@ class RaftLog:
             if entry.kind == EntryType.MEMBERS:
                 self._members.append((index, Members.decode(entry.data)))
 
-    def follow(self, prev: int, prev_term: int, entries: Sequence[Entry]) -> int | None:
+    def maybe_append(self, prev: int, prev_term: int, entries: Sequence[Entry]) -> int | None:
         """Take a leader's entries after `prev`, and return the last index that now agrees, or None.
 
         An entry that is here already stays. One that contradicts the leader's is removed, with all after it.
@@ -166,15 +166,15 @@ class RaftLog:
             end += 1
         return entries[start:end]
 
-    def agreement(self, index: int, term: int) -> tuple[int, int]:
-        """Return the last (index, term) here that a log with `term` at `index` may share."""
+    def find_conflict_by_term(self, index: int, term: int) -> tuple[int, int]:
+        """Return the last (index, term) here that a log with `term` at `index` may have, too."""
         index = min(index, self.last)
         while index > self.base and self.term(index) > term:
             index -= 1
         return index, self.term(index)
 
-    def up_to_date(self, last: int, last_term: int) -> bool:
-        """Whether a log with this end has everything that this one may have vouched for (thesis 3.6.1)."""
+    def other_is_up_to_date(self, last: int, last_term: int) -> bool:
+        """Whether another log, which ends with this entry, is at least as up-to-date as this one (3.6.1)."""
         return (last_term, last) >= (self.last_term, self.last)
 
     def commit_to(self, index: int) -> bool:

@@ -112,14 +112,14 @@ class RawNode:
         log: RaftLog,
         state: HardState,
         *,
-        timing: RaftConfig | None = None,
+        config: RaftConfig | None = None,
         random: Random,
         now: int = 0,
     ) -> None:
         self.id = name
         self.log = log
         self.failure = ""
-        self._raft = Raft(name, log, state, timing or RaftConfig(), random, now)
+        self._raft = Raft(name, log, state, config or RaftConfig(), random, now)
         self.outgoing = self._raft.outgoing
         self._writing: StorageAppend | None = None  # the write that is under way
         self.role: Follower | Candidate | Leader = Follower(self._raft, "")
@@ -157,17 +157,17 @@ class RawNode:
         return not self.failure and isinstance(self.role, Leader)
 
     @property
-    def accepts(self) -> bool:
+    def accepts_proposals(self) -> bool:
         """Whether the member takes proposals: it leads and is not handing over."""
         return not self.failure and isinstance(self.role, Leader) and not self.role.lead_transferee
 
-    def matches(self) -> dict[str, int]:
+    def match_indexes(self) -> dict[str, int]:
         """Return the last index known to be durable at each other member; {} unless this one leads."""
         role = self.role
         return {name: p.match for name, p in role.followers.items()} if isinstance(role, Leader) else {}
 
     def observe(self, observer: bool) -> None:
-        """Set whether this member only votes and never campaigns."""
+        """Set whether this member is an observer: it votes like the others, but never campaigns."""
         self._raft.observer = observer
 
     # --- input
@@ -389,7 +389,7 @@ class RawNode:
         granted = (
             not state.recovering
             and message.term >= state.term
-            and self.log.up_to_date(message.last, message.last_term)
+            and self.log.other_is_up_to_date(message.last, message.last_term)
             and (
                 message.term > state.term
                 if message.pre

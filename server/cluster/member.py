@@ -443,7 +443,7 @@ class RaftMember:
                     f"Group {self.name}: members {sorted(change.voters)}"
                     + (f", learning {sorted(change.learners)}" if change.learners else "")
                 )
-            elif surplus(view) and node.accepts:
+            elif surplus(view) and node.accepts_proposals:
                 group.resign()
         except (MembersError, NotLeaderError):
             return  # a change is already under way

@@ -127,9 +127,9 @@ class RaftNode:
     def resign(self) -> None:
         """Hand over the leadership, if this member leads and another one can take over."""
         node = self.node
-        if node is None or not node.accepts:
+        if node is None or not node.accepts_proposals:
             return
-        matches = node.matches()
+        matches = node.match_indexes()
         others = [m for m in sorted(node.members.voters & self.alive()) if m in matches]
         if others:
             most = min(max(matches[member] for member in others), node.log.commit)
@@ -149,7 +149,7 @@ class RaftNode:
         # After a loss it is unknown which entries of the log are those that were applied.
         last = 0 if stored.state.recovering else stored.base + len(stored.entries)
         log, state = raft_disk.load(stored, min(application.applied, last))
-        self.node = RawNode(self.member, log, state, timing=self._timing, random=self._random, now=self._now)
+        self.node = RawNode(self.member, log, state, config=self._timing, random=self._random, now=self._now)
         self._applier.applied = application.applied
         if log.snapshot.index > application.applied:
             self._restore(log.snapshot)
@@ -215,18 +215,24 @@ class RaftNode:
     def lag(self) -> dict[str, int]:
         """Return how many entries each other member lacks, as the leader knows; {} on other members."""
         node = self.node
-        return {m: node.log.last - match for m, match in node.matches().items()} if node is not None else {}
+        return (
+            {m: node.log.last - match for m, match in node.match_indexes().items()}
+            if node is not None
+            else {}
+        )
 
     def caught_up(self) -> frozenset[str]:
         """Return the members that have nearly everything, as the leader knows."""
         node = self.node
         if node is None or not node.is_leader:
             return frozenset()
-        return frozenset(m for m, match in node.matches().items() if match and match + _NEAR >= node.log.last)
+        return frozenset(
+            m for m, match in node.match_indexes().items() if match and match + _NEAR >= node.log.last
+        )
 
     def level(self) -> frozenset[str]:
         """Return the voters that have everything that is applied here, as the leader knows."""
-        matches = {} if self.node is None else self.node.matches()
+        matches = {} if self.node is None else self.node.match_indexes()
         return frozenset(m for m in self.members.voters if matches.get(m, -1) >= self.applied)
 
     def health(self) -> str:
@@ -256,7 +262,7 @@ class RaftNode:
         a whole.
         """
         node = self.node
-        if node is None or self.failure or self._stopped is not None or not node.accepts:
+        if node is None or self.failure or self._stopped is not None or not node.accepts_proposals:
             done(self._refusal())
             return
         self._asked.append((data, done))
@@ -303,7 +309,7 @@ class RaftNode:
         if node is None or self.failure or self._stopped is not None:
             return
         self._proposals.tick()
-        if self._stalled and node.accepts:
+        if self._stalled and node.accepts_proposals:
             self.resign()
         # No `_do` needed: a tick brings no entries that a broken log could refuse.
         news = node.tick()
@@ -357,7 +363,7 @@ class RaftNode:
 
     def _hand_in(self, node: RawNode) -> None:
         asked, self._asked = self._asked, []
-        if not node.accepts:
+        if not node.accepts_proposals:
             for _, done in asked:
                 done(self._refusal())
             return

@@ -168,7 +168,7 @@ class MetaGroup:
     def is_leader(self) -> bool:
         """Whether this server leads, has applied all that was decided before, and a majority follows it."""
         group = self.group
-        return group is not None and group.ready and group.node is not None and group.node.accepts
+        return group is not None and group.ready and group.node is not None and group.node.accepts_proposals
 
     @property
     def leader_status(self) -> LeaderStatus:

@@ -55,7 +55,7 @@ class VotesTwice(Simulation):
     def make_node(
         self, name: str, log: RaftLog, state: HardState, timing: RaftConfig, random: Random
     ) -> RawNode:
-        node = RawNode(name, log, state, timing=timing, random=random)
+        node = RawNode(name, log, state, config=timing, random=random)
         node._raft.__class__ = ForgetfulRaft
         return node
 
@@ -75,7 +75,7 @@ class VotesForAnyone(Simulation):
     def make_node(
         self, name: str, log: RaftLog, state: HardState, timing: RaftConfig, random: Random
     ) -> RawNode:
-        node = RawNode(name, log, state, timing=timing, random=random)
+        node = RawNode(name, log, state, config=timing, random=random)
         step = node.step
 
         def careless(message: object) -> None:
@@ -93,7 +93,7 @@ class VotesWhileRecovering(Simulation):
     def make_node(
         self, name: str, log: RaftLog, state: HardState, timing: RaftConfig, random: Random
     ) -> RawNode:
-        return RawNode(name, log, state._replace(recovering=False), timing=timing, random=random)
+        return RawNode(name, log, state._replace(recovering=False), config=timing, random=random)
 
 
 class FailingSyncs(FaultInjector):
@@ -138,7 +138,7 @@ class CommitsWithoutMajority(Simulation):
     def make_node(
         self, name: str, log: RaftLog, state: HardState, timing: RaftConfig, random: Random
     ) -> RawNode:
-        return HastyNode(name, log, state, timing=timing, random=random)
+        return HastyNode(name, log, state, config=timing, random=random)
 
 
 class BelievesTheLog(Simulation):
@@ -147,19 +147,20 @@ class BelievesTheLog(Simulation):
     def make_node(
         self, name: str, log: RaftLog, state: HardState, timing: RaftConfig, random: Random
     ) -> RawNode:
-        follow = log.follow
+        maybe_append = log.maybe_append
 
         def gullible(prev: int, prev_term: int, entries: object) -> int | None:
             here = log.term(prev)
-            return follow(prev, here if here >= 0 else prev_term, entries)  # type: ignore[arg-type]
+            return maybe_append(prev, here if here >= 0 else prev_term, entries)  # type: ignore[arg-type]
 
-        node = RawNode(name, log, state, timing=timing, random=random)
+        node = RawNode(name, log, state, config=timing, random=random)
         _shadow(log, gullible)
         return node
 
 
-def _shadow(log: RaftLog, follow: Callable[..., int | None]) -> None:
-    kind = type("GullibleLog", (RaftLog,), {"__slots__": (), "follow": lambda self, *rest: follow(*rest)})
+def _shadow(log: RaftLog, maybe_append: Callable[..., int | None]) -> None:
+    methods = {"__slots__": (), "maybe_append": lambda self, *rest: maybe_append(*rest)}
+    kind = type("GullibleLog", (RaftLog,), methods)
     log.__class__ = kind
 
 

@@ -86,4 +86,4 @@ class CheckedSimulation(Simulation):
         self.changes: set[tuple[RaftState, Event]] = set()
 
     def make_node(self, name: str, log: RaftLog, state: HardState, timing: Any, random: Random) -> RawNode:
-        return CheckedNode(name, log, state, timing=timing, random=random, changes=self.changes)
+        return CheckedNode(name, log, state, config=timing, random=random, changes=self.changes)

@@ -53,7 +53,7 @@ class Simulation:
 
     def make_node(self, name: str, log: RaftLog, state: HardState, timing: Any, random: Random) -> RawNode:
         """Return a member of the group."""
-        return RawNode(name, log, state, timing=timing, random=random)
+        return RawNode(name, log, state, config=timing, random=random)
 
     def persist(self, store: RaftStore, write: StorageAppend) -> None:
         """Make a write durable."""

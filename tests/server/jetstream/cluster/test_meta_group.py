@@ -69,7 +69,7 @@ class Group:
     """The meta group's member `A-1`, played. outcome: what each proposal comes to."""
 
     def __init__(self) -> None:
-        self.node = Plain(term=3, accepts=True)
+        self.node = Plain(term=3, accepts_proposals=True)
         self.members = Plain(all={"A-1", "B-1"}, voters={"A-1", "B-1"})
         self.leader, self.member, self.failure = "", "A-1", ""
         self.ready = False
@@ -174,7 +174,7 @@ def test_a_leader_without_a_majority_answers_nobody() -> None:
     server = Server()
     server.lead()
     assert server.view.responder_state("A").meta is MetaRole.LEADER
-    server.group.node.accepts = False
+    server.group.node.accepts_proposals = False
     assert server.view.responder_state("A").meta is MetaRole.FOLLOWER
     assert server.view.responder_state("SYS").system and not server.view.responder_state("A").system
 
