@@ -215,20 +215,17 @@ class RaftNode:
     def lag(self) -> dict[str, int]:
         """Return how many entries each other member lacks, as the leader knows; {} on other members."""
         node = self.node
-        return (
-            {m: node.log.last - match for m, match in node.match_indexes().items()}
-            if node is not None
-            else {}
-        )
+        if node is None:
+            return {}
+        return {m: node.log.last - match for m, match in node.match_indexes().items()}
 
     def caught_up(self) -> frozenset[str]:
         """Return the members that have nearly everything, as the leader knows."""
         node = self.node
         if node is None or not node.is_leader:
             return frozenset()
-        return frozenset(
-            m for m, match in node.match_indexes().items() if match and match + _NEAR >= node.log.last
-        )
+        enough = node.log.last - _NEAR
+        return frozenset(m for m, match in node.match_indexes().items() if match and match >= enough)
 
     def level(self) -> frozenset[str]:
         """Return the voters that have everything that is applied here, as the leader knows."""
